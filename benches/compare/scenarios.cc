@@ -3,7 +3,7 @@
 // As like Weir's as ns-3 allows: one point-to-point link, a drop-tail queue at the device and no queueing discipline
 // above it, frames of 1,500 bytes, TCP with SACK, timestamps and delayed acknowledgements, no tracing. Weir's ends
 // count each flow's packets, bytes, losses and delay as they go; ns-3 does so with its flow monitor, and without it
-// tells nothing but bytes received, so both are worth a look.
+// reports nothing but bytes received, so both are worth a look.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"

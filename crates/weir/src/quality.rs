@@ -221,7 +221,7 @@ pub(crate) fn quality(session: &Session, args: &QualityArgs) -> Done {
     if args.json { print_report("quality", &report) } else { print(&table(&report)) }
 }
 
-/// Writes a file that comes into being whole or not at all, whatever fails.
+/// Writes a file that exists complete or not at all, even if something fails.
 pub(crate) fn whole<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<T, Failure>) -> Result<T, Failure> {
     let mut done = None;
     let written = write_atomically(path, |out| {

@@ -131,7 +131,7 @@ fn the_target_obeys_new_limits_at_once() {
     assert_eq!(set(&mut c, 0, 0), KBPS(0));
 }
 #[test]
-fn version_2_tells_random_loss_from_congestion() {
+fn version_2_distinguishes_random_loss_from_congestion() {
     for (loss, low, high) in [(0.0, 0.85, 1.0), (0.02, 0.8, 1.0), (0.05, 0.75, 1.0), (0.1, 0.5, 1.0), (0.3, 0.02, 0.1)]
     {
         let link = Link { capacity: |_| 2_000, loss, ..Link::default() };

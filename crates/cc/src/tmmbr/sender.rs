@@ -58,7 +58,7 @@ impl Controller for Tmmbr {
         Target::paced_by(rate, self.pacing)
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("told_bps", self.rate.as_bps_f64());
+        out("reported_bps", self.rate.as_bps_f64());
     }
 }
 

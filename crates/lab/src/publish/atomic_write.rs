@@ -1,12 +1,12 @@
-//! Files that come into being whole or not at all.
+//! Files that are written completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a file under a temporary name beside `path` and renames it when it is complete, so that whatever stops the
-/// program, `path` is absent, as it was, or whole. A device or a pipe is written to as it is. Errors are those of the file
-/// system and of `fill`.
+/// Writes a file under a temporary name beside `path` and renames it when it is complete, so that `path`
+/// is absent, unchanged or complete even if the program is stopped. A device or a pipe is written to directly. Errors are those
+/// of the file system and of `fill`.
 pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
         let mut out = BufWriter::new(fs::OpenOptions::new().write(true).open(path)?);
@@ -15,7 +15,7 @@ pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Re
     }
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?;
     let mut part = name.to_owned();
-    // WebAssembly has no processes, and no files either: there the next line says so.
+    // WebAssembly has no processes and no files: the next line fails there.
     let process = if cfg!(target_family = "wasm") { 0 } else { std::process::id() };
     part.push(format!(".{process}.part"));
     let part = path.with_file_name(part);
@@ -26,7 +26,7 @@ pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Re
         fs::rename(&part, path)
     })();
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one reported.
         let _ = fs::remove_file(&part);
     }
     written

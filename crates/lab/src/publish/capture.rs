@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use weir_units::Timestamp;
 
-/// Why there is no capture.
+/// Why a capture could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -21,21 +21,21 @@ pub enum CaptureError {
     Write {
         /// The file.
         file: String,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// What a capture is of, and how.
+/// Options of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CaptureOptions {
-    /// The point of the network; said in the file's comment.
+    /// The point of the network, which the file's comment states.
     pub at: CapturePoint,
-    /// Write payloads that exist as a length only as zeros; otherwise such packets are cut short.
+    /// Write payloads that exist as a length only as zeros; otherwise such packets are truncated.
     pub zeros: bool,
 }
 
-/// The name of a point as a capture's interface, and what is seen there.
+/// The name of a point as a capture's interface, and its description.
 fn described(at: CapturePoint, scenario: &Scenario) -> (&'static str, String) {
     let link = scenario.links.get(scenario.bottleneck).map_or("", |l| &l.name);
     match at {
@@ -47,8 +47,8 @@ fn described(at: CapturePoint, scenario: &Scenario) -> (&'static str, String) {
     }
 }
 
-/// Runs a scenario and writes its RTP, RTCP and DCCP packets as pcapng, the last as IP protocol 33; the file comes into being
-/// whole or not at all. Gives the number of packets.
+/// Runs a scenario and writes its RTP, RTCP and DCCP packets as pcapng, the last as IP protocol 33; the file is written
+/// completely or not at all. Returns the number of packets.
 pub fn write(
     scenario: &Scenario,
     seed: u64,
@@ -103,7 +103,7 @@ pub fn write(
     }
 }
 
-/// The RTP flows of a scenario, to be announced in a capture.
+/// The RTP flows of a scenario, for the announcements of a capture.
 pub fn announcements(scenario: &Scenario, payload_type: u8) -> impl Iterator<Item = Announcement<'_>> {
     scenario.flows.iter().enumerate().filter_map(move |(i, flow)| {
         let kind = if flow.rtp()?.dccp.is_some() { PacketKind::Dccp } else { PacketKind::Udp };

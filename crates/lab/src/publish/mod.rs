@@ -1,4 +1,4 @@
-//! What is made of results: series files, reports, figures, papers' numbers beside measured ones, and captures.
+//! Output of results: series files, reports, figures, papers' numbers with measured ones, and captures.
 
 pub mod atomic_write;
 pub mod capture;

@@ -1,4 +1,4 @@
-//! A run's packets as a pcapng file: IPv4 and UDP headers with right checksums around the real RTP and RTCP bytes, IP
+//! A run's packets as a pcapng file: IPv4 and UDP headers with valid checksums around the real RTP and RTCP bytes, IP
 //! headers around DCCP.
 //!
 //! Every flow is first announced by a SAP packet with an SDP description (RFC 2974, RFC 8866), so that Wireshark and
@@ -33,7 +33,7 @@ pub const RTP_PORT: u16 = 5004;
 const SAP_PORT: u16 = 9875;
 const SAP_GROUP: Ipv4Addr = Ipv4Addr::new(224, 2, 127, 254);
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the media sender.
@@ -42,23 +42,23 @@ pub enum Direction {
     Reverse,
 }
 
-/// What to write of a payload that exists as a length only.
+/// How a payload that exists as a length only is written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Payload {
-    /// Nothing: the captured length is below the original length.
+    /// Not at all: the captured length is below the original length.
     #[default]
     Snapped,
-    /// Zeros in its place.
+    /// As zeros.
     Zeros,
 }
 
-/// What a datagram is shown as.
+/// The form in which a datagram is written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum PacketKind {
-    /// UDP, as it is: RTP and RTCP.
+    /// UDP, unchanged: RTP and RTCP.
     #[default]
     Udp,
-    /// DCCP that UDP carries: shown without UDP (see [`dccp_to_ip`]).
+    /// DCCP over UDP, written without UDP (see [`dccp_to_ip`]).
     Dccp,
 }
 
@@ -69,32 +69,32 @@ pub struct Datagram<'a> {
     pub now: Timestamp,
     /// The flow: the sender is 10.0.x.y and the receiver 10.1.x.y, x.y being this number plus one.
     pub flow: u16,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
-    /// What it is shown as.
+    /// Its form.
     pub kind: PacketKind,
     /// The UDP payload's bytes, as far as they exist.
     pub bytes: &'a [u8],
-    /// The UDP payload's length; what `bytes` lacks of it counts as zeros.
+    /// The UDP payload's length; bytes missing in `bytes` count as zeros.
     pub length: usize,
     /// The ECN field.
     pub ecn: Ecn,
 }
 
-/// An RTP flow, as it is announced.
+/// An RTP flow for its announcement.
 #[derive(Clone, Copy, Debug)]
 pub struct Announcement<'a> {
     /// See [`Datagram::flow`].
     pub flow: u16,
     /// Its name.
     pub name: &'a str,
-    /// What its packets are shown as. Dissectors look for RTP in UDP only.
+    /// The form of its packets. Dissectors look for RTP in UDP only.
     pub kind: PacketKind,
     /// Its RTP payload type.
     pub payload_type: u8,
 }
 
-/// What the system said, where it is its error: the library's own text is about reading.
+/// The system's error, if it is one: the library's own text is about reading.
 fn cause(e: &PcapError) -> String {
     match e {
         PcapError::IoError(e) => e.to_string(),
@@ -106,15 +106,15 @@ fn cause(e: &PcapError) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcapFileError {
-    /// The writer beneath failed.
+    /// The underlying writer failed.
     #[error("cannot write the capture: {}", cause(.0))]
     Write(#[from] PcapError),
-    /// A payload that no IP packet holds.
+    /// A payload too long for an IP packet.
     #[error("a datagram of {length} bytes does not fit into an IP packet (at most {max})")]
     TooLong {
         /// Its bytes.
         length: usize,
-        /// The most.
+        /// The maximum.
         max: usize,
     },
 }
@@ -128,12 +128,12 @@ pub struct PcapWriter<W: Write> {
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// A capture that begins with its headers; `title` stands in them as a comment. Give a buffered writer.
+    /// A capture that begins with its headers, which have `title` as a comment. The writer should be buffered.
     pub fn new(out: W, title: &str, payload: Payload) -> Result<Self, PcapFileError> {
         Self::on("simulated", out, title, payload)
     }
 
-    /// As [`Self::new`], of packets seen at an interface of this name.
+    /// As [`Self::new`], with packets captured at an interface of this name.
     pub fn on(interface: &str, out: W, title: &str, payload: Payload) -> Result<Self, PcapFileError> {
         let section = SectionHeaderBlock {
             endianness: Endianness::Little,
@@ -147,7 +147,7 @@ impl<W: Write> PcapWriter<W> {
         let interface = InterfaceDescriptionBlock {
             linktype: DataLink::RAW,
             snaplen: 0,
-            // Without this option times would be read as microseconds.
+            // Without this option readers take times as microseconds.
             options: vec![
                 InterfaceDescriptionOption::IfName(Cow::Borrowed(interface)),
                 InterfaceDescriptionOption::IfTsResol(9),
@@ -162,7 +162,7 @@ impl<W: Write> PcapWriter<W> {
         let Announcement { flow, payload_type, .. } = *a;
         let [sender, receiver] = [address(flow, Direction::Forward), address(flow, Direction::Reverse)];
         let ip = |a: [u8; 4]| format!("{}.{}.{}.{}", a[0], a[1], a[2], a[3]);
-        // Line ends would end the description's line.
+        // A line end would end the description's line.
         let name: String = a.name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let (over, attributes) = match a.kind {
             PacketKind::Udp => ("", String::new()),
@@ -208,14 +208,14 @@ impl<W: Write> PcapWriter<W> {
         }
     }
 
-    /// Writes a DCCP packet that goes from any address to any other.
+    /// Writes a DCCP packet between any two addresses.
     pub fn dccp(&mut self, now: Timestamp, packet: &DccpPacket<'_>) -> Result<(), PcapFileError> {
         self.packets = self.packets.wrapping_add(1);
         let length = dccp_to_ip(packet, self.packets, self.payload, &mut self.buffer)?;
         write_ip(&mut self.out, now, &self.buffer, length as u32)
     }
 
-    /// Flushes and gives the writer back.
+    /// Flushes and returns the writer.
     pub fn finish(self) -> Result<W, PcapFileError> {
         let mut out = self.out.into_inner();
         out.flush().map_err(PcapError::IoError)?;
@@ -237,7 +237,7 @@ impl<W: Write> PcapWriter<W> {
         b.extend(from.port().to_be_bytes());
         b.extend(to.port().to_be_bytes());
         b.extend(udp_length.to_be_bytes());
-        // Zeros that are not written add nothing to the sum (RFC 768: pseudo-header, header and payload).
+        // Zeros that are not written do not change the sum (RFC 768: pseudo-header, header and payload).
         let pseudo = [&source.octets()[..], &destination.octets(), &[0, UDP], &udp_length.to_be_bytes()].concat();
         let udp_sum = match checksum(&[&pseudo, &b[IP_HEADER..], bytes]) {
             0 => 0xffff,
@@ -251,7 +251,7 @@ impl<W: Write> PcapWriter<W> {
         write_ip(&mut self.out, now, b, u32::from(total))
     }
 
-    /// Writes an IP packet as it is.
+    /// Writes an IP packet unchanged.
     pub fn ip(&mut self, now: Timestamp, packet: &[u8]) -> Result<(), PcapFileError> {
         write_ip(&mut self.out, now, packet, packet.len() as u32)
     }
@@ -273,7 +273,7 @@ fn write_ip<W: Write>(out: &mut PcapNgWriter<W>, now: Timestamp, b: &[u8], lengt
 struct UdpPacket<'a> {
     from: SocketAddrV4,
     to: SocketAddrV4,
-    /// Its payload, or the beginning of it.
+    /// Its payload, or the beginning of the payload.
     bytes: &'a [u8],
     /// Bytes of the whole payload.
     length: usize,
@@ -310,7 +310,7 @@ fn address(flow: u16, end: Direction) -> [u8; 4] {
     [10, u8::from(end == Direction::Reverse), x, y]
 }
 
-/// The Internet checksum (RFC 1071) of parts that are joined; all but the last have even lengths.
+/// The Internet checksum (RFC 1071) of concatenated parts; all but the last have even lengths.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u32;
     for part in parts {
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!((*time, *original, data.len()), (Duration::from_millis(1_500), 1_040, 40));
         assert_eq!(zeros[1].2.len(), 1_040);
         assert_eq!(data[1], 0b01, "ECT(1)");
-        // A sum over a right header, checksum included, is zero (RFC 1071).
+        // The sum over a valid header, checksum included, is zero (RFC 1071).
         let full = &zeros[1].2;
         assert_eq!(checksum(&[&full[..20]]), 0);
         assert_eq!(checksum(&[&full[12..20], &[0, 17], &full[24..26], &full[20..]]), 0);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn tshark_dissects_without_being_told_to() {
+    fn tshark_dissects_without_options() {
         for payload in [Payload::Snapped, Payload::Zeros] {
             let dir = tempfile::tempdir().expect("a folder");
             let file = dir.path().join("run.pcapng");
@@ -419,7 +419,7 @@ mod tests {
             };
             let text = String::from_utf8_lossy(&out.stdout);
             let lines: Vec<&str> = text.lines().skip(1).collect();
-            // Status 1 is a right checksum; a snapped packet's cannot be checked (2).
+            // Status 1 is a valid checksum; that of a truncated packet cannot be checked (2).
             let status = if payload == Payload::Zeros { 1 } else { 2 };
             assert_eq!(
                 lines,

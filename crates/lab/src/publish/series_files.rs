@@ -27,28 +27,28 @@ pub enum SeriesError {
     Write {
         /// The file.
         path: String,
-        /// What went wrong.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// A table of floating-point columns, each row led by a time and by the flow or link that it is about.
+/// A table of floating-point columns; each row begins with a time and the name of its flow or link.
 struct Table {
     /// Name of the second column.
     subject: &'static str,
-    /// Further text columns, one value a row group of `rows`.
+    /// Further text columns, one value per group of `rows`.
     texts: Vec<(&'static str, Vec<String>)>,
     time_s: Vec<f64>,
     subjects: Vec<String>,
     columns: Vec<(String, Vec<f64>)>,
 }
 
-/// Writes a run's series into a folder (made where it is missing): `STEM.flows.parquet` and `STEM.links.parquet`, and
-/// the same tables as `.csv`. Gives the paths.
+/// Writes a run's series into a folder, which is created if it is missing: `STEM.flows.parquet` and `STEM.links.parquet`, and
+/// the same tables as `.csv`. Returns the paths.
 ///
 /// `flows` has a row for each flow and sampling interval: `time_s` (the row's end), `flow`, `controller`, the columns of
 /// [`crate::measure::series::FlowSeries`], and the controllers' internals as `cc_NAME`; `links` likewise, with Jain's index of
-/// the run. A missing value is null in Parquet and empty in CSV. Each file comes into being whole, by a rename.
+/// the run. A missing value is null in Parquet and empty in CSV. Each file is written completely or not at all, by a rename.
 pub fn write_series(run: &RunResult, dir: &Path, stem: &str) -> Result<Vec<PathBuf>, SeriesError> {
     let series = run.series.as_ref().ok_or(SeriesError::None)?;
     let failed = |path: &Path, source| SeriesError::Write { path: path.display().to_string(), source };
@@ -91,7 +91,7 @@ fn links(series: &Series) -> Table {
 /// A subject and its columns by name.
 type Part<'a> = (&'a str, Vec<(String, &'a [f64])>);
 
-/// One table from several subjects whose columns may differ: the union, NaN where a subject lacks one.
+/// One table from several subjects whose columns may differ: their union, with NaN in columns that a subject does not have.
 fn table(subject: &'static str, time_s: &[f64], parts: Vec<Part<'_>>) -> Table {
     let rows = time_s.len();
     let mut columns: Vec<(String, Vec<f64>)> = Vec::new();
@@ -128,7 +128,7 @@ fn write_parquet(table: &Table, run: &RunResult, out: &mut dyn Write) -> io::Res
         .set_created_by("weir".into())
         .set_key_value_metadata(Some(about.into_iter().map(|(k, v)| KeyValue::new(k.into(), v)).collect()))
         .build();
-    // The writer must be able to move between threads, which `out` need not: so by way of memory.
+    // The writer has to be `Send`, which `out` need not be: it writes to memory first.
     let bytes = parquet_bytes(table, properties).map_err(io::Error::other)?;
     out.write_all(&bytes)
 }
@@ -284,8 +284,8 @@ mod tests {
         let file = std::fs::File::open(&paths[0]).expect("written");
         let reader = SerializedFileReader::new(file).expect("Parquet");
         let meta = reader.metadata().file_metadata();
-        let told = meta.key_value_metadata().expect("told");
-        assert!(told.iter().any(|kv| kv.key == "weir.seed" && kv.value.as_deref() == Some("7")));
+        let metadata = meta.key_value_metadata().expect("metadata");
+        assert!(metadata.iter().any(|kv| kv.key == "weir.seed" && kv.value.as_deref() == Some("7")));
         assert_eq!((meta.num_rows(), meta.schema_descr().num_columns()), (4, 13));
         let rows: Vec<_> = reader.get_row_iter(None).expect("Parquet").map(|r| r.expect("whole")).collect();
         let slope = |r: &parquet::record::Row| r.get_double(12).ok();

@@ -378,7 +378,7 @@ impl<S: PacketSize> CcidSender for Sender<S> {
         out("recv_limit_bps", finite(2.0 * self.rate.max_receive_rate()));
         out("smoothed_bps", self.smoothed.get());
         out("loss_event_rate", self.rate.loss_event_rate());
-        out("told_loss_event_rate", self.reported);
+        out("reported_loss_event_rate", self.reported);
         out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.get().as_millis_f64()));
         out("data_limited", f64::from(u8::from(self.was_limited)));
         out("segment_bytes", self.segment);

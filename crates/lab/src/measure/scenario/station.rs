@@ -16,7 +16,7 @@ use weir_units::TimeDelta;
 #[schemars(rename = "Assist")]
 pub(super) struct RawAssist {
     /// The end to which it reports.
-    pub(super) tells: RawTells,
+    pub(super) notifies: RawNotified,
     /// Interval of notices while the capacity changes little; "1 s" if absent.
     pub(super) interval: Option<At<Time>>,
     /// Relative change of the rate since the last report that is reported at once; 0.05 if absent.
@@ -31,8 +31,8 @@ pub(super) struct RawAssist {
 /// The end of a flow to which a base station reports.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Tells")]
-pub(super) enum RawTells {
+#[schemars(rename = "Notified")]
+pub(super) enum RawNotified {
     /// The media sender: the link is its uplink.
     Sender,
     /// The media receiver: the link is its downlink.
@@ -45,8 +45,8 @@ pub(super) enum RawTells {
 pub(super) fn resolve(text: &Text, raw: &RawAssist) -> Result<Assist, InputError> {
     let time = |t: &Option<At<Time>>| t.as_ref().map(|t| positive(text, t)).transpose();
     Ok(Assist {
-        to_sender: raw.tells != RawTells::Receiver,
-        to_receiver: raw.tells != RawTells::Sender,
+        to_sender: raw.notifies != RawNotified::Receiver,
+        to_receiver: raw.notifies != RawNotified::Sender,
         interval: time(&raw.interval)?.unwrap_or(TimeDelta::from_secs(1)),
         threshold: raw.threshold.as_ref().map_or(Ok(0.05), |p| probability(text, p))?,
         delay: raw.delay.map_or(TimeDelta::from_millis(20), |t| t.0),
@@ -57,8 +57,8 @@ pub(super) fn resolve(text: &Text, raw: &RawAssist) -> Result<Assist, InputError
 /// An end accepts reports of one station.
 pub(super) fn check_stations(text: &Text, links: &[Link], flows: &[Flow]) -> Result<(), InputError> {
     for f in flows.iter().filter(|f| f.rtp().is_some()) {
-        let reporting = |tells: fn(&Assist) -> bool| {
-            f.forward.iter().filter(|l| links[**l].assist.is_some_and(|a| tells(&a))).count()
+        let reporting = |notifies: fn(&Assist) -> bool| {
+            f.forward.iter().filter(|l| links[**l].assist.is_some_and(|a| notifies(&a))).count()
         };
         for (end, count) in [("sender", reporting(|a| a.to_sender)), ("receiver", reporting(|a| a.to_receiver))] {
             if count > 1 {

@@ -9,7 +9,7 @@ const RIGHT: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 270.0;
 const PANEL_HEIGHT: f64 = 170.0;
 const LEGEND_ROW: f64 = 20.0;
-/// About the width of a character of the legend.
+/// Approximate width of a character of the legend.
 const CHARACTER: f64 = 6.9;
 
 /// Line styles, which differ by colour and by dashes.
@@ -17,11 +17,11 @@ pub(super) const STYLES: usize = 8;
 /// Okabe and Ito's hues, darkened for white to a contrast of 3:1 or more.
 pub(super) const LIGHT: [&str; STYLES] =
     ["#0072b2", "#c44e00", "#007f5c", "#a8478a", "#8f6a00", "#3a3f47", "#0b8fc2", "#7a5195"];
-/// Dashes and gaps in points; a whole line where empty.
+/// Dashes and gaps in points; a solid line if empty.
 pub(super) const DASHES: [&[u8]; STYLES] =
     [&[], &[9, 4], &[2, 3], &[11, 3, 2, 3], &[5, 3], &[16, 4], &[2, 6], &[8, 3, 2, 3, 2, 3]];
 
-/// What a stroke is part of.
+/// The part of the figure that a stroke belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stroke {
     /// A line of the plot, by style.
@@ -36,7 +36,7 @@ pub(super) enum Stroke {
     Axis,
 }
 
-/// How a text looks.
+/// Style of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Font {
     Title,
@@ -107,7 +107,7 @@ fn text(font: Font, at: (f64, f64), anchor: Anchor, text: &str) -> Shape {
     Shape::Text { font, at, anchor, is_turned: false, text: text.into() }
 }
 
-/// Draws a plot's legend and gives the room that it takes.
+/// Draws a plot's legend and returns its height.
 fn legend(out: &mut Vec<Shape>, plot: &Plot, top: f64) -> f64 {
     let (mut x, mut y) = (LEFT, top + 14.0);
     if !plot.title.is_empty() {
@@ -150,7 +150,7 @@ fn axes(out: &mut Vec<Shape>, plot: &Plot, top: f64, height: f64, last: bool) {
         out.push(text(Font::Soft, (at, bottom + 17.0), Anchor::Middle, &tidy(tick)));
         tick += x_step;
     }
-    // Capacity lies behind the axis and the other lines.
+    // Capacity is behind the axis and the other lines.
     for line in plot.lines.iter().filter(|l| l.capacity) {
         out.push(Shape::Path { stroke: Stroke::Capacity, steps: area(&line.points, x, y, bottom) });
     }
@@ -183,13 +183,13 @@ fn path(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -
     steps
 }
 
-/// Steps with everything below them; each value holds from the point before to its own.
+/// Steps and the area below them; each value is valid from the previous point to its own.
 fn area(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64, bottom: f64) -> Vec<Step> {
     let mut steps = vec![Step::Move(x(0.0), bottom)];
     let mut from = 0.0;
     let mut held = None;
     for &(t, v) in points.iter().filter(|p| !p.1.is_nan()) {
-        // A run of one value needs its two ends only.
+        // A run of equal values needs only its ends.
         if held != Some(v) {
             if let Some(old) = held {
                 steps.push(Step::To(x(from), y(old)));
@@ -206,7 +206,7 @@ fn area(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64, b
     steps
 }
 
-/// Bars with a stroke across each end; those that reach beyond the axes end there.
+/// Bars with a stroke across each end, clipped to the axes.
 fn bars(bars: &[Bar], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64, x_end: f64) -> Vec<Step> {
     let mut steps = Vec::new();
     for b in bars {
@@ -220,7 +220,7 @@ fn bars(bars: &[Bar], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64, x_end: f64
     steps
 }
 
-/// A number without zeros at its end.
+/// A number without trailing zeros.
 pub(super) fn tidy(v: f64) -> String {
     let text = format!("{v:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! Figures with a form of their own: repair beside the rate, stacked rates, a controller's internals, and sweeps over variants.
+//! Special figures: repair and media rate, stacked rates, a controller's internals, and sweeps over variants.
 
 use super::plot::{Line, Plot};
 use super::{capacity, points, series_of, thin};
@@ -7,11 +7,11 @@ use crate::measure::series::Series;
 
 const TIME: &str = "Time, s";
 
-/// A line from a paper's own drawing, laid over a run's panel.
+/// A line from a paper's own figure, drawn over a run's panel.
 pub struct Overlay {
     /// The variant that it belongs to.
     pub variant: String,
-    /// The controller that it belongs to; any where empty.
+    /// The controller that it belongs to; any if empty.
     pub controller: String,
     /// What it shows.
     pub label: String,
@@ -45,7 +45,7 @@ fn means(label: impl Into<String>, series: &Series, values: &[f64], scale: f64) 
     Line { label: label.into(), points: points(series, thin(values, false), scale), ..Line::default() }
 }
 
-/// Each run in a panel: capacity, media rate of the RTP flows, their repair rate, and the paper's own line where there is one.
+/// Each run in a panel: capacity, media rate of the RTP flows, their repair rate, and the paper's own line if there is one.
 pub fn repair(runs: &[&RunResult], overlays: &[Overlay]) -> Vec<Plot> {
     panels(runs, "Rate, kbit/s", |run, series| {
         let mut lines: Vec<Line> = capacity(super::Quantity::Rate, (run, series)).into_iter().collect();
@@ -59,7 +59,7 @@ pub fn repair(runs: &[&RunResult], overlays: &[Overlay]) -> Vec<Plot> {
     })
 }
 
-/// Each run in a panel: capacity, the RTP flows' goodputs, and the paper's own lines where there are some.
+/// Each run in a panel: capacity, the RTP flows' goodputs, and the paper's own lines if there are any.
 pub fn goodput(runs: &[&RunResult], overlays: &[Overlay]) -> Vec<Plot> {
     panels(runs, "Rate, kbit/s", |run, series| {
         let mut lines: Vec<Line> = capacity(super::Quantity::Rate, (run, series)).into_iter().collect();
@@ -78,8 +78,8 @@ fn published<'a>(overlays: &'a [Overlay], run: &'a RunResult) -> impl Iterator<I
     about.into_iter().map(|o| Line { label: o.label.clone(), points: o.points.clone(), ..Line::default() })
 }
 
-/// Each run in a panel: the RTP flows' goodputs and the mean of the TCP flows, each drawn on top of those before, and the
-/// repair rate by itself.
+/// Each run in a panel: the RTP flows' goodputs and the mean of the TCP flows, each on top of the previous ones, and the
+/// repair rate separately.
 pub fn stacked(runs: &[&RunResult]) -> Vec<Plot> {
     panels(runs, "Rate, kbit/s", |run, series| {
         let mut lines: Vec<Line> = capacity(super::Quantity::Rate, (run, series)).into_iter().collect();
@@ -110,7 +110,7 @@ pub fn stacked(runs: &[&RunResult]) -> Vec<Plot> {
     })
 }
 
-/// Each run in a panel: internals of its RTP flows' controllers by name, and the paper's own lines where there are some.
+/// Each run in a panel: internals of its RTP flows' controllers by name, and the paper's own lines if there are any.
 pub fn internals(runs: &[&RunResult], names: &[String], y_label: &str, overlays: &[Overlay]) -> Vec<Plot> {
     panels(runs, y_label, |run, series| {
         let several = run.rtp_flows().count() > 1;
@@ -131,7 +131,7 @@ pub fn internals(runs: &[&RunResult], names: &[String], y_label: &str, overlays:
 pub struct SweepLine {
     /// What it shows.
     pub label: String,
-    /// Value on the horizontal axis and the numbers measured there, one a run.
+    /// Value on the horizontal axis and the numbers measured there, one per run.
     pub points: Vec<(f64, Vec<f64>)>,
 }
 

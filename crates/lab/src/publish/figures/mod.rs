@@ -1,7 +1,7 @@
 //! Figures as SVG and PDF files: a paper's plots over time, drawn from runs.
 //!
-//! SVG files need nothing beside them, follow the reader's light or dark setting, tell lines apart by dashes as well as by
-//! colour, and carry a title and a description for readers who do not see them.
+//! SVG files have no external resources and follow the reader's light or dark setting; lines differ by dashes as well as by
+//! colour, and a title and a description serve readers who do not see them.
 
 mod drawing;
 mod kinds;
@@ -24,18 +24,18 @@ use std::path::Path;
 /// What a figure plots over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantity {
-    /// Rates in kbit/s with the bottleneck's capacity behind them: the controller's target where there is one
-    /// (what the paper's generator logs), goodput over a second where there is none (TCP).
+    /// Rates in kbit/s with the bottleneck's capacity behind them: the controller's target if there is one
+    /// (which the paper's generator logs), otherwise goodput over a second (TCP).
     Rate,
     /// One-way delay of RTP packets in ms: the largest mean of a sampling interval.
     Delay,
 }
 
-/// Points of a line at most: a figure is about 700 points wide.
+/// Maximum points of a line: a figure is about 700 points wide.
 const POINTS: usize = 700;
 
-/// A figure from runs with time series; runs without one are left out. Where every run has one RTP flow and nothing
-/// else, all runs share one plot; otherwise each run has a panel of its own with a line for each flow.
+/// A figure from runs with time series; runs without one are omitted. If every run has only one RTP flow, all
+/// runs share one plot; otherwise each run has a separate panel with a line for each flow.
 pub fn svg(title: &str, quantity: Quantity, runs: &[&RunResult]) -> String {
     svg::draw(title, &over_time(quantity, runs))
 }
@@ -93,7 +93,7 @@ pub fn over_time(quantity: Quantity, runs: &[&RunResult]) -> Vec<Plot> {
     plots
 }
 
-/// What a figure's file is.
+/// The format of a figure's file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// SVG, for pages: it follows the reader's light or dark setting.
@@ -103,7 +103,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The ending of a file's name.
+    /// The file name's extension.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Svg => "svg",
@@ -112,7 +112,7 @@ impl Format {
     }
 }
 
-/// Draws panels below one another into a file, which comes into being whole.
+/// Draws panels below one another into a file, which is written completely or not at all.
 pub fn write(path: &Path, title: &str, plots: &[Plot], format: Format) -> io::Result<()> {
     let bytes = match format {
         Format::Svg => svg::draw(title, plots).into_bytes(),

@@ -1,4 +1,4 @@
-//! Line plots as PDF, one page of the figure's size, with the fonts that every reader has.
+//! Line plots as PDF, one page of the figure's size, with standard fonts.
 
 use super::drawing::{Anchor, DASHES, Drawing, Font, LEFT, LIGHT, Shape, Step, Stroke, WIDTH, lay_out};
 use super::plot::Plot;
@@ -15,7 +15,7 @@ const WIDTHS: [u16; 95] = [
     556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334,
     260, 334, 584,
 ];
-/// Of characters that the table lacks.
+/// Width of characters that are not in the table.
 const WIDTH_ELSE: u16 = 556;
 
 /// The plots below one another with one title.
@@ -95,7 +95,7 @@ fn page_content(title: &str, drawing: &Drawing) -> Vec<u8> {
     out.finish().into_vec()
 }
 
-/// A tenth of a point is finer than any printer.
+/// Rounds to a tenth of a point, finer than a printer's resolution.
 fn round(v: f64) -> f32 {
     ((v * 10.0).round() / 10.0) as f32
 }
@@ -119,7 +119,7 @@ fn pen(out: &mut Content, stroke: Stroke) {
     }
 }
 
-/// Of `#rrggbb`, each 0 to 1.
+/// The components of `#rrggbb`, 0 to 1 each.
 fn rgb(colour: &str) -> [f32; 3] {
     [1, 3, 5].map(|at| {
         let part = colour.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
@@ -127,7 +127,7 @@ fn rgb(colour: &str) -> [f32; 3] {
     })
 }
 
-/// A text in WinAnsiEncoding; what it lacks becomes a question mark.
+/// A text in WinAnsiEncoding; other characters become question marks.
 fn encoded(text: &str) -> Vec<u8> {
     let byte = |c: char| match c {
         ' '..='~' => c as u8,

@@ -1,4 +1,4 @@
-//! What a plot shows, before it is drawn.
+//! The contents of a plot.
 
 /// One line; NaN breaks it.
 #[derive(Default)]
@@ -9,7 +9,7 @@ pub struct Line {
     pub capacity: bool,
     /// Horizontal and vertical value.
     pub points: Vec<(f64, f64)>,
-    /// Where it may be as well.
+    /// Confidence intervals.
     pub bars: Vec<Bar>,
 }
 
@@ -18,7 +18,7 @@ pub struct Line {
 pub struct Bar {
     /// The point.
     pub at: (f64, f64),
-    /// Its ends, horizontal and vertical: one of the two differs.
+    /// One end, horizontal and vertical; one of the coordinates differs from the point's.
     pub from: (f64, f64),
     /// The other end.
     pub to: (f64, f64),
@@ -30,26 +30,26 @@ pub enum Scale {
     /// From 0 to the highest value.
     #[default]
     Zero,
-    /// From 0 to this; what is higher is cut off.
+    /// From 0 to this; higher values are clipped.
     UpTo(f64),
-    /// Logarithmic, from one power of ten to another, which have all values.
+    /// Logarithmic, from one power of ten to another, which enclose all values.
     Log,
 }
 
 /// One pair of axes.
 #[derive(Default)]
 pub struct Plot {
-    /// Heading of the panel; none where empty.
+    /// Heading of the panel; none if empty.
     pub title: String,
-    /// What the vertical axis shows.
+    /// Label of the vertical axis.
     pub y_label: String,
-    /// What the horizontal axis shows; written below the last panel.
+    /// Label of the horizontal axis, below the last panel.
     pub x_label: String,
     /// Left end of the horizontal axis.
     pub x_start: f64,
     /// Right end.
     pub x_end: f64,
-    /// What is drawn.
+    /// The lines.
     pub lines: Vec<Line>,
     /// The vertical axis.
     pub scale: Scale,

@@ -5,29 +5,29 @@ use super::series_of;
 use crate::measure::results::{RunResult, Stat, quantiles, student_t_975};
 use crate::publish::smooth::{mean, trailing_mean};
 
-/// What a distribution is of.
+/// The quantity of a distribution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Of {
-    /// PSNR of pictures in dB, of all flows that have some.
+    /// PSNR of pictures in dB, of all flows with pictures.
     #[default]
     Psnr,
     /// Their structural similarity.
     Ssim,
-    /// The rate asked of the encoder in Mbit/s, second by second, of the first media flow that adapts.
+    /// The encoder's target rate in Mbit/s, per second, of the first media flow that adapts.
     Requested,
 }
 
-/// A bar every so many hundredths of probability, and every so many seconds.
+/// Interval of bars, in hundredths of probability and in seconds.
 const BAR_PERCENT: usize = 10;
 const BAR_S: f64 = 50.0;
-/// Time over which throughputs are averaged before they are set against each other, in s.
+/// Time over which throughputs are averaged before they are compared, in s.
 const SMOOTH_S: f64 = 5.0;
 
-/// Runs by what is compared: those of one name share a line.
+/// Runs by name: those of one name share a line.
 type Groups<'a> = Vec<(String, Vec<&'a RunResult>)>;
 
-/// By controller, and by variant where there are several.
+/// By controller, and by variant if there are several.
 fn groups<'a>(runs: &[&'a RunResult]) -> Groups<'a> {
     let several = runs.iter().any(|r| r.condition != runs[0].condition);
     let one = runs.iter().all(|r| r.controller == runs[0].controller);
@@ -46,13 +46,13 @@ fn groups<'a>(runs: &[&'a RunResult]) -> Groups<'a> {
     all
 }
 
-/// Half the width of the 95 % confidence interval of a mean; nothing from one value alone.
+/// Half-width of the 95 % confidence interval of a mean; `None` for a single value.
 fn half_width(s: &Stat) -> Option<f64> {
     let sigma = s.sigma?;
     Some(student_t_975(s.runs - 1) * sigma / (s.runs as f64).sqrt())
 }
 
-/// The quantiles of a run, one list a flow.
+/// The quantiles of a run, one list per flow.
 fn spread(run: &RunResult, of: Of) -> Vec<Vec<f64>> {
     let pictures = || run.flows.iter().filter_map(|f| f.picture_quantiles.as_ref());
     match of {
@@ -62,8 +62,8 @@ fn spread(run: &RunResult, of: Of) -> Vec<Vec<f64>> {
     }
 }
 
-/// Cumulative distributions, one line a controller and variant: the mean over runs at each probability, and at every tenth its
-/// confidence interval.
+/// Cumulative distributions, one line per controller and variant: the mean over runs at each probability, and at every
+/// tenth its confidence interval.
 pub fn cdf(runs: &[&RunResult], of: Of, label: &str) -> Vec<Plot> {
     let mut lines = vec![];
     for (name, runs) in groups(runs) {
@@ -86,7 +86,7 @@ pub fn cdf(runs: &[&RunResult], of: Of, label: &str) -> Vec<Plot> {
     if lines.is_empty() {
         return vec![];
     }
-    // From where a hundredth lies, so that one black picture does not set the axis.
+    // From the 1st percentile, so that one black picture does not determine the axis.
     let low = lines.iter().filter_map(|l| l.points.get(1)).map(|p| p.0).fold(f64::INFINITY, f64::min);
     let high = lines.iter().filter_map(|l| l.points.last()).map(|p| p.0).fold(0.0, f64::max);
     let x_start = if low > high / 3.0 { (low * 20.0).floor() / 20.0 } else { 0.0 };
@@ -105,7 +105,7 @@ pub fn cdf(runs: &[&RunResult], of: Of, label: &str) -> Vec<Plot> {
 }
 
 /// Media throughput over TCP throughput over time, on a logarithmic axis: throughputs over five seconds, and the mean of
-/// the ratio's logarithm over the runs, with its confidence interval every 50 s. Where TCP got nothing there is no ratio.
+/// the ratio's logarithm over the runs, with its confidence interval every 50 s. While TCP receives nothing there is no ratio.
 pub fn fairness(runs: &[&RunResult]) -> Vec<Plot> {
     let mut lines = vec![];
     let mut end = 0.0f64;
@@ -156,8 +156,8 @@ fn log_ratios(run: &RunResult) -> Vec<f64> {
     smooth(&c.media_bps).iter().zip(smooth(&c.tcp_bps)).map(|(m, t)| (m / t).ln()).collect()
 }
 
-/// Throughput of the first media flow over time, one line a controller from its first run with a time series, in one panel for
-/// each variant; up to `most` Mbit/s where that is given.
+/// Throughput of the first media flow over time, one line per controller from its first run with a time series, in one
+/// panel per variant; up to `most` Mbit/s if given.
 pub fn throughput(runs: &[&RunResult], most: Option<f64>) -> Vec<Plot> {
     let mut plots: Vec<(String, Plot)> = vec![];
     for (run, series) in series_of(runs) {
@@ -242,7 +242,7 @@ mod tests {
         // Nine bars; sigma is sqrt(2), t of one degree of freedom 12.706: 12.706 sqrt(2) / sqrt(2).
         assert_eq!(line.bars.len(), 9);
         assert!((line.bars[4].to.0 - 36.0 - 12.706).abs() < 1e-6 && line.bars[4].from.1 == 0.5, "{:?}", line.bars[4]);
-        assert!(plots[0].lines[1].bars.is_empty(), "one run tells no interval");
+        assert!(plots[0].lines[1].bars.is_empty(), "one run has no interval");
         assert!(cdf(&all.iter().collect::<Vec<_>>(), Of::Ssim, "").is_empty());
         let rate = &cdf(&all.iter().collect::<Vec<_>>(), Of::Requested, "")[0].lines[0];
         assert!(rate.points.iter().all(|p| (p.0 - 2.0).abs() < 1e-9));

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// The hues of [`LIGHT`], lightened for black to a contrast of 3:1 or more.
 const DARK: [&str; STYLES] = ["#56b4e9", "#f58346", "#2fc49a", "#e08cc4", "#e6b93d", "#d5d9de", "#8fd3f7", "#bb9ae0"];
 
-/// The plots below one another with one title. Labels that all plots share stand in one legend on top.
+/// The plots below one another with one title. Labels that all plots share are in one legend above them.
 pub(super) fn draw(title: &str, plots: &[Plot]) -> String {
     let drawing = lay_out(plots);
     let mut body = String::new();

@@ -2,17 +2,17 @@
 
 use super::plot::{Plot, Scale};
 
-/// Where values lie on it.
+/// Its scale.
 pub(super) struct ValueAxis {
     low: f64,
     high: f64,
     is_log: bool,
-    /// Values that are written beside it.
+    /// Labelled values.
     pub(super) ticks: Vec<f64>,
 }
 
 impl ValueAxis {
-    /// The axis of a plot that is so many points high.
+    /// The axis of a plot of this height in points.
     pub(super) fn of(plot: &Plot, height: f64) -> Self {
         let values = || plot.lines.iter().flat_map(|l| &l.points).map(|p| p.1).filter(|v| v.is_finite());
         let high = values().fold(0.0, f64::max);
@@ -30,7 +30,7 @@ impl ValueAxis {
         Self { low: 0.0, high: end, is_log: false, ticks: (0..=count).map(|i| i as f64 * step).collect() }
     }
 
-    /// How far up a value lies, from 0 to 1; those beyond the ends lie there.
+    /// Relative height of a value, clamped to 0 to 1.
     pub(super) fn share(&self, value: f64) -> f64 {
         let share = if self.is_log {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -41,7 +41,7 @@ impl ValueAxis {
     }
 }
 
-/// The step of 1, 2 or 5 times a power of ten next above.
+/// The next greater step of 1, 2 or 5 times a power of ten.
 pub(super) fn nice(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let k = [1.0, 2.0, 5.0, 10.0].into_iter().find(|k| k * power >= step * (1.0 - 1e-9)).unwrap_or(10.0);
@@ -65,7 +65,7 @@ mod tests {
         for (value, share) in [(0.1, 0.0), (1.0, 1.0 / 3.0), (10.0, 2.0 / 3.0), (100.0, 1.0), (0.0, 0.0), (1e9, 1.0)] {
             assert!((v.share(value) - share).abs() < 1e-9, "{value}");
         }
-        // Nothing above zero, or one value alone.
+        // Nothing above zero, or a single value.
         assert_eq!(ValueAxis::of(&plot(&[0.0], Scale::Log), 270.0).share(0.0), 0.0);
         assert_eq!(ValueAxis::of(&plot(&[10.0], Scale::Log), 270.0).ticks, [10.0, 100.0]);
     }

@@ -1,4 +1,4 @@
-//! A paper's figures: what each shows, and how it is drawn from runs.
+//! A paper's figures: their contents, and how they are drawn from runs.
 
 use crate::measure::results::RunResult;
 use crate::publish::figures::{self, Overlay, Quantity, SweepLine};
@@ -15,12 +15,12 @@ pub struct Figure {
     pub figure: String,
     /// Its title.
     pub title: String,
-    /// The scenario behind it, by the last part of its name.
+    /// Its scenario, by the last part of the name.
     pub scenario: String,
-    /// Controllers in it; those that the scenario compares where empty.
+    /// Its controllers; those that the scenario compares if empty.
     #[serde(default)]
     pub controllers: Vec<String>,
-    /// Variants in it; all where empty.
+    /// Its variants; all if empty.
     #[serde(default)]
     pub variants: Vec<String>,
     /// What it shows.
@@ -28,19 +28,19 @@ pub struct Figure {
     /// Names of the controller's internals, for [`Plot::Internals`].
     #[serde(default)]
     pub internals: Vec<String>,
-    /// What the vertical axis shows, where the plot does not say so by itself.
+    /// Label of the vertical axis, if the plot does not determine it.
     #[serde(default)]
     pub label: String,
-    /// What [`Plot::Cdf`] is of.
+    /// The quantity of [`Plot::Cdf`].
     #[serde(default)]
     pub of: figures::Of,
-    /// Where the vertical axis of [`Plot::Throughput`] ends, in Mbit/s; at the highest value if absent.
+    /// Upper end of the vertical axis of [`Plot::Throughput`] in Mbit/s; the highest value if absent.
     #[serde(default)]
     pub most: Option<f64>,
     /// The paper's own curves, for [`Plot::Goodput`], [`Plot::Repair`] and [`Plot::Internals`].
     #[serde(default)]
     pub curves: Vec<Curve>,
-    /// What is swept, for [`Plot::Sweep`].
+    /// The sweep of [`Plot::Sweep`].
     #[serde(default)]
     pub sweep: Option<Sweep>,
 }
@@ -53,7 +53,7 @@ pub enum Plot {
     Rate,
     /// One-way delay over time.
     Delay,
-    /// Goodputs over time, one panel a run.
+    /// Goodputs over time, one panel per run.
     Goodput,
     /// Media and repair rates over time.
     Repair,
@@ -67,25 +67,25 @@ pub enum Plot {
     Cdf,
     /// Media throughput over TCP's, over time, likewise.
     Fairness,
-    /// Throughput of the first media flow over time, one line a controller.
+    /// Throughput of the first media flow over time, one line per controller.
     Throughput,
     /// DP-FEC's greatest acceptable change of the loss interval over the loss interval: its equations, without runs.
     Acceptable,
 }
 
-/// A curve of the paper, read from its drawing: a CSV of time in s and a value.
+/// A curve of the paper, digitised from its figure: a CSV of time in s and a value.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
-    /// The variant that it belongs to; nothing where the scenario has none.
+    /// The variant that it belongs to; empty if the scenario has none.
     #[serde(default)]
     pub variant: String,
-    /// The controller that it belongs to; any where empty.
+    /// The controller that it belongs to; any if empty.
     #[serde(default)]
     pub controller: String,
     /// What it shows.
     pub label: String,
-    /// File beside the paper's description.
+    /// File in the folder of the paper's description.
     pub file: String,
 }
 
@@ -98,12 +98,12 @@ pub struct Sweep {
     /// The flow, as in [`crate::publish::reproduce::Place::flow`].
     #[serde(default)]
     pub flow: Option<String>,
-    /// What its values are multiplied by; 1 if absent.
+    /// Factor of its values; 1 if absent.
     #[serde(default)]
     pub scale: Option<f64>,
-    /// What the horizontal axis shows.
+    /// Label of the horizontal axis.
     pub x_label: String,
-    /// Where it is measured.
+    /// The places where it is measured.
     pub x: Vec<f64>,
     /// The lines.
     pub lines: Vec<LineSpec>,
@@ -113,27 +113,27 @@ pub struct Sweep {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineSpec {
-    /// Name in the legend; the controller's where empty.
+    /// Name in the legend; the controller's if empty.
     #[serde(default)]
     pub label: String,
-    /// The scenario, where it is not the figure's.
+    /// The scenario, if it is not the figure's.
     #[serde(default)]
     pub scenario: Option<String>,
-    /// Controller; any where empty.
+    /// Controller; any if empty.
     #[serde(default)]
     pub controller: String,
-    /// The variants' name with `{x}` in the place of the number on the horizontal axis.
+    /// The variants' name with `{x}` for the number on the horizontal axis.
     pub variant: String,
 }
 
 impl Figure {
-    /// The scenarios that it is drawn from.
+    /// The scenarios from which it is drawn.
     pub(super) fn scenarios(&self) -> impl Iterator<Item = &String> {
         let lines = self.sweep.iter().flat_map(|s| &s.lines).filter_map(|l| l.scenario.as_ref());
         std::iter::once(&self.scenario).chain(lines)
     }
 
-    /// Its panels; none where no run bears on it. `overlays` are its curves, read.
+    /// Its panels; none without a run for it. `overlays` are its curves.
     pub(super) fn draw(&self, runs: &[&RunResult], overlays: &[Overlay]) -> Vec<figures::Plot> {
         if let Some(sweep) = &self.sweep {
             return self.draw_sweep(sweep, runs);
@@ -206,7 +206,7 @@ fn acceptable(label: &str) -> Vec<figures::Plot> {
     figures::sweep(&[line(0.1), line(0.3)], "Loss interval LI, ms", label)
 }
 
-/// Reads a curve's file: a header, then time and value a line. Errors name the line.
+/// Reads a curve's file: a header, then time and value in each line. Errors name the line.
 pub(super) fn curve(text: &str) -> Result<Vec<(f64, f64)>, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
     let row = |(i, line): (usize, &str)| {

@@ -1,4 +1,4 @@
-//! The papers that Weir reproduces, as data: published numbers, figures and claims, and the scenarios behind them.
+//! The papers that Weir reproduces, as data: published numbers, figures and claims, and their scenarios.
 
 use crate::measure::results::RunResult;
 use crate::measure::scenario::{InputError, MAX_SCENARIO, read_text, suggest};
@@ -15,7 +15,7 @@ pub use figure::{Curve, Figure, LineSpec, Plot, Sweep};
 
 /// Path and text of each file of the papers that ship with Weir, in the order of the paths; listed by `build.rs`.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
-/// What describes a paper in its folder.
+/// The file that describes a paper in its folder.
 const DESCRIPTION: &str = "reproduce.toml";
 
 /// The text of a paper's file inside the program.
@@ -31,7 +31,7 @@ fn descriptions() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 const HEADER: &str = "paper,table,scenario,condition,algorithm,metric,unit,value,sigma";
 
-/// A paper as its folder describes it.
+/// A paper, as described in its folder.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PaperData {
     /// Its numbers and claims.
@@ -42,7 +42,7 @@ pub struct PaperData {
     pub figures: Vec<Figure>,
     /// Runs of each of its scenarios.
     pub runs: Option<u32>,
-    /// The curves that its figures lay over runs, by file.
+    /// The curves that its figures draw over runs, by file.
     curves: Vec<(String, Vec<(f64, f64)>)>,
 }
 
@@ -77,7 +77,7 @@ pub fn papers() -> impl Iterator<Item = (&'static str, String)> {
 
 impl PaperData {
     /// A paper by the name of one that ships with Weir, or by a folder with a `reproduce.toml`.
-    /// Errors: neither exists, or a file of it says something that cannot be.
+    /// Errors: neither exists, or one of its files is invalid.
     pub fn open(name_or_folder: &str) -> Result<Self, InputError> {
         if let Some((name, text)) = descriptions().find(|d| d.0 == name_or_folder) {
             let open = |wanted: &str| {
@@ -138,7 +138,7 @@ impl PaperData {
         Ok(Self { paper, authors: d.authors, figures: d.figures, runs, curves })
     }
 
-    /// This paper with one of its tables only, and without figures and claims. Errors: it has no such table.
+    /// This paper with only one of its tables, without figures and claims. Errors: it has no such table.
     pub fn with_table(mut self, table: &str) -> Result<Self, InputError> {
         let known: Vec<String> = self.paper.published.iter().map(|p| p.table.clone()).collect();
         self.paper.published.retain(|p| p.table == table);
@@ -154,8 +154,8 @@ impl PaperData {
         Ok(self)
     }
 
-    /// The scenarios behind its numbers, figures and claims, each once, by the names that
-    /// [`crate::measure::scenario::ScenarioFile::open`] takes.
+    /// The scenarios of its numbers, figures and claims, each once, by the names that
+    /// [`crate::measure::scenario::ScenarioFile::open`] accepts.
     pub fn scenarios(&self) -> Vec<String> {
         let numbers = self.paper.published.iter().map(|p| {
             let elsewhere = self.paper.place(p).and_then(|place| place.measured_in.as_ref());
@@ -175,8 +175,8 @@ impl PaperData {
         all
     }
 
-    /// Draws its figures from runs with time series, as `figN.svg` in a folder; those without any such run are left out.
-    /// Gives the paths. Errors are those of the file system; each file comes into being whole or not at all.
+    /// Draws its figures from runs with time series, as `figN.svg` in a folder; those without such a run are
+    /// omitted. Returns the paths. Errors are those of the file system; each file is written completely or not at all.
     pub fn write_figures(
         &self,
         runs: &[&RunResult],

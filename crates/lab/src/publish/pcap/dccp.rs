@@ -1,5 +1,6 @@
-//! DCCP in a capture: what UDP carried (RFC 6773) goes right behind an IP header of protocol 33, with the checksum that DCCP
-//! has there (RFC 4340, section 9), so that dissectors need no options. IP packets are 8 bytes shorter than with UDP.
+//! DCCP in a capture: the payload of UDP (RFC 6773) directly follows an IP header of protocol 33, with the checksum
+//! that DCCP has there (RFC 4340, section 9), so that dissectors need no options. IP packets are 8 bytes shorter than
+//! with UDP.
 
 use super::{IP_HEADER, Ipv4Header, Payload, PcapFileError, UDP, UDP_HEADER};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,26 +10,27 @@ use weir_units::Ecn;
 const IPV6_HEADER: usize = 40;
 const CHECKSUM: usize = 6;
 
-/// A DCCP packet and what an IP header says of it.
+/// A DCCP packet with the fields of its IP header.
 #[derive(Clone, Copy, Debug)]
 pub struct DccpPacket<'a> {
     /// Source and destination.
     pub addresses: PseudoHeader,
     /// The ECN field.
     pub ecn: Ecn,
-    /// The packet's bytes, as far as they exist; its header whole.
+    /// The packet's bytes, as far as they exist, with the complete header.
     pub bytes: &'a [u8],
-    /// The packet's length; what `bytes` lacks of it counts as zeros.
+    /// The packet's length; bytes missing in `bytes` count as zeros.
     pub length: usize,
 }
 
 impl<'a> DccpPacket<'a> {
-    /// The DCCP packet in an IP packet that carries UDP from or to the port of RFC 6773, as a device sees it; `None` for all else.
+    /// The DCCP packet in an IP packet that carries UDP from or to the port of RFC 6773, as a device receives it;
+    /// `None` for any other packet.
     pub fn of_udp(packet: &'a [u8]) -> Option<Self> {
         let (addresses, ecn, datagram) = match packet.first()? >> 4 {
             4 => {
                 let header = usize::from(packet[0] & 0xf) * 4;
-                // Whole datagrams only: no more fragments, offset zero.
+                // No fragments.
                 let whole = packet.get(6)? & 0x3f == 0 && *packet.get(7)? == 0;
                 let total = usize::from(u16_at(packet, 2)?);
                 let ends = (packet.get(12..16)?, packet.get(16..20)?);
@@ -60,11 +62,12 @@ fn u16_at(b: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*b.get(at)?, *b.get(at + 1)?]))
 }
 
-/// Puts an IP packet into `out`, cleared before: header and DCCP packet, zeros for what exists as a length only if `payload`
-/// says so. What is no DCCP packet goes in as it is. Gives the IP packet's length with all that exists as a length only.
+/// Writes an IP packet to `out`, replacing its contents: header and DCCP packet, and with the `payload` option zeros
+/// for data that exists as a length only. Anything other than a DCCP packet is copied unchanged. Returns the length of
+/// the whole IP packet, including data that exists as a length only.
 ///
 /// # Errors
-/// A packet that IP cannot hold.
+/// A packet too long for IP.
 pub fn dccp_to_ip(
     packet: &DccpPacket<'_>,
     identification: u16,
@@ -133,7 +136,7 @@ mod tests {
         out
     }
 
-    /// The sum of 16-bit words in one's complement, which is all ones over what a right checksum covers (RFC 1071).
+    /// The sum of 16-bit words in one's complement, which is all ones over data with a valid checksum (RFC 1071).
     fn sum(bytes: &[u8]) -> u32 {
         let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&b| u32::from(b));
         let total: u32 = bytes.chunks(2).map(word).sum();
@@ -215,7 +218,7 @@ mod tests {
             ];
             [&head[..], udp].concat()
         };
-        // Padding of the link's behind it does not count.
+        // The link's padding after it is ignored.
         let packet = [&v4(0, 17, &udp(6_511, &dccp))[..], &[0; 6]].concat();
         let found = DccpPacket::of_udp(&packet).expect("DCCP in UDP");
         assert_eq!((found.addresses, found.ecn, found.bytes, found.length), (V4, Ecn::Ect1, &dccp[..], dccp.len()));
@@ -229,7 +232,7 @@ mod tests {
         let packet = v6.concat();
         let found = DccpPacket::of_udp(&packet).expect("DCCP in UDP");
         assert_eq!((found.addresses, found.ecn, found.bytes), (V6, Ecn::Ce, &dccp[..]));
-        // Another port, another protocol, a fragment, no DCCP, and everything cut short.
+        // Another port, another protocol, a fragment, other data than DCCP, and every truncation.
         for other in [
             v4(0, 17, &udp(6_512, &dccp)),
             v4(0, 6, &udp(6_511, &dccp)),

@@ -1,4 +1,4 @@
-//! The plots' data: what each line shows, thinned to the points that a screen can hold.
+//! The plots' data: the points of each line, thinned to the resolution of a screen.
 
 use super::contenders::{is_mixed, ranked_flows};
 use super::seeds::{self, AllRuns, Join, Room, all_runs};
@@ -8,11 +8,11 @@ use crate::measure::series::{FlowSeries, Series};
 use crate::publish::smooth::{mean, trailing_mean, while_active};
 use serde::Serialize;
 
-/// Line style of what is not RTP: grey.
+/// Line style of flows other than RTP: grey.
 const OTHER_STYLE: i32 = 5;
-/// Flows that are not RTP and still get lines of their own.
+/// Maximum flows other than RTP with separate lines.
 const MAX_OTHERS: usize = 3;
-/// Flows of a run that get a line of their own.
+/// Maximum flows of a run with separate lines.
 const MAX_FLOWS: usize = 12;
 
 /// All plots of one scenario.
@@ -22,7 +22,7 @@ pub(super) struct Charts {
 }
 
 impl Charts {
-    /// Adds plots that share a legend, where there are any.
+    /// Adds plots that share a legend, if there are any.
     pub(super) fn add(&mut self, title: &str, charts: Vec<Chart>) {
         if !charts.is_empty() {
             self.groups.push(Group { title: title.into(), charts });
@@ -44,7 +44,7 @@ pub(super) struct Chart {
     /// Time of the first point and distance to the next, in s.
     t0: f64,
     dt: f64,
-    /// The same of the lines over all runs, where there are several.
+    /// The same for the lines over all runs, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     all_dt: Option<f64>,
     /// Fixed bounds of the vertical axis.
@@ -68,7 +68,7 @@ struct Line {
     label: String,
     /// Number of the line style, or -1 for capacity.
     style: i32,
-    /// What a step of `v` is worth.
+    /// Value of a step of `v`.
     scale: f64,
     v: Vec<Option<i64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ pub(super) struct Raw {
     pub(super) label: String,
     pub(super) style: i32,
     pub(super) values: Vec<f64>,
-    /// All runs, where there are several: the distance of points and the line.
+    /// All runs, if there are several: the interval of points and the line.
     pub(super) all: Option<(f64, AllRuns)>,
 }
 
@@ -92,14 +92,13 @@ fn single_flow(s: &ScenarioReport) -> bool {
     s.controllers.iter().all(|c| c.shown.flows.len() == 1)
 }
 
-/// How many lines a scenario's plots have, to share out the points.
+/// Number of lines of a scenario's plots, by which the points are allocated.
 pub(super) fn line_count(s: &ScenarioReport) -> usize {
     let shown = s.controllers.iter().filter(|c| series(c).is_some());
     shown.map(|c| if single_flow(s) { 4 } else { 2 * c.shown.flows.len().min(MAX_FLOWS) + 6 }).sum()
 }
 
-/// A quantity as a line for each controller: what it is called, its unit, what a step of the data is worth, and how rows are
-/// joined.
+/// A quantity with a line for each controller: its title, its unit, the value of a step of the data, and how rows are combined.
 struct Compared {
     title: &'static str,
     unit: &'static str,
@@ -123,7 +122,7 @@ pub(super) struct Layout<'a> {
     pub(super) styles: &'a [String],
     /// Points of a line.
     pub(super) points: usize,
-    /// What there is room for of each run.
+    /// The part of each run for which there is room.
     pub(super) room: Room,
 }
 
@@ -197,7 +196,7 @@ fn sent_kbps(run: &RunResult, flow: usize) -> Option<Vec<f64>> {
     Some(scaled(seeds::of_flow(run, flow, |r| r.sent_bps)?, 1e-3))
 }
 
-/// PSNR of the picture on the screen of the first flow that has pictures, in dB.
+/// PSNR of the displayed picture of the first flow that has pictures, in dB.
 fn picture_psnr(_: &RunResult, s: &Series) -> Option<Vec<f64>> {
     let internals = s.flows.iter().flat_map(|f| &f.internals);
     internals.filter(|(name, _)| *name == "psnr_db").map(|(_, values)| values.clone()).next()
@@ -216,7 +215,7 @@ fn flow_delays(c: &ControllerRuns, s: &Series, layout: Layout<'_>) -> Vec<Raw> {
     media.filter_map(line).collect()
 }
 
-/// Sending rates of a run's flows while they are active, in kbit/s; many flows that are not RTP are summed into one line.
+/// Sending rates of a run's flows while they are active, in kbit/s; many flows other than RTP are summed into one line.
 fn flow_rates(c: &ControllerRuns, s: &Series, layout: Layout<'_>) -> Vec<Raw> {
     let run = &c.shown;
     let others = run.flows.iter().filter(|f| f.kind != FlowKind::Rtp).count();
@@ -244,8 +243,8 @@ fn flow_rates(c: &ControllerRuns, s: &Series, layout: Layout<'_>) -> Vec<Raw> {
     lines
 }
 
-/// Line styles of a run's flows: those of their controllers in a mixed run, else other ones than the first controllers have, and
-/// grey for all that is not media.
+/// Line styles of a run's flows: those of their controllers in a mixed run, otherwise styles that the first controllers do not
+/// have; grey for all flows other than media.
 fn flow_styles(run: &RunResult, styles: &[String]) -> Vec<i32> {
     const RTP: [i32; 7] = [3, 4, 7, 6, 0, 1, 2];
     let mut next = (0..).map(|i| RTP[i % RTP.len()]);
@@ -294,7 +293,7 @@ fn queue_delay(run: &RunResult, s: &Series) -> Option<Vec<f64>> {
     link.queue_delay_ms.iter().any(|v| !v.is_nan()).then(|| link.queue_delay_ms.clone())
 }
 
-/// Loss of the RTP flows together, each weighted by what it sent.
+/// Loss of all RTP flows, weighted by the packets sent.
 fn rtp_loss(run: &RunResult, s: &Series) -> Vec<f64> {
     let row = |row: usize| {
         let parts = of_kind(run, s, FlowKind::Rtp).map(|f| (f.loss[row], f.sent_bps[row])).filter(|p| !p.0.is_nan());
@@ -333,7 +332,7 @@ pub(super) struct Thinned {
 }
 
 impl Thinned {
-    /// To so many points, each the mean of its rows.
+    /// Converts to this many points, each the mean of its rows.
     pub(super) fn mean(interval: f64, points: usize) -> Self {
         Self { interval, points, step: 1.0, thin: Join::Mean }
     }

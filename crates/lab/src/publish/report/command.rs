@@ -1,14 +1,14 @@
-//! The command that makes a scenario's runs again.
+//! The command that repeats a scenario's runs.
 
 use crate::measure::compare::Outcome;
 
-/// A word for a shell: quoted where it must be.
+/// A word for a shell, quoted if necessary.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=%+,:@".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// The command that makes all runs of a scenario's variants again; nothing where its file is not known.
+/// The command that repeats all runs of a scenario's variants; empty if its file is unknown.
 pub(super) fn repeat(outcome: &Outcome, scenario: &str) -> String {
     let Some(source) = outcome.text_of(scenario) else { return String::new() };
     let mut controllers: Vec<&str> = Vec::new();

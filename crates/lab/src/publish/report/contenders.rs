@@ -1,19 +1,19 @@
-//! What the report ranks: each controller of each scenario, and in mixed runs each flow, by run.
+//! What the report ranks: the controllers of each scenario, and the flows of mixed runs, by run.
 
 use super::{ControllerRuns, ScenarioReport};
 use crate::measure::results::{FlowKind, FlowSummary, RunResult};
 use serde::Serialize;
 
-/// A quantity that contenders are ranked by or plotted on.
+/// A quantity by which contenders are ranked or plotted.
 #[derive(Serialize)]
 pub(super) struct Quantity {
     pub(super) key: &'static str,
     title: &'static str,
     unit: &'static str,
-    /// Whether more of it is better.
+    /// Whether higher is better.
     more: bool,
     decimals: usize,
-    /// Added to both sides of a ratio in a score, so that zero is no miracle; in the quantity's unit.
+    /// Added to numerator and denominator of a ratio in a score, so that a zero does not dominate; in the quantity's unit.
     step: f64,
 }
 
@@ -46,9 +46,9 @@ pub(super) const QUANTITIES: [Quantity; 10] = [
 pub(super) struct Contender {
     /// Number of the report's section.
     pub(super) section: usize,
-    /// What is ranked over all scenarios: the controller.
+    /// The name ranked over all scenarios: the controller.
     pub(super) who: String,
-    /// What it is called in its scenario.
+    /// Its name in the scenario.
     pub(super) label: String,
     /// Number of the line style.
     pub(super) style: usize,
@@ -68,7 +68,7 @@ pub(super) fn is_adaptive_media(f: &FlowSummary) -> bool {
     matches!(f.kind, FlowKind::Rtp | FlowKind::Dccp) && f.adapts
 }
 
-/// Places of the flows that are ranked: media that adapts or, where none does, all media; in a run without media all flows.
+/// Indices of the ranked flows: media that adapts or, if none does, all media; in a run without media all flows.
 pub(super) fn ranked_flows(run: &RunResult) -> Vec<usize> {
     let of = |wanted: &dyn Fn(&FlowSummary) -> bool| -> Vec<usize> {
         run.flows.iter().enumerate().filter(|(_, f)| wanted(f)).map(|(i, _)| i).collect()
@@ -84,7 +84,7 @@ pub(super) fn is_mixed(run: &RunResult) -> bool {
     flows.iter().any(|&i| run.flows[i].controller != run.flows[flows[0]].controller)
 }
 
-/// The names that have a line style of their own: controllers compared and, of mixed runs, those of each flow.
+/// The names with separate line styles: compared controllers and, in mixed runs, those of each flow.
 pub(super) fn names(run: &RunResult) -> Vec<String> {
     if is_mixed(run) {
         ranked_flows(run).into_iter().map(|i| run.flows[i].controller.clone()).collect()
@@ -93,7 +93,7 @@ pub(super) fn names(run: &RunResult) -> Vec<String> {
     }
 }
 
-/// What [`Contender`]s of one controller's runs are called, and the flows that each has.
+/// Names of the [`Contender`]s of one controller's runs, and the flows of each.
 pub(super) fn groups(run: &RunResult) -> Vec<(String, String, Vec<usize>)> {
     let flows = ranked_flows(run);
     if !is_mixed(run) {
@@ -124,7 +124,7 @@ pub(super) fn of_section(section: usize, s: &ScenarioReport, styles: &[String]) 
     s.controllers.iter().flat_map(of).collect()
 }
 
-/// Four significant digits: a page shows no more.
+/// Rounds to four significant digits, the most that a page shows.
 fn rounded(v: f64) -> f64 {
     format!("{v:.3e}").parse().unwrap_or(v)
 }
@@ -175,7 +175,7 @@ fn link_use(run: &RunResult, flows: &[&FlowSummary]) -> Option<f64> {
     if bits > 0.0 && capacity > 0.0 { Some(bits / capacity) } else { mean(flows.iter().map(|f| f.utilisation_goodput)) }
 }
 
-/// Goodput of the flows together in bit/s, likewise.
+/// Total goodput of the flows in bit/s, likewise.
 fn goodput(run: &RunResult, flows: &[&FlowSummary]) -> Option<f64> {
     if let [one] = flows {
         return Some(one.rates.goodput_bps);
@@ -191,8 +191,8 @@ fn loss(flows: &[&FlowSummary]) -> Option<f64> {
     ratio(flows.iter().map(|f| (lost(f) as f64, f.packets.sent as f64)))
 }
 
-/// Jain's index over time of the media flows; beside TCP how even the shares are, from 0 (one is starved) to 1; the lower of
-/// both.
+/// Jain's index of the media flows over time; with TCP, the evenness of the shares from 0 (one is starved) to 1; the
+/// lower of the two.
 fn fairness(run: &RunResult) -> Option<f64> {
     let against_tcp = run.fairness.tcp_share.map(|a| 1.0 - (2.0 * a - 1.0).abs());
     [run.fairness.jain_mean, against_tcp].into_iter().flatten().reduce(f64::min)

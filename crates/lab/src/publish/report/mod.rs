@@ -1,8 +1,7 @@
-//! The report: one HTML file that needs nothing beside it.
+//! The report: one HTML file without external resources.
 //!
-//! Plots are drawn in the browser by uPlot, which stands in the file with its licence; tables are plain HTML, so that the
-//! numbers are there for a reader without scripts too. Light and dark follow the system or a switch; every line differs
-//! from the others by its dashes as well as by its colour.
+//! uPlot, which the file contains with its licence, draws plots in the browser; tables are plain HTML, so that the numbers can
+//! be read without scripts. Light and dark follow the system or a switch; lines differ by dashes as well as by colour.
 
 mod charts;
 mod command;
@@ -27,7 +26,7 @@ use std::path::Path;
 
 const TEMPLATE: &str = include_str!("../../../assets/report.html.j2");
 const STYLE: &str = include_str!("../../../assets/report.css");
-/// The page's own script, in the order in which its parts build on each other.
+/// The page's own script; each part uses only those before it.
 const SCRIPTS: [&str; 6] = [
     include_str!("../../../assets/page/base.js"),
     include_str!("../../../assets/page/save.js"),
@@ -42,35 +41,35 @@ const UPLOT_LICENCE: &str = include_str!("../../../assets/uplot/LICENSE");
 const PLOT_SCRIPT: &str = include_str!("../../../assets/plot/plot.iife.min.js");
 const PLOT_LICENCE: &str = include_str!("../../../assets/plot/LICENSE");
 
-/// Most points of a plotted line.
+/// Maximum points of a plotted line.
 pub const MAX_POINTS: usize = 2_000;
-/// Bytes that the lines of the plotted runs together may take, so that the file stays below 3 MB.
+/// Maximum bytes of the lines of all plotted runs, so that the file stays below 3 MB.
 const DATA_BUDGET: usize = 1_100_000;
-/// Bytes that the lines of all runs together may take.
+/// Maximum bytes of the lines of all runs.
 const RUNS_BUDGET: usize = 1_200_000;
-/// Largest scenario file that a page carries whole.
+/// Largest scenario file that a page contains.
 const MAX_SCENARIO: usize = 64 << 10;
 
-/// What one controller gave in one scenario.
+/// The results of one controller in one scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ControllerRuns {
-    /// The run that is plotted in full; without series it has tables only.
+    /// The run that is plotted completely; without series it has tables only.
     pub shown: RunResult,
     /// The others, by seed.
     pub others: Vec<RunResult>,
-    /// All runs joined.
+    /// Statistics over all runs.
     pub aggregate: Aggregate,
 }
 
 impl ControllerRuns {
-    /// Joins runs that differ by seed only and shows the first; `None` of no runs.
+    /// Combines runs that differ only by seed, and shows the first; `None` without runs.
     pub fn new(runs: Vec<RunResult>) -> Option<Self> {
         let aggregate = aggregate(&runs)?;
         let mut runs = runs.into_iter();
         Some(Self { shown: runs.next()?, others: runs.collect(), aggregate })
     }
 
-    /// All runs, that which is shown first.
+    /// All runs, beginning with the one shown.
     pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
         std::iter::once(&self.shown).chain(&self.others)
     }
@@ -81,13 +80,13 @@ impl ControllerRuns {
 pub struct ScenarioReport {
     /// Heading.
     pub title: String,
-    /// What the scenario shows, in plain text; blank lines part paragraphs.
+    /// What the scenario shows, in plain text; blank lines separate paragraphs.
     pub doc: String,
     /// The controllers, in the order of the tables.
     pub controllers: Vec<ControllerRuns>,
-    /// The scenario's file, where it is known.
+    /// The scenario's file, if it is known.
     pub source: Option<ScenarioText>,
-    /// The command that makes these runs again; nothing where it is not known.
+    /// The command that repeats these runs; empty if it is unknown.
     pub command: String,
 }
 
@@ -116,40 +115,40 @@ pub fn sections(outcome: &Outcome) -> Vec<ScenarioReport> {
     sections.into_iter().map(|s| s.1).collect()
 }
 
-/// A set of runs that was ended early.
+/// Runs that were stopped early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped {
     /// Runs that finished.
     pub done: usize,
-    /// Runs that were asked for.
+    /// Runs that were requested.
     pub asked: usize,
 }
 
-/// Everything that a report shows.
+/// The contents of a report.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
-    /// Heading of the whole.
+    /// Heading.
     pub title: String,
     /// One or two sentences below it.
     pub summary: String,
-    /// The command that makes this report again.
+    /// The command that repeats this report.
     pub command: String,
-    /// Set where not all runs were made.
+    /// Set if not all runs were made.
     pub stopped: Option<Stopped>,
-    /// A paper's numbers beside the measured ones.
+    /// A paper's numbers with the measured ones.
     pub reproduction: Option<Reproduction>,
     /// The scenarios.
     pub scenarios: Vec<ScenarioReport>,
 }
 
-/// Why a report could not be made.
+/// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The template failed: a bug of ours.
+    /// The template failed, which is a bug of Weir.
     #[error("cannot fill the report's template: {0:#}")]
     Template(#[from] minijinja::Error),
-    /// The plots' data did not serialise: a bug of ours.
+    /// The plots' data did not serialise, which is a bug of Weir.
     #[error("cannot write the plots' data: {0}")]
     Data(#[from] serde_json::Error),
     /// The file could not be written.
@@ -157,7 +156,7 @@ pub enum ReportError {
     Write {
         /// The file.
         path: String,
-        /// What went wrong.
+        /// The error.
         source: io::Error,
     },
 }
@@ -183,22 +182,22 @@ struct File {
     is_cut: bool,
 }
 
-/// What the page's script reads.
+/// The data of the page's script.
 #[derive(Serialize)]
 struct PageData<'a> {
     quantities: &'a [contenders::Quantity],
-    /// Shares that distributions are given at.
+    /// Cumulative shares at which distributions are given.
     shares: &'a [f64],
     contenders: Vec<contenders::Contender>,
     sections: Vec<SectionData>,
-    /// Every number of every run.
+    /// All numbers of all runs.
     csv: Option<String>,
 }
 
 #[derive(Serialize)]
 struct SectionData {
     title: String,
-    /// Seeds of the runs, that of the plotted one first.
+    /// Seeds of the runs, beginning with that of the plotted one.
     seeds: Vec<u64>,
     #[serde(flatten)]
     charts: charts::Charts,
@@ -211,7 +210,7 @@ fn scenario_tables(s: &ScenarioReport, styles: &[String]) -> Vec<tables::Table> 
     all
 }
 
-/// Adds a scenario's file, unless it is there, and gives its number.
+/// Adds a scenario's file if it is missing, and returns its number.
 fn add_file(files: &mut Vec<File>, source: &ScenarioText) -> (usize, String) {
     let end = (0..=MAX_SCENARIO.min(source.text.len())).rev().find(|&i| source.text.is_char_boundary(i)).unwrap_or(0);
     let last = source.argument.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -239,7 +238,7 @@ fn seeds_of(s: &ScenarioReport) -> Vec<u64> {
 pub fn render(report: &Report) -> Result<String, ReportError> {
     let styles = style_names(report);
     let lines: usize = report.scenarios.iter().map(charts::line_count).sum();
-    // A number takes about five bytes with its comma.
+    // A number has about five bytes with its comma.
     let points = (DATA_BUDGET / 5 / lines.max(1)).clamp(150, MAX_POINTS);
     let room = seeds::Room::new(&report.scenarios, RUNS_BUDGET);
     let layout = charts::Layout { styles: &styles, points, room };
@@ -300,14 +299,14 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     Ok(html)
 }
 
-/// Renders the report into a file, which comes into being whole.
+/// Writes the report to a file, completely or not at all.
 pub fn write(report: &Report, path: &Path) -> Result<(), ReportError> {
     let html = render(report)?;
     write_atomically(path, |out| out.write_all(html.as_bytes()))
         .map_err(|source| ReportError::Write { path: path.display().to_string(), source })
 }
 
-/// What has a line style of its own throughout: the controllers of all scenarios.
+/// The names with the same line style in the whole report: the controllers of all scenarios.
 fn style_names(report: &Report) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in report.scenarios.iter().flat_map(|s| &s.controllers).flat_map(|c| contenders::names(&c.shown)) {

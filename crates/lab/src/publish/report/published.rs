@@ -1,4 +1,4 @@
-//! A paper's numbers and claims beside measured ones, for the template.
+//! A paper's numbers and claims with the measured ones, for the template.
 
 use super::paragraphs;
 use super::tables::{FLOW_COLUMNS, RUN_COLUMNS, grouped};
@@ -42,7 +42,7 @@ struct CellView {
     measured: String,
     spread: String,
     difference: String,
-    /// Places on a scale of 0 to 100.
+    /// Positions on a scale of 0 to 100.
     published_at: f64,
     measured_at: Option<f64>,
     gap_from: f64,
@@ -129,7 +129,7 @@ fn published_table(caption: String, cells: &[&Cell]) -> PublishedTable {
         }
     }
     let top = (cells.iter()).flat_map(|c| [Some(c.published), c.measured]).flatten().fold(0.0, f64::max);
-    // Percentages keep their own scale unless something goes beyond it.
+    // Percentages keep their own scale unless a value exceeds it.
     let top = if cells.iter().all(|c| c.unit == "percent") { top.max(100.0) } else { top * 1.05 };
     let place = |v: f64| if top > 0.0 { (v / top * 100.0).clamp(0.0, 100.0) } else { 0.0 };
     let view = |c: &Cell| CellView {

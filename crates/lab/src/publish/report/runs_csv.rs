@@ -1,4 +1,4 @@
-//! Every number of every run as CSV, for the page's download.
+//! All numbers of all runs as CSV, for the page's download.
 
 use super::ScenarioReport;
 use super::contenders::ranked_flows;
@@ -6,13 +6,13 @@ use crate::measure::results::{FlowKind, FlowSummary, RunResult};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Largest table that a page carries.
+/// Largest table that a page contains.
 const MAX_BYTES: usize = 500_000;
-/// Flows of a run that have a row at most.
+/// Maximum flows of a run with rows.
 const MAX_FLOWS: usize = 24;
 
-/// A row for each flow of each run, all numbers as they are; where that is too much for a page the media flows alone, and
-/// `None` where that is still too much.
+/// A row for each flow of each run with unrounded numbers; if that is too much for a page, only the media flows, and `None` if
+/// that is still too much.
 pub(super) fn table(scenarios: &[ScenarioReport]) -> Option<String> {
     let every = |r: &RunResult| (0..r.flows.len().min(MAX_FLOWS)).collect();
     let ranked = |r: &RunResult| ranked_flows(r).into_iter().take(MAX_FLOWS).collect();
@@ -20,7 +20,7 @@ pub(super) fn table(scenarios: &[ScenarioReport]) -> Option<String> {
     flows.into_iter().find_map(|flows| text(scenarios, flows))
 }
 
-/// Places of the flows of a run that have a row.
+/// Indices of the flows of a run with rows.
 type Choose<'f> = &'f dyn Fn(&RunResult) -> Vec<usize>;
 
 fn text(scenarios: &[ScenarioReport], flows: Choose<'_>) -> Option<String> {

@@ -1,4 +1,4 @@
-//! All runs of a scenario in its plots: each line once a run, thinned, or as a band where there are too many.
+//! All runs of a scenario in its plots: one thinned line per run, or a band if there are too many.
 
 use super::contenders::{groups, is_adaptive_media};
 use super::{ControllerRuns, ScenarioReport};
@@ -8,25 +8,25 @@ use serde::Serialize;
 
 /// Points of a line over all runs.
 const MAX_POINTS: usize = 240;
-/// Points below which runs are joined to a band, so that more are left.
+/// Fewest points per line: with less room, runs are combined into a band, which leaves more.
 const MIN_POINTS: usize = 60;
-/// Bytes that a number takes, about, with its comma.
+/// Approximate bytes of a number with its comma.
 const NUMBER: usize = 4;
-/// Runs from which the band is from the 10th to the 90th percentile rather than from the lowest to the highest.
+/// Number of runs from which the band reaches from the 10th to the 90th percentile rather than from minimum to maximum.
 const QUANTILE_RUNS: usize = 10;
 /// Quantities that are plotted over time for all runs.
 const QUANTITIES: usize = 4;
 
-/// How much of each run a page has room for.
+/// The part of each run for which a page has room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Room {
     points: usize,
-    /// Whether runs are joined to median and band here, as there is no room for each.
+    /// Whether runs are combined into median and band here, since there is no room for each.
     joined: bool,
 }
 
 impl Room {
-    /// Shares out so many bytes among the scenarios' runs.
+    /// Allocates this many bytes to the scenarios' runs.
     pub(super) fn new(scenarios: &[ScenarioReport], bytes: usize) -> Self {
         let lines = |c: &ControllerRuns| {
             let flows = c.shown.outline.flows.len().max(1);
@@ -51,9 +51,9 @@ impl Room {
 /// A line of a plot in all runs.
 #[derive(Serialize)]
 pub(super) struct AllRuns {
-    /// Seeds of `v`; none where it has median, lower and upper end of the band instead.
+    /// Seeds of `v`; empty if it has median, lower and upper end of the band instead.
     seeds: Vec<u64>,
-    /// How many runs there are.
+    /// Number of runs.
     runs: usize,
     v: Vec<Vec<Option<i64>>>,
 }
@@ -65,7 +65,7 @@ pub(super) enum Join {
     Max,
 }
 
-/// Rows of one quantity, by run, to points of `step`, and the distance between two in s; `None` of a single run.
+/// Converts rows of one quantity, by run, to points in units of `step`, and gives their interval in s; `None` for a single run.
 pub(super) fn all_runs(
     c: &ControllerRuns,
     room: Room,
@@ -106,7 +106,7 @@ pub(super) fn all_runs(
     Some((interval * group as f64, AllRuns { seeds, runs, v }))
 }
 
-/// Median, and the ends of the band: the page's script has the same rule.
+/// Median and the ends of the band, by the same rule as in the page's script.
 fn band(mut values: Vec<f64>) -> [f64; 3] {
     values.retain(|v| !v.is_nan());
     values.sort_by(f64::total_cmp);
@@ -149,7 +149,7 @@ pub(super) fn delay(run: &RunResult) -> Option<Vec<f64>> {
     Some((0..length).map(|i| mean(flows.iter().map(|f| number(f.rows[i].delay_ms)))).collect())
 }
 
-/// Loss of the media flows together, each weighted by what it sent, in percent.
+/// Loss of all media flows, weighted by the packets sent, in percent.
 pub(super) fn loss(run: &RunResult) -> Option<Vec<f64>> {
     let flows = media(run);
     let length = flows.first()?.rows.len();
@@ -179,7 +179,7 @@ struct CdfLine {
     all: AllRuns,
 }
 
-/// What a distribution is of: quantiles of a flow at [`OUTLINE_QUANTILES`], or nothing.
+/// The quantity of a distribution: quantiles of a flow at [`OUTLINE_QUANTILES`], if it has them.
 type Quantiles = fn(&RunResult, usize) -> Vec<f64>;
 
 const DISTRIBUTIONS: [(&str, &str, f64, Quantiles); 4] = [
@@ -202,7 +202,7 @@ fn of_pictures(
     OUTLINE_QUANTILES.iter().filter_map(|q| percent.get((q * 100.0).round() as usize).copied()).collect()
 }
 
-/// The distributions of a scenario, the shares at [`OUTLINE_QUANTILES`]; several flows are taken as one, each with the same weight.
+/// The distributions of a scenario at [`OUTLINE_QUANTILES`]; several flows are combined with equal weights.
 pub(super) fn distributions(s: &ScenarioReport, room: Room, styles: &[String]) -> Vec<Cdf> {
     let of = |&(title, unit, scale, quantiles): &(&'static str, &'static str, f64, Quantiles)| {
         let lines = s.controllers.iter().flat_map(|c| {
@@ -216,7 +216,7 @@ pub(super) fn distributions(s: &ScenarioReport, room: Room, styles: &[String]) -
     DISTRIBUTIONS.iter().map(of).filter(|c| !c.lines.is_empty()).collect()
 }
 
-/// The quantiles of several distributions taken as one, each with the same weight.
+/// The quantiles of several distributions combined with equal weights.
 fn joined(all: &[Vec<f64>]) -> Vec<f64> {
     const SAMPLES: usize = 400;
     let value = |quantiles: &[f64], share: f64| -> Option<f64> {

@@ -25,7 +25,7 @@ pub(super) fn charts(run: &RunResult, points: usize) -> Vec<Chart> {
         .collect()
 }
 
-/// The sums from the highest down, so that each line's area is drawn over those above it.
+/// The sums in decreasing order, so that each line's area is drawn over those above it.
 fn stacked(call: &FlowSeries, interval: f64) -> Vec<Raw> {
     let mut sum = vec![0.0; call.target_bps.len()];
     let mut lines = Vec::new();
@@ -41,7 +41,7 @@ fn stacked(call: &FlowSeries, interval: f64) -> Vec<Raw> {
     lines
 }
 
-/// The streams of the run that is plotted, under each controller; nothing where all calls have one stream.
+/// The streams of the plotted run under each controller; empty if all calls have one stream.
 pub(super) fn table(s: &ScenarioReport, style: impl Fn(&str) -> Option<usize>) -> Option<Table> {
     let column = |name: &str, unit: &str, meaning: &str| (name.to_owned(), unit.to_owned(), meaning.to_owned());
     let mut rows = Vec::new();
@@ -67,9 +67,9 @@ pub(super) fn table(s: &ScenarioReport, style: impl Fn(&str) -> Option<usize>) -
             column("Share", "kbit/s", "of the controller's target, mean over the flow's time"),
             column("Sent", "kbit/s", "RTP, headers and padding included"),
             column("On", "%", "time in which the stream had a share"),
-            column("Switches", "", "times that it went on or off"),
+            column("Switches", "", "times that it was switched on or off"),
             column("Loss", "%", "packets lost on the path over packets expected"),
-            column("Concealed", "%", "share of speech made up at the receiver; of audio"),
+            column("Concealed", "%", "share of speech concealed by the receiver; of audio"),
         ],
         rows,
     })

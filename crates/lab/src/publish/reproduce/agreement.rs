@@ -1,14 +1,14 @@
-//! How far measured numbers agree with published ones, in two shares.
+//! How far measured numbers agree with published ones, as two shares.
 
 use super::Cell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number within this part of the published one counts as near.
+/// Relative difference from the published number up to which a number counts as near.
 const NEAR: f64 = 0.2;
 
-/// Shares of numbers near the published ones and of orders between algorithms kept. Bounds (metrics that end in
-/// `_at_least` and `_at_most`) count as near where they hold.
+/// Shares of numbers near the published ones, and of published orders between algorithms that are kept. Bounds (metrics that
+/// end in `_at_least` and `_at_most`) count as near if they hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// Published numbers.
@@ -17,7 +17,7 @@ pub struct Agreement {
     pub measured: usize,
     /// Those within 20 % of the published value, or, for bounds, on the right side of it.
     pub near: usize,
-    /// Pairs of algorithms that a paper's number tells apart under one condition.
+    /// Pairs of algorithms that a paper's number distinguishes under one condition.
     pub orders: usize,
     /// Pairs whose order is the published one.
     pub orders_kept: usize,
@@ -85,7 +85,7 @@ mod tests {
             cell("a", "loss_at_most", 1.0, Some(1.0)),
             cell("b", "loss_at_least", 1.0, Some(0.9)),
         ];
-        // 80 is 20 % off 100, 109 more than 20 % off 90; the order of a and b is turned round.
+        // 80 is 20 % off 100, 109 more than 20 % off 90; the order of a and b is reversed.
         assert_eq!(Agreement::of(&cells), Agreement { cells: 5, measured: 4, near: 2, orders: 1, orders_kept: 0 });
     }
 }

@@ -5,16 +5,16 @@ use crate::measure::results::{RunResult, Stat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A claim as a paper's data files state it: it holds where every check does.
+/// A claim as stated in a paper's data files: it holds if every check does.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimSpec {
     /// Short name.
     pub id: String,
-    /// The claim in the paper's sense.
+    /// The claim, as the paper means it.
     pub statement: String,
     /// Where the paper makes it.
     pub source: String,
-    /// The checks in words, with where their numbers come from.
+    /// The checks in words, with the source of their numbers.
     pub criterion: String,
     /// The checks.
     pub checks: Vec<Check>,
@@ -26,12 +26,13 @@ pub struct ClaimSpec {
 pub struct Check {
     /// Scenario, as in a published cell.
     pub scenario: String,
-    /// Condition; any where absent.
+    /// Condition; any if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// Controller.
     pub controller: String,
-    /// Metric, by the name that [`crate::measure::results::RunResult::values`] or [`crate::measure::results::FlowSummary::values`] gives.
+    /// Metric, by the name that [`crate::measure::results::RunResult::values`] or
+    /// [`crate::measure::results::FlowSummary::values`] gives.
     pub metric: String,
     /// The metric is at least this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,11 +53,11 @@ pub struct Check {
 pub struct Measured {
     /// Controller.
     pub controller: String,
-    /// Scenario, with its condition where one is named.
+    /// Scenario, with its condition if one is named.
     pub scenario: String,
     /// Metric.
     pub metric: String,
-    /// Mean over the runs; `None` where no run measured it.
+    /// Mean over the runs; `None` if no run measured it.
     pub value: Option<f64>,
     /// Standard deviation over the runs; `None` with fewer than two.
     pub sigma: Option<f64>,
@@ -64,20 +65,20 @@ pub struct Measured {
     pub runs: usize,
 }
 
-/// A claim and what the runs say to it.
+/// A claim and its result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// The paper by name.
     pub paper: String,
     /// Short name.
     pub id: String,
-    /// The claim in the paper's sense.
+    /// The claim, as the paper means it.
     pub statement: String,
     /// Where the paper makes it.
     pub source: String,
     /// The checks in words.
     pub criterion: String,
-    /// Whether it holds here; `None` where a number for it was not measured.
+    /// Whether it holds here; `None` if a number that it requires was not measured.
     pub holds: Option<bool>,
     /// The numbers behind it.
     pub measured: Vec<Measured>,
@@ -114,7 +115,7 @@ pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult]) -> Claim 
         results.extend(c.below.iter().map(|other| mean(other).and_then(|o| own.map(|v| v < o))));
         results.extend(c.above.iter().map(|other| mean(other).and_then(|o| own.map(|v| v > o))));
         for result in results {
-            // One failed check refutes the claim, whatever is missing.
+            // One failed check refutes the claim, even if other numbers are missing.
             holds = match (holds, result) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (None, _) | (_, None) => None,

@@ -1,9 +1,9 @@
-//! A paper's published numbers and claims beside what runs measure.
+//! A paper's published numbers and claims, compared with measured ones.
 //!
 //! A published cell names a scenario, a condition and an algorithm. It is measured over every run whose scenario (the
-//! last part of its name), controller and condition agree; where no run has that condition, a window of that label
-//! inside the run stands for it ("20-40s"). Metrics of a single flow are those of the run's first RTP flow. In a window
-//! two more can be asked for: `jain`, Jain's index of the RTP flows' media rates, and `late_comer_ratio`, the media rate
+//! last part of its name), controller and condition agree; if no run has that condition, a window of that label
+//! inside the run replaces it ("20-40s"). Metrics of a single flow are those of the run's first RTP flow. In a window
+//! two more are available: `jain`, Jain's index of the RTP flows' media rates, and `late_comer_ratio`, the media rate
 //! of the RTP flow that started last over the mean of the earlier ones.
 
 mod agreement;
@@ -39,11 +39,11 @@ pub struct Published {
     pub unit: String,
     /// The value.
     pub value: f64,
-    /// Its standard deviation, where the paper gives one.
+    /// Its standard deviation, if the paper gives one.
     pub sigma: Option<f64>,
 }
 
-/// One number published beside measured.
+/// A published number with the measured one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The paper by name.
@@ -62,9 +62,9 @@ pub struct Cell {
     pub unit: String,
     /// The published value.
     pub published: f64,
-    /// Its standard deviation, where the paper gives one.
+    /// Its standard deviation, if the paper gives one.
     pub published_sigma: Option<f64>,
-    /// Mean over the runs; `None` where no run measured it.
+    /// Mean over the runs; `None` if no run measured it.
     pub measured: Option<f64>,
     /// Standard deviation over the runs; `None` with fewer than two.
     pub measured_sigma: Option<f64>,
@@ -72,12 +72,12 @@ pub struct Cell {
     pub runs: usize,
 }
 
-/// What is to be said about a result, such as what does not reproduce and what was tried.
+/// A remark on a result, such as what does not reproduce and what was tried.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// Heading.
     pub title: String,
-    /// Plain text; blank lines part paragraphs.
+    /// Plain text; blank lines separate paragraphs.
     pub text: String,
 }
 
@@ -90,7 +90,7 @@ pub struct TableTitle {
     pub title: String,
 }
 
-/// A paper beside Weir.
+/// A paper compared with Weir.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reproduction {
     /// The paper by name.
@@ -108,12 +108,12 @@ pub struct Reproduction {
     /// Titles of the tables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<TableTitle>,
-    /// What is to be said about it.
+    /// Remarks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
-/// What a paper publishes, as its data files say.
+/// The contents of a paper, from its data files.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Paper {
     /// The paper by name.
@@ -124,15 +124,15 @@ pub struct Paper {
     pub tables: Vec<TableTitle>,
     /// Every published number.
     pub published: Vec<Published>,
-    /// Where numbers lie whose condition does not say so by itself.
+    /// Where numbers are measured whose condition does not determine it.
     pub places: Vec<Place>,
     /// The paper's claims as checks.
     pub claims: Vec<ClaimSpec>,
-    /// What is to be said about the reproduction.
+    /// Remarks on the reproduction.
     pub notes: Vec<Note>,
 }
 
-/// Sets a paper's numbers and claims beside the runs. A number or claim that no run bears on stays, unmeasured.
+/// Compares a paper's numbers and claims with the runs. A number or claim without a run is kept, unmeasured.
 pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
     let cells: Vec<Cell> = paper.published.iter().map(|p| cell(p, &paper.places, runs)).collect();
     Reproduction {
@@ -147,7 +147,7 @@ pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
 }
 
 impl Paper {
-    /// The place of a published number, where the paper's data name one.
+    /// The place of a published number, if the paper's data name one.
     pub fn place(&self, p: &Published) -> Option<&Place> {
         self.places.iter().find(|place| place.is_for(p))
     }
@@ -158,7 +158,7 @@ fn cell(p: &Published, places: &[Place], runs: &[RunResult]) -> Cell {
         Some(place) => measure_at(place, p, runs),
         None => measure(runs, &p.scenario, Some(&p.condition), &p.algorithm, &p.metric),
     };
-    // Ratios are kept as such; tables of percentages want a hundred times that.
+    // Ratios are kept as such; tables of percentages have a hundred times that.
     let scale = match p.unit.as_str() {
         "percent" => 100.0,
         "kbps" => 1e-3,
@@ -205,7 +205,7 @@ pub(crate) struct Values<'a> {
     tfrc: Vec<&'a RunResult>,
 }
 
-/// Looks runs up. A scenario without a controller to vary has the same runs for every algorithm: its name is empty then.
+/// Finds runs. A scenario that compares no controllers has the same runs for every algorithm; the name is empty then.
 pub(crate) fn values<'a>(runs: &[&'a RunResult], scenario: &str, variant: &str, controller: &str) -> Values<'a> {
     let of = |controller: &str| -> Vec<&'a RunResult> {
         let wanted = |r: &&&RunResult| {
@@ -237,8 +237,8 @@ impl Values<'_> {
     }
 }
 
-/// A metric of a run, or the mean over the flows named: one flow, all copies of one, or with `*` the RTP flows. What no flow
-/// has but the run, such as how it shared with TCP, is the run's.
+/// A metric of a run, or the mean over the named flows: one flow, all copies of one, or with `*` the RTP flows. Metrics
+/// that only the run has, such as its share against TCP, are the run's.
 fn flow_value(run: &RunResult, flow: Option<&str>, metric: &str) -> Option<f64> {
     let Some(name) = flow else { return run_value(run, metric) };
     let is_copy =
@@ -252,7 +252,7 @@ fn flow_value(run: &RunResult, flow: Option<&str>, metric: &str) -> Option<f64> 
     Stat::of(&values).map(|s| s.mean).or_else(of_run)
 }
 
-/// A metric of a flow, also one that sets it against the others of its run.
+/// A metric of a flow, including those relative to other flows of its run.
 fn value_in(run: &RunResult, flow: &FlowSummary, metric: &str) -> Option<f64> {
     if metric != "abu" {
         return value_of(flow, metric);
@@ -265,12 +265,12 @@ fn value_in(run: &RunResult, flow: &FlowSummary, metric: &str) -> Option<f64> {
 fn value_of(flow: &FlowSummary, metric: &str) -> Option<f64> {
     let metric = alias(metric);
     let value = flow.values().into_iter().find(|(n, _)| *n == metric).map(|(_, v)| v);
-    // What a flow without repair loses stays lost.
+    // Losses of a flow without repair are residual losses.
     let value = value.or_else(|| (metric == "residual_loss").then_some(flow.loss));
     value.or_else(|| flow.internals.get(metric).copied())
 }
 
-/// A metric over the runs of a scenario under a controller; of any condition where none is named.
+/// A metric over the runs of a scenario under a controller; of any condition if none is named.
 fn measure(
     runs: &[RunResult],
     scenario: &str,
@@ -342,7 +342,7 @@ impl Shares {
     }
 }
 
-/// The papers' names of metrics in ours.
+/// Weir's names of the papers' metrics.
 fn alias(metric: &str) -> &str {
     match metric {
         "goodput" => "goodput_bps",

@@ -1,42 +1,42 @@
-//! Where a published condition lies in Weir's scenarios.
+//! The scenario, variant or window that corresponds to a published condition.
 
 use super::Published;
 use serde::{Deserialize, Serialize};
 
-/// Says where published numbers lie whose condition is not simply the name of a variant or a window.
+/// Where published numbers are measured whose condition is not the name of a variant or a window.
 ///
-/// Over several variants a metric whose name ends in `_min` or `_at_least` takes the variant with the least mean, one
-/// that ends in `_max` or `_at_most` that with the greatest, and any other the mean over all.
+/// Over several variants a metric whose name ends in `_min` or `_at_least` is that of the variant with the least mean, one
+/// that ends in `_max` or `_at_most` that of the variant with the greatest, and any other the mean over all.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
     /// The condition as published.
     pub condition: String,
-    /// Only numbers of this algorithm as published; of any where absent.
+    /// Only numbers of this algorithm as published; of any if absent.
     #[serde(default)]
     pub algorithm: Option<String>,
-    /// Only numbers of this scenario as published; of any where absent.
+    /// Only numbers of this scenario as published; of any if absent.
     #[serde(default)]
     pub scenario: Option<String>,
-    /// Only numbers of this metric as published; of any where absent.
+    /// Only numbers of this metric as published; of any if absent.
     #[serde(default)]
     pub metric: Option<String>,
-    /// The scenario that measures them, where it has another name.
+    /// The scenario that measures them, if it has another name.
     #[serde(default)]
     pub measured_in: Option<String>,
-    /// The controller that measures them, where it has another name than the algorithm.
+    /// The controller that measures them, if its name is not the algorithm's.
     #[serde(default)]
     pub controller: Option<String>,
     /// The variants that measure them.
     pub variants: Vec<String>,
     /// The flow by name, the mean over the copies of a flow with a count, or `*` for the mean over a run's RTP flows; the
-    /// first RTP flow where absent.
+    /// first RTP flow if absent.
     #[serde(default)]
     pub flow: Option<String>,
 }
 
 impl Place {
-    /// Whether it speaks of these numbers.
+    /// Whether it applies to these numbers.
     pub(super) fn is_for(&self, p: &Published) -> bool {
         let agrees = |own: &Option<String>, other: &str| own.as_deref().is_none_or(|o| o == other);
         self.condition == p.condition
@@ -54,7 +54,7 @@ pub(super) enum Reduce {
     Mean,
 }
 
-/// A metric's name without the part that says what of several variants is meant, and that part.
+/// A metric's name without the part that selects among variants, and that part.
 pub(super) fn split(metric: &str) -> (&str, Reduce) {
     for (suffix, reduce) in [
         ("_at_least", Reduce::Least),

@@ -64,7 +64,7 @@ proptest! {
                 sender.on_timeout(now);
                 prop_assert!(sender.poll_timeout().is_none_or(|t| t > now));
             }
-            sender.metrics(&mut |name, v| if !["x_calc_bps", "recv_limit_bps", "rtt_ms", "told_loss_event_rate"].contains(&name) {
+            sender.metrics(&mut |name, v| if !["x_calc_bps", "recv_limit_bps", "rtt_ms", "reported_loss_event_rate"].contains(&name) {
                 assert!(v.is_finite(), "{name} is {v}");
             });
             let rate = sender.rate();

@@ -44,7 +44,7 @@ fn one_loss_in_a_hundred_gives_the_rate_of_the_equation() {
         within(rate, 890.0..=945.0);
         within(n.metric("segment_bytes"), 999.9..=1_000.1);
         // Reported in whole packets, and up to the greatest number received.
-        within(n.metric("told_loss_event_rate") / n.metric("loss_event_rate"), 0.95..=1.01);
+        within(n.metric("reported_loss_event_rate") / n.metric("loss_event_rate"), 0.95..=1.01);
     }
 }
 

@@ -44,11 +44,11 @@ fn errors_state_position_fault_and_remedy() {
             &["a pattern has neither `format` nor `repeat`"],
         ),
         (
-            change("\"2 Mbps\"", "\"unlimited\"\nassist = { tells = \"sender\" }"),
+            change("\"2 Mbps\"", "\"unlimited\"\nassist = { notifies = \"sender\" }"),
             &["links.bottleneck.assist", "no capacity to report"],
         ),
         (
-            change("\"2 Mbps\"", "\"2 Mbps\"\nassist = { tells = \"both\", interval = \"0 s\" }"),
+            change("\"2 Mbps\"", "\"2 Mbps\"\nassist = { notifies = \"both\", interval = \"0 s\" }"),
             &["assist.interval", "above zero"],
         ),
         (change("\"2 Mbps\"", "{ }"), &["exactly one of `steps`, `trace` and `pattern`"]),

@@ -213,9 +213,9 @@ fn an_end_heeds_one_base_station() {
     let text = |second: &str| {
         SMALL
             .replace("duration", "topology = \"network\"\nduration")
-            .replace("rate = \"2 Mbps\"", "rate = \"2 Mbps\"\nassist = { tells = \"sender\" }")
+            .replace("rate = \"2 Mbps\"", "rate = \"2 Mbps\"\nassist = { notifies = \"sender\" }")
             + &format!(
-                "[links.x]\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\nassist = {{ tells = \"{second}\", drain = \"1 s\" }}\n"
+                "[links.x]\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\nassist = {{ notifies = \"{second}\", drain = \"1 s\" }}\n"
             )
     };
     let registry = Registry::builtin();
