@@ -16,6 +16,8 @@
 //! - A loss belongs to the SYN time in which the next packet arrives, by the receiver's clock, so that late or merged
 //!   feedback gives the same result. A packet is lost when feedback first reports it lost, repair packets included;
 //!   marks do not count.
+//! - The brackets of equation 6 round to the nearest integer: two packets remain two (0.8 x 2 = 1.6). Rounded down, the
+//!   window reaches zero under continuous loss, where figure 7 (c) keeps 5 to 10 packets.
 //! - A growing loss interval has no impact. After congestion by MinLI the window does not grow at the end of the same
 //!   ResTime.
 //! - The window stays unchanged over a ResTime without feedback: silence does not justify sending more.
@@ -104,9 +106,9 @@ impl DpFec {
         }
     }
 
-    /// [beta * Fwnd]; the paper's brackets round down.
+    /// [beta * Fwnd]; the brackets round to the nearest, so that small windows do not fall to zero.
     fn decrease(&mut self) {
-        self.window = (self.config.beta * f64::from(self.window)) as u8;
+        self.window = (self.config.beta * f64::from(self.window) + 0.5) as u8;
     }
 
     /// Decides at the end of a ResTime.

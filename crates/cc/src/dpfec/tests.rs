@@ -122,18 +122,25 @@ fn a_loss_interval_below_its_least_is_congestion_at_once() {
     assert_eq!(s.window(), 20, "the loss of 40 ms ago and two of 20");
     s.run(2, |n| if n == 1 { 1 } else { 0 });
     assert_eq!(s.window(), 16);
-    // Each further loss event: 12, 9, 7, 5; the end of the ResTime adds nothing.
+    // Each further loss event: 12.8, 10.4, 8 and 6.4, rounded; the end of the ResTime adds nothing.
     s.run(9, |n| if n % 2 == 1 { 1 } else { 0 });
-    assert_eq!(s.window(), 5);
+    assert_eq!(s.window(), 6);
 }
 
 #[test]
-fn the_window_rounds_down_to_nothing() {
-    let mut s = Stream::new(&[]);
-    s.run(16 * 3, |_| 0);
-    assert_eq!(s.window(), 3);
+fn the_window_rounds_to_the_nearest_so_that_two_packets_remain() {
+    // 0.8 x 3 = 2.4 and 0.8 x 2 = 1.6; 0.8 x 1 stays 1.
+    for (before, after) in [(3, 2), (2, 2), (1, 1)] {
+        let mut s = Stream::new(&[]);
+        s.run(16 * before, |_| 0);
+        assert_eq!(i64::from(s.window()), before);
+        s.run(40, |_| 1);
+        assert_eq!(s.window(), after);
+    }
+    // A beta of 0.2 reaches zero.
+    let mut s = Stream::new(&[("beta", 0.2)]);
+    s.run(16 * 2, |_| 0);
     s.run(40, |_| 1);
-    assert_eq!(s.window(), 0);
     assert_eq!(s.sender.target().repair, RepairPlan::ReedSolomon { block: 127, repair: 0 });
 }
 
