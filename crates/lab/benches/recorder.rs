@@ -25,6 +25,7 @@ fn recorder(series: bool) -> Recorder {
                 start: Timestamp::ZERO,
                 stop: None,
                 playout_deadline: None,
+                reported_headers: 0,
                 bottleneck: 0,
             })
             .collect(),

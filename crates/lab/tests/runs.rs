@@ -56,6 +56,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 circuit_breaker: None,
                 resilience: None,
                 count_retransmissions: false,
+                reported_headers: DataSize::ZERO,
                 header_overhead: DataSize::from_bytes(28),
                 session_bandwidth: DataRate::from_mbps(3),
                 ecn: Ecn::NotEct,

@@ -67,6 +67,7 @@ fn run(scenario: &str, condition: &str, capacity: &[u64], flows: &[Flow], seed: 
                 start: Timestamp::from_secs(f.start),
                 stop: Some(Timestamp::from_secs(f.stop)),
                 playout_deadline: None,
+                reported_headers: 0,
                 bottleneck: 0,
             })
             .collect(),

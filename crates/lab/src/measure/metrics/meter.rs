@@ -34,6 +34,14 @@ pub(super) struct Totals {
 }
 
 impl Totals {
+    /// With `header` bytes more in each packet.
+    fn with_headers(mut self, header: u64) -> Self {
+        self.sent += header * (self.packets.sent + self.repair_sent);
+        self.received += header * self.packets.received;
+        self.discarded += header * self.packets.discarded;
+        self.repair += header * self.repair_sent;
+        self
+    }
     pub(super) fn goodput(&self) -> u64 {
         self.received.saturating_sub(self.discarded)
     }
@@ -141,6 +149,10 @@ impl Meter {
     pub(super) fn held(&self) -> usize {
         self.ring.capacity() + self.settling.capacity() + usize::from(self.series.is_some())
     }
+    /// The counters with the headers that results count.
+    pub(super) fn counted(&self) -> Totals {
+        self.totals.with_headers(self.info.reported_headers)
+    }
     pub(super) fn is_active(&self, t: Timestamp) -> bool {
         t > self.info.start && t <= self.stop
     }
@@ -190,11 +202,11 @@ impl Meter {
     }
     /// Bytes of goodput in the row that ends now; call before [`Self::end_row`].
     pub(super) fn row_goodput(&self) -> u64 {
-        self.totals.goodput().saturating_sub(self.row.goodput())
+        self.counted().goodput().saturating_sub(self.row.goodput())
     }
     /// What the outline keeps of the row that ends now; call before [`Self::end_row`].
     pub(super) fn row_counts(&self, end: Timestamp) -> RowCounts {
-        let (t, r) = (&self.totals, &self.row);
+        let (t, r) = (&self.counted(), &self.row);
         let received = t.packets.received - r.packets.received;
         let delay_ms = if received > 0 { (t.delay - r.delay) as f64 * 1e-6 / received as f64 } else { f64::NAN };
         RowCounts {
@@ -237,7 +249,7 @@ impl Meter {
         if self.series.is_some() {
             self.push_row(ctx, goodput);
         }
-        self.row = self.totals;
+        self.row = self.counted();
         self.row_delay_max = TimeDelta::ZERO;
     }
     fn watch(&mut self, ctx: RowContext<'_>) {
@@ -284,7 +296,7 @@ impl Meter {
         }
     }
     fn push_row(&mut self, ctx: RowContext<'_>, goodput: u64) {
-        let (t, r) = (&self.totals, &self.row);
+        let (t, r) = (&self.counted(), &self.row);
         let length = seconds(ctx.length);
         let bps = |bytes: u64| bytes as f64 * 8.0 / length;
         let ratio = |part: u64, whole: u64| if whole > 0 { (part as f64 / whole as f64).min(1.0) } else { f64::NAN };
@@ -321,7 +333,7 @@ impl Meter {
         self.hold_target(end);
         let stop = self.stop.min(end);
         let active = seconds(stop.saturating_since(self.info.start));
-        let t = self.totals;
+        let t = self.counted();
         let bps = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
         let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         let of_capacity = |bytes: u64| if capacity_bits > 0.0 { bytes as f64 * 8.0 / capacity_bits } else { 0.0 };

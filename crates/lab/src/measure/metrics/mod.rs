@@ -81,6 +81,8 @@ pub struct FlowInfo {
     pub stop: Option<Timestamp>,
     /// Playout deadline after capture, if there is one; only copied to the result.
     pub playout_deadline: Option<TimeDelta>,
+    /// Bytes of headers that rates count in each packet beside its size.
+    pub reported_headers: u64,
     /// Index of the link against whose capacity the flow is measured.
     pub bottleneck: usize,
 }

@@ -304,10 +304,10 @@ impl Recorder {
     }
     fn on_edge(&mut self, at: Timestamp, edge: Edge) {
         match edge {
-            Edge::Tail => self.meters.iter_mut().for_each(|m| m.tail = m.totals),
+            Edge::Tail => self.meters.iter_mut().for_each(|m| m.tail = m.counted()),
             Edge::WindowStart(i) => {
                 self.links.iter_mut().for_each(|l| l.hold(at));
-                self.windows[i].start = self.meters.iter().map(|m| m.totals).collect();
+                self.windows[i].start = self.meters.iter().map(Meter::counted).collect();
                 self.windows[i].start_area = self.links.iter().map(|l| l.area).collect();
             }
             Edge::WindowEnd(i) => {
@@ -322,7 +322,7 @@ impl Recorder {
     fn window_summary(&self, window: &Window, from: &WindowMeter, end: Timestamp) -> WindowSummary {
         let length = seconds(end - window.start);
         let flow = |(m, s): (&Meter, &Totals)| {
-            let t = &m.totals;
+            let t = m.counted();
             let (generated, goodput) = (t.generated - s.generated, t.goodput().saturating_sub(s.goodput()));
             let capacity = self.config.links.get(m.info.bottleneck).map_or(0.0, |l| l.capacity.bits(window.start, end));
             let of_capacity = |bytes: u64| if capacity > 0.0 { bytes as f64 * 8.0 / capacity } else { 0.0 };

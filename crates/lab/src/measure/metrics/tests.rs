@@ -14,6 +14,7 @@ fn flow(name: &str, kind: FlowKind, start_s: i64) -> FlowInfo {
         start: Timestamp::from_secs(start_s),
         stop: None,
         playout_deadline: None,
+        reported_headers: 0,
         bottleneck: 0,
     }
 }
@@ -106,6 +107,21 @@ fn loss_and_discard_are_shares_of_different_wholes() {
     assert_eq!((f.loss, f.discard), (0.2, 0.125));
     assert_eq!((f.packets.dropped_queue, f.packets.dropped_channel, f.packets.dropped_sender), (10, 10, 1));
     assert_eq!((f.rates.received_bps, f.rates.goodput_bps), (64_000.0, 56_000.0));
+}
+
+#[test]
+fn rates_may_count_headers_that_no_link_carries() {
+    let mut with_headers = flow("a", FlowKind::Rtp, 0);
+    with_headers.reported_headers = 30;
+    let result = play(config(vec![with_headers], Capacity::constant(DataRate::from_mbps(2)), 20, true), |_, _| 8);
+    let f = &result.flows[0];
+    // 30 bytes more every 8 ms are 30 kbit/s.
+    assert_eq!((f.rates.generated_bps, f.rates.sent_bps, f.rates.wire_bps), (1e6, 1.03e6, 1.028e6));
+    assert_eq!((f.utilisation, f.utilisation_goodput), (0.5, 0.515 * 2_488.0 / 2_500.0));
+    assert_eq!(f.tail_goodput_bps, 1.03e6);
+    let series = &result.series.expect("kept").flows[0];
+    let mean = |rates: &[f64]| rates[100..].iter().sum::<f64>() / (rates.len() - 100) as f64;
+    assert!((mean(&series.goodput_bps) - 1.03e6).abs() < 1e3 && (mean(&series.sent_bps) - 1.03e6).abs() < 1e3);
 }
 
 #[test]

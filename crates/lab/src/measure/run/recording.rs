@@ -55,6 +55,7 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
         start: Timestamp::ZERO + f.start,
         stop: (f.stop < s.duration).then(|| Timestamp::ZERO + f.stop),
         playout_deadline: f.rtp().and_then(|r| r.playout_deadline),
+        reported_headers: f.rtp().map_or(0, |r| r.reported_headers.as_bytes()),
         bottleneck: f.forward.iter().copied().find(|&l| l == s.bottleneck).or(f.forward.first().copied()).unwrap_or(0),
     };
     let link = |l: &sc::Link| LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration) };

@@ -196,6 +196,8 @@ pub struct RtpFlow {
     pub reports: Option<ReportPlan>,
     /// UDP and IP headers around each packet.
     pub header_overhead: DataSize,
+    /// Header bytes of each packet that rates in results count, although no link carries them.
+    pub reported_headers: DataSize,
     /// Session bandwidth, of which RTCP uses 5 %.
     pub session_bandwidth: DataRate,
     /// Minimum average interval of regular RTCP reports.

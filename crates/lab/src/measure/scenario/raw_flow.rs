@@ -77,6 +77,9 @@ flow! {
         playout_deadline: Option<At<Time>>,
         /// UDP and IP headers around each packet; "28 B" (IPv4) if absent, none in ns-2.
         header_overhead: Option<At<Size>>,
+        /// Header bytes that results count in each packet beside RTP's, although no link carries them, as in traces of
+        /// ns-2; "0 B" if absent.
+        reported_headers: Option<At<Size>>,
         /// The RTP session's bandwidth, of which RTCP uses 5 % (RFC 3550, section 6.2); the maximum media rate if
         /// absent.
         session_bandwidth: Option<At<Rate>>,

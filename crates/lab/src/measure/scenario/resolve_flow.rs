@@ -274,6 +274,10 @@ impl Flows<'_> {
             resilience,
             count_retransmissions: self.count_retransmissions(f.count_retransmissions.as_ref(), resilience)?,
             header_overhead: self.header_overhead(f.header_overhead.as_ref())?,
+            reported_headers: match &f.reported_headers {
+                None => DataSize::ZERO,
+                given => self.header_overhead(given.as_ref())?,
+            },
             session_bandwidth: f.session_bandwidth.as_ref().map_or(ceiling, |r| r.value.0),
             ecn: spec.ecn_where(f.ecn),
             adapts: spec.adapts,

@@ -205,6 +205,7 @@ mod tests {
             start: Timestamp::ZERO,
             stop: None,
             playout_deadline: None,
+            reported_headers: 0,
             bottleneck: 0,
         };
         let mut r = Recorder::new(RecorderConfig {

@@ -2,8 +2,9 @@
 //!
 //! A published cell names a scenario, a condition and an algorithm. It is measured over every run whose scenario (the
 //! last part of its name), controller and condition agree; if no run has that condition, a window of that label
-//! inside the run replaces it ("20-40s"). Metrics of a single flow are those of the run's first RTP flow. In a window
-//! two more are available: `jain`, Jain's index of the RTP flows' media rates, and `late_comer_ratio`, the media rate
+//! inside the run replaces it ("20-40s"). Metrics of a single flow are those of the run's first RTP flow. In
+//! `tcp_fair_share_of_tcp` an even share is the capacity over the number of TCP flows alone. In a window two more
+//! are available: `jain`, Jain's index of the RTP flows' media rates, and `late_comer_ratio`, the media rate
 //! of the RTP flow that started last over the mean of the earlier ones.
 
 mod agreement;
@@ -295,6 +296,11 @@ fn first_rtp(run: &RunResult) -> Option<(usize, &FlowSummary)> {
 }
 
 fn run_value(run: &RunResult, metric: &str) -> Option<f64> {
+    if metric == "tcp_fair_share_of_tcp" {
+        let all = run.flows.iter().filter(|f| f.kind != FlowKind::Udp).count() as f64;
+        let tcp = run.flows.iter().filter(|f| f.kind == FlowKind::Tcp).count() as f64;
+        return run.fairness.tcp_fair_share.filter(|_| all > 0.0).map(|share| share * tcp / all);
+    }
     let find = |list: Vec<(&'static str, f64)>| list.into_iter().find(|(n, _)| *n == alias(metric)).map(|(_, v)| v);
     find(run.values()).or_else(|| value_in(run, first_rtp(run)?.1, metric))
 }

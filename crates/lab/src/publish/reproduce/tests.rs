@@ -192,3 +192,16 @@ fn shares_of_a_window() {
     assert!((s.jain().expect("three flows") - 9.0 / 11.0).abs() < 1e-12);
     assert_eq!((Shares(vec![1.0]).jain(), Shares(vec![1.0]).late_comer_ratio()), (None, None));
 }
+
+#[test]
+fn an_even_share_may_be_that_of_the_tcp_flows_alone() {
+    let mut r = run("loss", "", "gcc", 1, 0.5);
+    let tcp = FlowSummary { name: "tcp".into(), kind: FlowKind::Tcp, ..r.flows[0].clone() };
+    let udp = FlowSummary { name: "udp".into(), kind: FlowKind::Udp, ..tcp.clone() };
+    r.flows.extend([tcp.clone(), tcp.clone(), tcp, udp]);
+    // Four flows share: 1.2 of a quarter is 0.9 of a third.
+    assert_eq!(run_value(&r, "tcp_fair_share_of_tcp"), None);
+    r.fairness.tcp_fair_share = Some(1.2);
+    let share = run_value(&r, "tcp_fair_share_of_tcp").expect("measured");
+    assert!((share - 0.9).abs() < 1e-12, "{share}");
+}
