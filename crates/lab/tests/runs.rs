@@ -62,6 +62,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 ecn: Ecn::NotEct,
                 adapts: registry.get(controller).is_some_and(|s| s.adapts),
                 dccp: None,
+                needs_marker: false,
             }),
         }],
         windows: vec![Window { name: "all".into(), from: TimeDelta::ZERO, to: duration }],

@@ -70,7 +70,7 @@ pub use perfect::PerfectCodec;
 pub use picture::{MAX_SIDE, Picture, PictureSource, Plane};
 pub use playout::{AdaptivePlayout, DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
 pub use scale::scale;
-pub use scenes::{Material, MaterialConfig, ScenesConfig, ScenesSource};
+pub use scenes::{Material, MaterialConfig, RateControl, ScenesConfig, ScenesSource};
 pub use simulcast::{SimulcastCamera, SimulcastView};
 pub use source::Source;
 pub use statistical::{StatisticalConfig, StatisticalSource};

@@ -1,11 +1,13 @@
 //! Frame sizes of an encoder that codes scenes.
 
 mod material;
+mod one_pass;
 
 use crate::frame::Numbering;
 use crate::{Frame, FrameKind, FrameSource, MediaError, RateChange};
 use material::Process;
 pub use material::{Material, MaterialConfig};
+use one_pass::OnePass;
 use rand_pcg::Pcg64Mcg;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -16,6 +18,17 @@ const USUAL_TIME_S: f64 = 10.0;
 /// Limit of complexity's effect on a frame's size at a given bit rate: the size scales with its square root
 /// (libavcodec's `qcompress`, 0.5 by default), by a factor of at most 2 in either direction.
 const MOST_BY_COMPLEXITY: f64 = 2.0;
+
+/// How an encoder's frame sizes follow its target.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum RateControl {
+    /// Frames have the size aimed at, within the limits of the material; an I-frame is larger by a fixed ratio.
+    #[default]
+    Exact,
+    /// One-pass rate control of an encoder that is opened again at each new target, as libav 0.8 and mediastreamer2
+    /// were: its first I-frame does not depend on the target, and I-frames are forced 2 s and 4 s after each opening.
+    OnePass,
+}
 
 /// Parameters of [`ScenesSource`]; the defaults are the thesis's encoder (S. Jero, 2013), an MPEG-4 encoder at
 /// 1920x1080.
@@ -40,6 +53,11 @@ pub struct ScenesConfig {
     /// Time over which smaller frames compensate for a large one, 2 s ("balanced by a very large number of small
     /// P-frames", section 3.2.3, which gives no number).
     pub balance: TimeDelta,
+    /// How sizes follow the target: exactly. With [`RateControl::OnePass`], which needs [`RateChange::Restart`],
+    /// `key_ratio` is that of frames with the same quantiser, and `balance` has no effect.
+    pub rate_control: RateControl,
+    /// Seed of the material, the same clip in every run; the source's seed if absent.
+    pub draw: Option<u64>,
 }
 
 impl ScenesConfig {
@@ -53,6 +71,8 @@ impl ScenesConfig {
             rate_change: RateChange::Restart,
             coarsest: 0.05,
             balance: TimeDelta::from_secs(2),
+            rate_control: RateControl::Exact,
+            draw: None,
         }
     }
 
@@ -74,6 +94,9 @@ impl ScenesConfig {
         }
         if !between(self.balance, 1, 600) {
             return fail("balance", &self.balance, "1 ms to 10 min");
+        }
+        if self.rate_control == RateControl::OnePass && self.rate_change == RateChange::Seamless {
+            return fail("rate_control", &"one-pass", "the rate change \"restart\" with it");
         }
         match self.key_interval.filter(|&t| t <= TimeDelta::ZERO) {
             Some(t) => fail("key_interval", &t, "a positive time, or none"),
@@ -102,12 +125,14 @@ pub struct ScenesSource {
     /// Mean rate of the material, in bit/s.
     usual_bps: f64,
     goal: DataRate,
+    one_pass: Option<OnePass>,
 }
 
 impl ScenesSource {
     /// A source whose first frame is due at `start`, once it has a target. Errors: see [`ScenesConfig::check`].
     pub fn new(config: ScenesConfig, start: Timestamp, seed: u64) -> Result<Self, MediaError> {
         config.check()?;
+        let seed = config.draw.unwrap_or(seed);
         let rng = Pcg64Mcg::new((u128::from(seed) << 64) | u128::from(seed ^ 0x5ce7_e5d0_9a11_4e37));
         Ok(Self {
             config,
@@ -120,6 +145,8 @@ impl ScenesSource {
             debt: 0.0,
             usual_bps: 0.0,
             goal: DataRate::ZERO,
+            one_pass: (config.rate_control == RateControl::OnePass)
+                .then(|| OnePass::new(config.coarsest, config.frame_interval)),
         })
     }
 
@@ -144,9 +171,16 @@ impl ScenesSource {
         let target = self.target.as_bps_f64() * interval;
         let goal = target.clamp(floor, wanted);
         self.goal = DataRate::from_bps_f64(goal / interval);
-        let is_key = self.key || w.cut || c.key_interval.is_some_and(|t| at - self.last_key >= t);
-        let size = if is_key {
+        let forced = self.one_pass.as_mut().is_some_and(|o| o.takes_forced(at));
+        let is_key = self.key || forced || w.cut || c.key_interval.is_some_and(|t| at - self.last_key >= t);
+        if is_key {
             (self.key, self.last_key) = (false, at);
+        }
+        let size = if let Some(one_pass) = &mut self.one_pass {
+            let size = one_pass.size(wanted * if is_key { c.key_ratio } else { 1.0 }, is_key) * w.factor;
+            one_pass.on_coded(size.max(LEAST_FRAME));
+            size
+        } else if is_key {
             (target * relative).clamp(floor, wanted) * c.key_ratio * w.factor
         } else {
             let frames = (c.balance.as_secs_f64() / interval).max(1.0);
@@ -164,6 +198,10 @@ impl FrameSource for ScenesSource {
             return;
         }
         let was = std::mem::replace(&mut self.target, rate);
+        if let Some(one_pass) = self.one_pass.as_mut().filter(|_| rate > DataRate::ZERO) {
+            self.key = true;
+            one_pass.open(rate.as_bps_f64(), now);
+        }
         if was == DataRate::ZERO {
             self.due = self.due.max(now);
         } else if self.config.rate_change == RateChange::Restart && rate > DataRate::ZERO {
@@ -302,6 +340,48 @@ mod tests {
     }
 
     #[test]
+    fn with_one_pass_rate_control_each_opening_costs_the_same_i_frame_and_forces_two_more() {
+        let mut s = source(MaterialConfig::conference(), |c| {
+            (c.rate_control, c.material.frame_noise) = (RateControl::OnePass, 0.0);
+        });
+        let mut i_frames = vec![];
+        for target in [2.0, 0.5, 4.0] {
+            s.on_target(mbps(target), s.due);
+            let frames = run(&mut s, 8);
+            let at: Vec<usize> = (0..200).filter(|&n| frames[n].kind == FrameKind::Key).collect();
+            assert_eq!(at, [0, 50, 100]);
+            i_frames.push(frames[0].size.as_bits() as f64);
+            // 0.92 of the target less 15 kbit/s.
+            if target > 1.0 {
+                near(mean_mbps(&frames), 0.92 * target - 0.015, 0.1);
+            }
+        }
+        // 17.4 to 27.4 Mbit/s: 400 kB of an I-frame, of which the quantiser 8 leaves 0.22.
+        for bits in i_frames {
+            near(bits / 8.0, 4.0 * 112_000.0 * 0.22, 0.25);
+        }
+        // The last was 4 s before; the next are 10 s apart.
+        assert_eq!(keys(&run(&mut s, 20)), 2);
+    }
+
+    #[test]
+    fn a_drawn_clip_is_the_same_for_any_seed() {
+        let frames = |draw, seed| {
+            let mut s = ScenesSource::new(
+                ScenesConfig { draw, ..ScenesConfig::new(MaterialConfig::movie()) },
+                Timestamp::ZERO,
+                seed,
+            )
+            .expect("sound");
+            s.on_target(mbps(5.0), Timestamp::ZERO);
+            run(&mut s, 20)
+        };
+        assert_eq!(frames(Some(4), 1), frames(Some(4), 2));
+        assert_eq!(frames(Some(4), 1), frames(None, 4));
+        assert_ne!(frames(Some(4), 1), frames(Some(5), 1));
+    }
+
+    #[test]
     fn a_restart_at_every_frame_sends_i_frames_alone_at_four_times_the_rate() {
         let mut s = source(MaterialConfig::conference(), |_| {});
         s.on_target(mbps(2.0), Timestamp::ZERO);
@@ -354,6 +434,8 @@ mod tests {
         assert!(wrong(|c| c.balance = TimeDelta::ZERO).contains("balance"));
         assert!(wrong(|c| c.frame_interval = TimeDelta::ZERO).contains("frame_interval"));
         assert!(wrong(|c| c.key_interval = Some(TimeDelta::ZERO)).contains("key_interval"));
+        let both = wrong(|c| (c.rate_control, c.rate_change) = (RateControl::OnePass, RateChange::Seamless));
+        assert!(both.contains("rate_control"), "{both}");
         assert!(wrong(|c| c.material.titles = -1.0).contains("titles"));
     }
 }

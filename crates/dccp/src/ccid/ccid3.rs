@@ -25,6 +25,9 @@
 //!   not include them.
 //! - The open loss interval grows with each packet, including the second: Linux left it unchanged until the next loss,
 //!   and connections stayed slow for minutes (S. Jero, 2013, appendix B).
+//!
+//! The parameter `linux` gives the CCID 3 of Linux 3.x instead, for experiments that ran on it ([`Config::linux`]): X is
+//! limited by the last X_recv alone, data-limited or not, and X_recv is measured since the last feedback.
 
 mod config;
 mod corrupt;

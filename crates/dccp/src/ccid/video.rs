@@ -56,7 +56,8 @@ weir_cc::tunables! {
 
 fn configs(params: &[(String, f64)]) -> Result<(ccid3::Config, Config), SetupError> {
     let (mut base, mut own) = (ccid3::Config::default(), Config::default());
-    let (set_own, set_base) = (&mut |p: &[_]| own.set_all(NAME, p), &mut |p: &[_]| base.set_all(NAME, p));
+    let set_base = &mut |p: &[_]| ccid3::Config::selected(NAME, p).map(|config| base = config);
+    let set_own = &mut |p: &[_]| own.set_all(NAME, p);
     ccid3::set_both(params, &Config::params(), set_own, set_base)?;
     Ok((base, own))
 }

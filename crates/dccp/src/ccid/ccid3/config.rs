@@ -1,5 +1,6 @@
 //! The constants of RFC 5348 and RFC 4342.
 
+use weir_cc::tunable::SetupError;
 use weir_units::TimeDelta;
 
 weir_cc::tunables! {
@@ -37,5 +38,50 @@ weir_cc::tunables! {
         smooth_rise: TimeDelta = 2_000.0, 0.0 => 60_000.0;
         /// Time constant with which it falls: data sent beyond the rate waits or is lost, so this one is shorter.
         smooth_fall: TimeDelta = 500.0, 0.0 => 60_000.0;
+        /// Whether to be as Linux 3.x's CCID 3 instead of RFC 5348: X is limited to twice the X_recv of the last report,
+        /// which is measured since the report before; other defaults are those of [`Config::linux`].
+        linux: bool = 0, 0 => 1;
+    }
+}
+
+impl Config {
+    /// The defaults of Linux 3.x (`net/dccp/ccids/ccid3.c`), where experiments before 2014 ran: no damping, no history
+    /// discounting, timers of 4 ms (HZ = 250), a nofeedback timer of at least 200 ms. What is unused of send times is
+    /// limited to one round trip here; Linux had no limit.
+    pub fn linux() -> Self {
+        Self {
+            damping: false,
+            discounting: false,
+            t_gran: TimeDelta::from_millis(4),
+            min_nofeedback: TimeDelta::from_millis(200),
+            linux: true,
+            ..Self::default()
+        }
+    }
+
+    /// The defaults that the parameters select, with these parameters. Errors: as [`Self::set_all`].
+    pub(in crate::ccid) fn selected(name: &str, params: &[(String, f64)]) -> Result<Self, SetupError> {
+        let linux = params.iter().any(|(n, v)| n == "linux" && *v != 0.0);
+        let mut config = if linux { Self::linux() } else { Self::default() };
+        config.set_all(name, params)?;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linux_changes_defaults_and_keeps_what_is_set() {
+        let set = |params: &[(&str, f64)]| {
+            let params: Vec<_> = params.iter().map(|&(n, v)| (n.to_owned(), v)).collect();
+            Config::selected("CCID 3", &params).expect("valid")
+        };
+        assert_eq!(set(&[]), Config::default());
+        assert_eq!(set(&[("linux", 0.0)]), Config::default());
+        assert_eq!(set(&[("linux", 1.0)]), Config::linux());
+        let own = set(&[("discounting", 1.0), ("linux", 1.0)]);
+        assert_eq!((own.discounting, own.damping, own.linux), (true, false, true));
     }
 }

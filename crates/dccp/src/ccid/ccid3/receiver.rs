@@ -92,9 +92,7 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver of CCID 3. Errors: see [`Config::set_all`].
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("CCID 3", &setup.params)?;
-        Ok(Self::with(config, None))
+        Ok(Self::with(Config::selected("CCID 3", &setup.params)?, None))
     }
 
     /// A receiver for small packets, which the equation takes as a nominal segment, or for any size.
@@ -132,6 +130,19 @@ impl Receiver {
         let Some(from) = marks().find(|m| over(m).1).or(marks().last()) else { return DataRate::ZERO };
         let time = if over(from).1 { over(from).0 } else { rtt };
         DataRate::from_size_over(DataSize::from_bytes(self.bytes - from.bytes), time).unwrap_or(DataRate::ZERO)
+    }
+
+    /// X_recv as Linux 3.x had it: measured since the last feedback, however short that is; a loss before the next
+    /// feedback is due repeats the last value.
+    fn measure_since_feedback(&self, now: Timestamp) -> DataRate {
+        let Some(last) = self.marks[0] else { return DataRate::ZERO };
+        let is_regular =
+            self.history.place().counter - last.counter >= FEEDBACK || self.due_at().is_some_and(|t| t <= now);
+        if !is_regular && self.receive_rate > DataRate::ZERO {
+            return self.receive_rate;
+        }
+        let time = now.saturating_since(last.at).max(LEAST);
+        DataRate::from_size_over(DataSize::from_bytes(self.bytes - last.bytes), time).unwrap_or(DataRate::ZERO)
     }
 
     fn on_data(&mut self, packet: &ReceivedPacket<'_>) {
@@ -183,7 +194,7 @@ impl CcidReceiver for Receiver {
         if !self.wants_ack(now) {
             return;
         }
-        self.receive_rate = self.measure(now);
+        self.receive_rate = if self.config.linux { self.measure_since_feedback(now) } else { self.measure(now) };
         self.max_receive_rate = self.max_receive_rate.max(self.receive_rate);
         let rate = u32::try_from(self.receive_rate.as_bps() / 8).unwrap_or(u32::MAX);
         options::write_u32(out, RECEIVE_RATE, rate);

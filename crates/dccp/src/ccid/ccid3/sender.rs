@@ -66,9 +66,7 @@ pub struct Sender<S = AnySize> {
 impl Sender {
     /// A sender of CCID 3. Errors: see [`Config::set_all`].
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("CCID 3", &setup.params)?;
-        Ok(Self::with(config, setup, AnySize))
+        Ok(Self::with(Config::selected("CCID 3", &setup.params)?, setup, AnySize))
     }
 }
 
@@ -252,7 +250,11 @@ impl<S: PacketSize> Sender<S> {
                 new_event,
                 data_limited: self.was_limited,
             };
-            self.rate.on_feedback(now, &feedback, &self.terms());
+            let terms = self.terms();
+            let limit = self.rate.receive_limit(now, &feedback, terms.rtt);
+            // Linux keeps no set of receive rates: the last report alone limits.
+            let limit = if self.config.linux { 2.0 * self.receive_rate } else { limit };
+            self.rate.set(now, limit, &terms);
             self.set_x_inst(now);
         }
         self.starved = false;

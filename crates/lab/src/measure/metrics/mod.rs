@@ -23,7 +23,7 @@
 //! | `loss_or_discard` | packets lost or discarded over packets sent: what papers whose receivers drop late packets call loss rate | RFC 8868 §3 (5) |
 //! | `received`, `network_loss`, `rejected` | packets that arrived, were lost on the path, or were refused by the transport's send queue, over all that the application handed over | Jero 2013, table 4.1 |
 //! | `i_frames` | key frames over frames coded | Jero 2013, table 4.2 |
-//! | `undecodable` | pictures in whose place the last one stayed over pictures; with a model of an encoder, frames whose first packet did not arrive over frames coded | Jero 2013, table 4.2, section 4.1.1 |
+//! | `undecodable` | pictures in whose place the last one stayed over pictures; with a model of an encoder, frames whose first packet did not arrive over frames coded (or whose first or last did not: `decodes_with`) | Jero 2013, table 4.2, section 4.1.1 |
 //! | `psnr_below_20db` | share of pictures with a PSNR below 20 dB | Jero 2013, section 4.1.1 |
 //! | `tcp_fairness_ratio` | a / b of `tcp_share`: 1 is even, 2 twice what TCP has | Jero 2013, section 4.1.1 |
 //! | `rtt_ms` | round-trip time that the sender's session measured last (from LSR and DLSR, or per-packet feedback), mean over the time since the first | RFC 3550 §6.4.1 |

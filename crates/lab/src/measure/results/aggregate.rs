@@ -84,7 +84,8 @@ impl FlowSummary {
         if p.sent > 0 { gone as f64 / p.sent as f64 } else { 0.0 }
     }
     /// Frames that could not be decoded, as a share of those coded: with an encoder those replaced by the last picture,
-    /// with a model those whose first packet, which contains the header, was not received.
+    /// with a model those whose first packet, which contains the header, was not received (or also without the last one:
+    /// `decodes_with`).
     fn undecodable(&self) -> Option<f64> {
         match self.quality {
             Some(q) => (q.pictures > 0).then(|| q.frozen as f64 / q.pictures as f64),

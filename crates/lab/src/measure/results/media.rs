@@ -53,7 +53,7 @@ pub struct CodedFrames {
     pub frames: u64,
     /// Key frames among them.
     pub key: u64,
-    /// Those whose first packet, which contains the frame's header, was refused by the transport or lost on the path.
+    /// Those without their first packet, or their last with `decodes_with`: refused by the transport or lost on the path.
     pub headless: u64,
 }
 

@@ -128,6 +128,9 @@ pub fn run_with(
     let bottleneck = network.links.get(scenario.bottleneck).copied();
     let reverse = scenario.reverse_of(scenario.bottleneck).and_then(|i| network.links.get(i).copied());
     network.sim.observer_mut().capture_at(bottleneck, reverse);
+    for (flow, _) in scenario.flows.iter().enumerate().filter(|(_, f)| f.rtp().is_some_and(|r| r.needs_marker)) {
+        network.sim.observer_mut().needs_marker(flow);
+    }
     let streams = vec![StreamSampler::default(); scenario.flows.len()];
     let last_first = |time: fn(&Flow) -> TimeDelta| {
         let mut all: Vec<_> = scenario.flows.iter().enumerate().map(|(i, f)| (Timestamp::ZERO + time(f), i)).collect();

@@ -83,9 +83,14 @@ impl<'a> RunObserver<'a> {
             *word |= 1 << (role.flow % 64);
         }
     }
-    /// Frames of a flow whose first packet was lost on the path.
+    /// Frames of a flow whose first packet was lost on the path; with [`Self::needs_marker`] also those whose last one
+    /// was, or was never sent.
     pub(crate) fn first_packets_lost(&self, flow: usize) -> u64 {
         self.first_packets.get(flow).map_or(0, FirstPackets::lost)
+    }
+    /// Frames of a flow are lost without their marker bit as well.
+    pub(crate) fn needs_marker(&mut self, flow: usize) {
+        self.first_packets(flow).needs_marker();
     }
     fn first_packets(&mut self, flow: usize) -> &mut FirstPackets {
         if self.first_packets.len() <= flow {

@@ -214,6 +214,9 @@ pub struct RtpFlow {
     pub adapts: bool,
     /// The DCCP connection that carries it; UDP alone if absent.
     pub dccp: Option<DccpSettings>,
+    /// Whether a frame of a model counts as undecodable without the packet with the marker bit, not only without the
+    /// first one.
+    pub needs_marker: bool,
 }
 
 /// One of the streams of an RTP flow.

@@ -43,6 +43,8 @@ pub(super) struct RawController {
     /// Changes to its per-packet feedback.
     #[serde(default)]
     pub(super) feedback: RawFeedback,
+    /// Settings of its DCCP connections, for controllers that use one; a flow's own replace them.
+    pub(super) dccp: Option<At<RawDccpSettings>>,
 }
 
 flow! {
@@ -98,8 +100,11 @@ flow! {
         /// Whether packets are sent as ECN-capable; false if absent.
         #[serde(default)]
         ecn: bool,
-        /// Settings of the DCCP connection, for controllers that use one.
+        /// Settings of the DCCP connection, for controllers that use one; the controller's if absent.
         dccp: Option<At<RawDccpSettings>>,
+        /// Packets of a frame without which it counts as undecodable, with a model as source: "first", which contains the
+        /// header, or "first-and-last", where the application passes a frame on at its marker bit; "first" if absent.
+        decodes_with: Option<At<RawDecodesWith>>,
     }
 }
 
@@ -116,6 +121,17 @@ pub(super) enum RawCircuitBreaker {
     /// The same with TCP's full throughput equation.
     #[serde(rename = "thesis-2013-full")]
     Thesis2013Full,
+}
+
+/// Packets that a frame needs to be decodable.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "DecodesWith")]
+pub(super) enum RawDecodesWith {
+    /// The first one.
+    First,
+    /// The first one and that with the marker bit.
+    FirstAndLast,
 }
 
 /// A mechanism of error resilience.

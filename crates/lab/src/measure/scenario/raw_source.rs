@@ -6,7 +6,7 @@ use super::spanned::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::borrow::Cow;
-use weir_media::RateChange;
+use weir_media::{RateChange, RateControl};
 
 /// A media source.
 #[derive(Clone, Debug)]
@@ -105,6 +105,10 @@ pub(super) struct RawSourceTable {
     pub(super) coarsest: Option<At<f64>>,
     /// Time over which smaller frames compensate for a large one; "2 s" if absent. scenes.
     pub(super) balance: Option<At<Time>>,
+    /// How frame sizes follow the target: "exact" or "one-pass"; "exact" if absent. scenes.
+    pub(super) rate_control: Option<At<RawRateControl>>,
+    /// Seed of the material, so that every run has the same clip; the flow's own seed if absent. scenes.
+    pub(super) draw: Option<At<u64>>,
 }
 
 /// The material.
@@ -127,6 +131,27 @@ pub(super) enum RawRateChange {
     Seamless,
     /// It restarts with a key frame.
     Restart,
+}
+
+/// How an encoder's frame sizes follow its target.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "RateControl")]
+pub(super) enum RawRateControl {
+    /// At once, within the limits of the material.
+    Exact,
+    /// As libav 0.8 under mediastreamer2: opened again at each new target, with a first key frame that does not depend on
+    /// it, an excess that is compensated afterwards, and key frames forced 2 s and 4 s later.
+    OnePass,
+}
+
+impl RawRateControl {
+    pub(super) fn rate_control(self) -> RateControl {
+        match self {
+            Self::Exact => RateControl::Exact,
+            Self::OnePass => RateControl::OnePass,
+        }
+    }
 }
 
 impl RawRateChange {

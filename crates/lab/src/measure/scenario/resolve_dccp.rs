@@ -33,18 +33,20 @@ impl Flows<'_> {
 
     /// The connection of an RTP flow under this controller.
     pub(super) fn rtp_over_dccp(&self, spec: &Spec, f: &RawRtp) -> Result<Option<DccpSettings>, InputError> {
+        let shared = self.raw.controllers.get(&spec.name).and_then(|c| c.dccp.as_ref());
         let Transport::Dccp { ccid } = spec.transport else {
-            return match &f.dccp {
-                // Other controllers of a comparison may use it.
-                Some(raw) if f.controller.value != super::resolve_flow::PLACEHOLDER => Err(self
+            // A flow's settings may be for other controllers of a comparison.
+            let placeholder = f.controller.value == super::resolve_flow::PLACEHOLDER;
+            return match shared.or(f.dccp.as_ref().filter(|_| !placeholder)) {
+                Some(raw) => Err(self
                     .text
                     .error(raw.span.clone(), format!("the controller `{}` runs over UDP", spec.name))
                     .help("over DCCP go those such as \"ccid2\" and \"ccid3\"")),
-                _ => Ok(None),
+                None => Ok(None),
             };
         };
         let none = RawDccpSettings::default();
-        let raw = f.dccp.as_ref().map_or(&none, |d| &d.value);
+        let raw = f.dccp.as_ref().or(shared).map_or(&none, |d| &d.value);
         let settings = self.dccp_settings(ccid, &f.controller.span, raw)?;
         let ecn = settings.ecn || f.ecn;
         let header_overhead = self.header_overhead(f.header_overhead.as_ref())?;

@@ -46,6 +46,8 @@ impl Flows<'_> {
             ("key_ratio", o.key_ratio.as_ref().map(|f| &f.span), scenes),
             ("coarsest", o.coarsest.as_ref().map(|f| &f.span), scenes),
             ("balance", o.balance.as_ref().map(|f| &f.span), scenes),
+            ("rate_control", o.rate_control.as_ref().map(|f| &f.span), scenes),
+            ("draw", o.draw.as_ref().map(|f| &f.span), scenes),
         ];
         let model_name = MODELS.iter().find(|m| m.1 == model).map_or("", |m| m.0);
         for (name, span, allowed) in rules {
@@ -126,6 +128,10 @@ impl Flows<'_> {
         if let Some(change) = &o.rate_change {
             config.rate_change = change.value.rate_change();
         }
+        if let Some(control) = &o.rate_control {
+            config.rate_control = control.value.rate_control();
+        }
+        config.draw = o.draw.as_ref().map(|d| d.value);
         config.check().map_err(|e| self.text.error(span.clone(), e.to_string()))?;
         Ok(config)
     }
@@ -136,7 +142,7 @@ mod tests {
     use super::*;
     use crate::measure::scenario::ScenarioFile;
     use weir_cc::Registry;
-    use weir_media::{Material, RateChange};
+    use weir_media::{Material, RateChange, RateControl};
     use weir_units::DataRate;
 
     fn source(options: &str) -> Result<Source, InputError> {
@@ -167,7 +173,12 @@ mod tests {
         assert_eq!((material.title_rate, material.frame_noise), (DataRate::from_kbps(5), 0.2));
         assert_eq!((c.frame_interval, c.key_ratio, c.coarsest), (TimeDelta::from_millis(20), 5.0, 0.1));
         assert_eq!((c.key_interval, c.balance), (Some(TimeDelta::from_secs(4)), TimeDelta::from_secs(1)));
+        assert_eq!((c.rate_control, c.draw), (RateControl::Exact, None));
         assert_eq!((c.rate_change, Source::Scenes(c).frame_rate()), (RateChange::Seamless, Some(50.0)));
+        let Ok(Source::Scenes(c)) = source("{ model = \"scenes\", rate_control = \"one-pass\", draw = 3 }") else {
+            panic!("no scenes")
+        };
+        assert_eq!((c.rate_control, c.draw), (RateControl::OnePass, Some(3)));
     }
 
     #[test]
@@ -177,6 +188,8 @@ mod tests {
             ("{ model = \"scenes\", titles = 3 }", "between 0 and 1"),
             ("{ model = \"scenes\", key_interval = \"0 s\" }", "above zero"),
             ("{ model = \"scenes\", usual = [\"9 Mbps\", \"8 Mbps\"] }", "the lower rate first"),
+            ("{ model = \"scenes\", rate_control = \"one-pass\", rate_change = \"seamless\" }", "rate_control"),
+            ("{ model = \"scenes\", draw = -1 }", "draw"),
             ("{ model = \"scenes\", burst_frames = 3 }", "has no option `burst_frames`"),
             ("{ model = \"statistical\", peak = \"1 Mbps\" }", "has no option `peak`"),
         ] {

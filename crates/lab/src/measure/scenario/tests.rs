@@ -216,3 +216,34 @@ fn files_that_the_caller_gives_are_taken_by_name_and_nothing_else_is() {
     let e = given(&[trace, ("frames", "none\n")]).expect_err("no size");
     assert_eq!((e.file(), e.position()), ("frames", Some((1, 1))));
 }
+
+#[test]
+fn a_controllers_dccp_settings_hold_where_a_flow_has_none() {
+    let text = |flow: &str, controller: &str, name: &str| {
+        SMALL.replace("compare = [\"fixed\"]", &format!("compare = [\"{name}\"]"))
+            + flow
+            + &format!("\n[controllers.{controller}.dccp]\nqueue = 7\nparams = {{ linux = true }}\n")
+    };
+    let dccp = |text: &str| only(text).flows[0].rtp().and_then(|r| r.dccp.clone()).expect("dccp");
+    let shared = dccp(&text("", "ccid3", "ccid3"));
+    assert_eq!((shared.queue.capacity, shared.params), (7, vec![("linux".into(), 1.0)]));
+    let own = dccp(&text("dccp = { queue = 9 }", "ccid3", "ccid3"));
+    assert_eq!((own.queue.capacity, own.params), (9, vec![]));
+    // Another controller's settings are not used, and CCID 2 has no such parameter.
+    assert_eq!(dccp(&text("", "ccid3", "ccid2")).params, vec![]);
+    let fails = |text: &str| {
+        let scenarios = parse(text).and_then(|file| file.scenarios(None, &Registry::builtin()));
+        scenarios.expect_err("invalid").to_string()
+    };
+    let error = fails(&text("", "ccid2", "ccid2"));
+    assert!(error.contains("CCID 2 has no parameter `linux`"), "{error}");
+    let error = fails(&text("", "fixed", "fixed"));
+    assert!(error.contains("the controller `fixed` runs over UDP"), "{error}");
+}
+
+#[test]
+fn a_frame_needs_its_first_packet_or_also_its_last() {
+    let needs = |flow: &str| only(&(SMALL.to_owned() + flow)).flows[0].rtp().expect("rtp").needs_marker;
+    assert!(!needs("") && !needs("decodes_with = \"first\""));
+    assert!(needs("decodes_with = \"first-and-last\""));
+}

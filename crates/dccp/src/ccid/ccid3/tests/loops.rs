@@ -246,3 +246,50 @@ fn state_that_the_receiver_keeps_is_freed_once_a_round_trip() {
     n.run(200, clean);
     assert!(n.sender.wants_ack_of_ack(n.now));
 }
+
+#[test]
+fn as_linux_had_it_the_last_report_limits_the_rate_and_the_equation_still_holds() {
+    // Frames of 2 packets, every second one of 30: between those the RFC keeps the greatest rate that was received.
+    let greatest = |linux: f64| {
+        let mut n = Net::new(3, &[("linux", linux)]);
+        n.source = Source::Frames { interval: TimeDelta::from_millis(40), packets: 2, key_every: 25, key: 30 };
+        n.run(30_000, each_hundredth(Fate::Lost));
+        let mut most = 0.0_f64;
+        for _ in 0..1_000 {
+            n.run(10, each_hundredth(Fate::Lost));
+            most = most.max(n.metric("x_bps") / n.metric("x_recv_bps"));
+        }
+        most
+    };
+    within(greatest(1.0), 1.5..=2.001);
+    within(greatest(0.0), 2.1..=20.0);
+    let mut n = Net::new(3, &[("linux", 1.0)]);
+    n.run(60_000, each_hundredth(Fate::Lost));
+    // 898.66 kbit/s by the equation.
+    within(n.sent_kbps(60_000, each_hundredth(Fate::Lost)), 850.0..=950.0);
+    assert_eq!(n.metric("x_inst_bps"), n.metric("x_bps"), "without damping");
+}
+
+#[test]
+fn as_linux_had_it_the_receive_rate_is_measured_since_the_last_report() {
+    // A burst of 20 packets each 400 ms on a path of 100 ms: reports within the burst cover a part of it alone, while the
+    // RFC's cover a round trip.
+    let ratio = |linux: f64| {
+        let mut n = Net::new(3, &[("linux", linux)]);
+        n.capacity = DataRate::from_mbps(4);
+        n.source = Source::Frames { interval: TimeDelta::from_millis(400), packets: 20, key_every: 1_000, key: 20 };
+        n.run(20_000, clean);
+        let mut rates = vec![];
+        for _ in 0..400 {
+            n.run(10, clean);
+            rates.push(n.metric("x_recv_bps"));
+        }
+        let most = rates.iter().copied().fold(0.0, f64::max);
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        (least / 1e3, most / 1e3)
+    };
+    let ((rfc, _), (linux, most)) = (ratio(0.0), ratio(1.0));
+    // The first packet of a burst reports the silence before it: a packet in some 300 ms.
+    within(linux, 10.0..=100.0);
+    assert!(rfc > linux / 2.0 && most > 10.0 * linux, "{rfc} {linux} {most}");
+}
