@@ -329,6 +329,8 @@ impl Agent for Sender {
     }
 
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        // What waited may have been acknowledged.
+        self.paced_until = None;
         let mut s = TcpSegment {
             timestamp: now,
             window: self.config.receive_window.as_bytes(),
@@ -350,10 +352,7 @@ impl Agent for Sender {
                 self.timer = Some(now + self.rto.rto());
             }
             Phase::Open | Phase::Recovery | Phase::Loss => {
-                let Some((start, len, kind)) = self.choose() else {
-                    self.paced_until = None;
-                    return false;
-                };
+                let Some((start, len, kind)) = self.choose() else { return false };
                 if self.paces {
                     if self.waits_for_pacer(now) {
                         return false;
