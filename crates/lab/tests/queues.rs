@@ -153,7 +153,7 @@ fn scalable_and_classic_tcp_share_dualpi2() {
 }
 
 #[test]
-fn a_call_holds_its_own_beside_each_congestion_control() {
+fn a_call_beside_each_congestion_control_is_not_starved() {
     for controller in ["gcc", "nada", "scream"] {
         for (name, r) in &variants("call-beside-tcp", controller) {
             let w = r.windows.iter().find(|w| w.label == "with the download").expect("a window");
@@ -164,7 +164,7 @@ fn a_call_holds_its_own_beside_each_congestion_control() {
                 tcp.goodput_bps / 1e6,
                 call.loss
             );
-            assert!(call.goodput_bps > 50e3 && tcp.goodput_bps > 1e6, "{controller} {name}");
+            assert!(call.goodput_bps > 200e3 && tcp.goodput_bps > 1e6, "{controller} {name}");
         }
     }
 }
