@@ -5,10 +5,12 @@ pub(crate) mod call;
 #[cfg(target_os = "linux")]
 pub(crate) mod dccp;
 mod emulate;
+mod judge;
 mod pcap;
 mod quality;
 
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use judge::{ScorecardArgs, TwinCommand, TwinRunArgs};
 pub(crate) use pcap::{At, PcapArgs};
 pub(crate) use quality::{ClipArgs, Luma, QualityArgs};
 
@@ -302,46 +304,6 @@ pub(crate) struct ReproduceArgs {
     pub(crate) figures: Vec<FigureFormat>,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
-}
-
-#[derive(clap::Subcommand, Debug)]
-pub(crate) enum TwinCommand {
-    /// List the recordings, and the programs that made them
-    List,
-    /// Repeat recordings in the simulator and print how near the controllers come
-    Run(TwinRunArgs),
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct TwinRunArgs {
-    /// Twins by name (see `weir twin list`); all if none is given
-    #[arg(value_name = "TWIN")]
-    pub(crate) names: Vec<String>,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print the table in Markdown
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) markdown: bool,
-    /// No progress
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct ScorecardArgs {
-    /// Controllers by name (see `weir list controllers`); gcc, nada, scream and scream2 if none is given
-    #[arg(value_name = "CONTROLLER")]
-    pub(crate) controllers: Vec<String>,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print the table in Markdown
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) markdown: bool,
-    /// No progress
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -55,7 +55,7 @@ pub(crate) fn scorecard(session: &Session, args: &ScorecardArgs) -> Done {
             let case = if session.stop.load(Ordering::Relaxed) {
                 Err(Failure::Interrupted)
             } else {
-                one(session, args.quiet, name, controller, &format!("{name} {controller}, {number} of {all}"))
+                one(session, args.form.quiet, name, controller, &format!("{name} {controller}, {number} of {all}"))
             };
             match case {
                 Ok(case) => cases.push(case),
@@ -64,9 +64,9 @@ pub(crate) fn scorecard(session: &Session, args: &ScorecardArgs) -> Done {
             }
         }
     }
-    if args.markdown {
+    if args.form.markdown {
         print(&markdown(&cases))?;
-    } else if args.json {
+    } else if args.form.json {
         print_report("scorecard", &Json { cases, missing: missing.clone() })?;
     } else {
         print(&text(&cases, &missing))?;

@@ -50,7 +50,7 @@ pub(crate) fn run_twins(session: &Session, args: &TwinRunArgs) -> Done {
             missing.push(twin.name.clone());
             continue;
         }
-        let result = session.with_progress(args.quiet, true, |options, progress| {
+        let result = session.with_progress(args.form.quiet, true, |options, progress| {
             progress.doing(format!("{}, {} of {}", twin.name, i + 1, twins.len()));
             run(twin.scenario(), twin.scenario().seed, options).map_err(failure)
         });
@@ -61,9 +61,9 @@ pub(crate) fn run_twins(session: &Session, args: &TwinRunArgs) -> Done {
         }
     }
     let near = scores.iter().filter(|s| s.near).count();
-    if args.markdown {
+    if args.form.markdown {
         print(&markdown(&scores))?;
-    } else if args.json {
+    } else if args.form.json {
         print_report("twin", &Json { scores, near, missing: missing.clone() })?;
     } else {
         print(&text(&scores, near, &missing))?;
