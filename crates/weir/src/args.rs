@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod call;
+mod compare;
 #[cfg(target_os = "linux")]
 pub(crate) mod dccp;
 mod emulate;
@@ -9,6 +10,7 @@ mod judge;
 mod pcap;
 mod quality;
 
+pub(crate) use compare::{CompareArgs, FigureFormat, ReproduceArgs, WorkArgs};
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use judge::{ScorecardArgs, TwinCommand, TwinRunArgs};
 pub(crate) use pcap::{At, PcapArgs};
@@ -78,6 +80,7 @@ dccp-video's have real encoders). --runs 1 is a first look; progress says how lo
 Examples:
   weir reproduce rmcat-comparison
   weir reproduce fbra --runs 1 --out fbra
+  weir reproduce fbra --runs 30 --resume fbra-runs    may be stopped; the same command goes on
   weir reproduce rmcat-comparison --table 2 --json --runs 20
   weir reproduce rmcat-comparison --out paper --figures svg,pdf
   weir reproduce papers/my-paper        a folder with a reproduce.toml")]
@@ -242,76 +245,6 @@ pub(crate) enum ScenarioCommand {
     },
     /// Print the JSON schema of scenario files
     Schema,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct CompareArgs {
-    /// Controllers to compare; those named by each scenario if absent
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
-    pub(crate) controllers: Option<Vec<String>>,
-    /// A scenario by name or file, any number of times; those of the paper rmcat-comparison if absent
-    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) scenario: Vec<String>,
-    /// Runs of each scenario, each with the next seed
-    #[arg(long, value_name = "N", default_value = "5")]
-    pub(crate) runs: NonZeroU32,
-    /// Seed of the first run; the scenario's own if absent
-    #[arg(long, value_name = "S")]
-    pub(crate) seed: Option<u64>,
-    /// Folder for the report
-    #[arg(long, value_name = "DIR", default_value = "weir-report", value_hint = ValueHint::DirPath)]
-    pub(crate) out: PathBuf,
-    /// Print one JSON object instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) work: WorkArgs,
-}
-
-/// Options common to all commands that do work.
-#[derive(clap::Args, Debug)]
-pub(crate) struct WorkArgs {
-    /// Runs at a time; the results do not depend on it [default: one for each core]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
-    /// No progress bar and no remarks on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct ReproduceArgs {
-    /// A paper's name (see `weir list papers`), or a folder with a reproduce.toml
-    #[arg(value_name = "PAPER|FOLDER")]
-    pub(crate) paper: String,
-    /// Only this table
-    #[arg(long, value_name = "N")]
-    pub(crate) table: Option<String>,
-    /// Print one JSON object instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Runs of each scenario, each with the next seed; the paper's own number if absent, or 5
-    #[arg(long, value_name = "N")]
-    pub(crate) runs: Option<NonZeroU32>,
-    /// Seed of the first run; the scenario's own if absent
-    #[arg(long, value_name = "S")]
-    pub(crate) seed: Option<u64>,
-    /// Folder for the report; none is written if absent
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
-    /// What the paper's figures are written as, into that folder
-    #[arg(long, value_name = "FORMATS", value_enum, value_delimiter = ',', default_value = "svg")]
-    pub(crate) figures: Vec<FigureFormat>,
-    #[command(flatten)]
-    pub(crate) work: WorkArgs,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum FigureFormat {
-    /// For pages: follows the reader's light or dark setting
-    Svg,
-    /// For papers: dark on white
-    Pdf,
 }
 
 /// A command that exists on Linux only: any arguments are accepted, so that the answer is about the system.

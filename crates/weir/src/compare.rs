@@ -7,7 +7,7 @@ use crate::{Done, result_tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use weir_lab::measure::compare::{KEPT_FLOWS, KEPT_RUNS, Outcome, OutcomeJson, Plan, Repeat};
+use weir_lab::measure::compare::{Journal, KEPT_FLOWS, KEPT_RUNS, Outcome, OutcomeJson, Plan, Repeat};
 use weir_lab::measure::scenario::Scenario;
 use weir_lab::publish::figures::Format;
 use weir_lab::publish::papers::PaperData;
@@ -35,7 +35,7 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
     let names = paper.as_ref().map_or_else(|| args.scenario.clone(), PaperData::scenarios);
     let repeat = Repeat { runs: args.runs.get(), own: false, seed: args.seed };
     let plan = plan(session, &names, args.controllers.as_deref(), repeat)?;
-    let outcome = run_all(session, &plan, &args.work)?;
+    let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
     if !plan.keeps_runs() && !args.work.quiet {
         remark(&format!(
             "more than {KEPT_RUNS} runs, or {KEPT_FLOWS} flows in them: statistics alone are kept, and the first run of each \
@@ -80,17 +80,41 @@ pub(crate) fn plan(
     Ok(Plan::new(&files, controllers, repeat, &session.registry)?)
 }
 
-/// Makes all runs of a plan.
-pub(crate) fn run_all(session: &Session, plan: &Plan, work: &WorkArgs) -> Result<Outcome, Failure> {
+/// Makes all runs of a plan; those that finish are kept in `resume`, and those that it has are not made again.
+pub(crate) fn run_all(
+    session: &Session,
+    plan: &Plan,
+    work: &WorkArgs,
+    resume: Option<&Path>,
+) -> Result<Outcome, Failure> {
+    let journal = resume.map(open_journal).transpose()?;
     let outcome = session.with_progress(work.quiet, true, |options, progress| {
         let begun = |s: &Scenario, seed: u64| progress.doing(format!("{}, seed {seed}", s.label()));
-        plan.run(threads(work.threads), options, &begun)
+        plan.run(threads(work.threads), options, journal.as_ref(), &begun)
     });
+    if let Some(journal) = &journal {
+        if journal.found() > 0 && !work.quiet {
+            let (found, all) = (journal.found(), plan.runs());
+            remark(&format!("{found} of {all} runs were in {}", journal.path().display()));
+        }
+        match journal.error() {
+            Some(error) => remark(&error),
+            None if outcome.stopped.is_some() => {
+                remark(&format!("finished runs are in {}: the same command makes the rest", journal.path().display()));
+            }
+            None => {}
+        }
+    }
     if outcome.count() == 0 && outcome.stopped.is_none() {
         finish(outcome)?;
         return Err(Failure::Work("no run has finished".into()));
     }
     Ok(outcome)
+}
+
+fn open_journal(folder: &Path) -> Result<Journal, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::Work(format!("--resume: this program's file: {e}")))?;
+    Ok(Journal::open(folder, &program)?)
 }
 
 /// What stands above the tables where a stop cut the runs short.

@@ -42,7 +42,7 @@ pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
         );
         return Err(InputError::whole("--runs", message).help("fewer --runs, or one --table").into());
     }
-    let outcome = run_all(session, &plan, &args.work)?;
+    let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
     let reproduction = weir_lab::publish::reproduce::reproduce(&data.paper, &runs);
     if args.json {

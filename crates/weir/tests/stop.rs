@@ -64,6 +64,28 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
+fn a_comparison_that_is_killed_goes_on_and_gives_what_an_unbroken_one_gives() {
+    let folder = folder();
+    let plain = ["compare", "--scenario", "small.toml", "--runs", "300", "--json", "-q"];
+    let resumed = [&plain[..], &["--resume", "kept"]].concat();
+    let mut first = start(folder.path(), &resumed, Stdio::null());
+    // Once some runs are in the file.
+    let kept = folder.path().join("kept/weir-runs");
+    let has_runs = || std::fs::metadata(&kept).is_ok_and(|m| m.len() > 50_000);
+    while !has_runs() && first.try_wait().expect("asked").is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    first.kill().expect("killed");
+    first.wait().expect("ends");
+    let run = |args: &[&str]| start(folder.path(), args, Stdio::null()).wait_with_output().expect("ends");
+    let loud: Vec<&str> = resumed.iter().copied().filter(|a| *a != "-q").collect();
+    let (second, unbroken) = (run(&loud), run(&plain));
+    let said = text(&second.stderr);
+    assert!(second.status.success() && said.contains("of 600 runs were in kept"), "{said}");
+    assert_eq!(text(&second.stdout), text(&unbroken.stdout));
+}
+
+#[test]
 fn a_comparison_that_is_stopped_says_so_everywhere_and_compares_equal_numbers_of_runs() {
     for signal in ["-INT", "-TERM"] {
         let folder = folder();

@@ -1,7 +1,10 @@
 //! Time series of a run: one row a sampling interval.
 
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
 /// Series of one flow. All columns have a value for each row of [`Series::time_s`]; NaN if there is none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowSeries {
     /// Name in the scenario.
     pub name: String,
@@ -28,11 +31,11 @@ pub struct FlowSeries {
     /// Shares of the target of a call's streams, as `share_bps:NAME`, in bit/s; empty if it has one stream.
     pub streams: Vec<(String, Vec<f64>)>,
     /// The controller's own internals by name, at the row's end.
-    pub internals: Vec<(&'static str, Vec<f64>)>,
+    pub internals: Vec<(Cow<'static, str>, Vec<f64>)>,
 }
 
 /// Series of one link.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkSeries {
     /// Name in the scenario.
     pub name: String,
@@ -45,7 +48,7 @@ pub struct LinkSeries {
 }
 
 /// Series of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
     /// Length of a row, in s.
     pub interval_s: f64,
@@ -74,7 +77,7 @@ impl FlowSeries {
             ("discard", &self.discard),
         ];
         all.extend(self.streams.iter().map(|(name, values)| (name.as_str(), values.as_slice())));
-        all.extend(self.internals.iter().map(|(name, values)| (*name, values.as_slice())));
+        all.extend(self.internals.iter().map(|(name, values)| (name.as_ref(), values.as_slice())));
         all
     }
 }

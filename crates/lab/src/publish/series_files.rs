@@ -234,7 +234,7 @@ mod tests {
         let series = Series {
             interval_s: 0.1,
             time_s: vec![0.1, 0.2],
-            flows: vec![flow("a,b", vec![]), flow("c", vec![("slope", vec![0.25, f64::NAN])])],
+            flows: vec![flow("a,b", vec![]), flow("c", vec![("slope".into(), vec![0.25, f64::NAN])])],
             links: vec![LinkSeries {
                 name: "bottleneck".into(),
                 capacity_bps: vec![2e6, 2e6],

@@ -1,10 +1,12 @@
 //! Many scenarios, variants, controllers and seeds at once: what to run, running it, and what came of it.
 
 mod group;
+mod journal;
 mod outcome;
 mod plan;
 mod sets;
 
+pub use journal::Journal;
 pub use outcome::{Missing, Outcome, OutcomeJson, ScenarioText, Stopped};
 pub use plan::{KEPT_FLOWS, KEPT_RUNS, MAX_RUNS, Plan, Repeat};
 
@@ -41,7 +43,7 @@ mod tests {
     fn outcome(plan: &Plan, threads: usize, stop_at: u64) -> Outcome {
         let (registry, stop, begun) = (Registry::builtin(), AtomicBool::new(stop_at == 0), AtomicU64::new(0));
         let options = RunOptions { registry: &registry, series: true, stop: &stop, progress: &|_| {} };
-        plan.run(threads, &options, &|_: &Scenario, _| {
+        plan.run(threads, &options, None, &|_: &Scenario, _| {
             if begun.fetch_add(1, Ordering::Relaxed) + 1 == stop_at {
                 stop.store(true, Ordering::Relaxed);
             }

@@ -1,9 +1,10 @@
 //! What to run, and in which order.
 
 use super::group::Group;
+use super::journal::{Journal, ScenarioDigest};
 use super::outcome::{Outcome, ScenarioText};
 use super::sets::Sets;
-use crate::measure::run::{RunOptions, Task, run_each};
+use crate::measure::run::{RunOptions, Task, run, run_each};
 use crate::measure::scenario::{InputError, Scenario, ScenarioFile};
 use weir_cc::Registry;
 
@@ -113,12 +114,33 @@ impl Plan {
     }
 
     /// Makes all runs; `begun` is called as one begins. Where `options` asks for series, the first seed of each scenario keeps
-    /// them, unless they are very many; the other seeds keep none, so that memory does not grow with the number of runs.
-    pub fn run(&self, threads: usize, options: &RunOptions<'_>, begun: &(dyn Fn(&Scenario, u64) + Sync)) -> Outcome {
+    /// them, unless they are very many; the other seeds keep none, so that memory does not grow with the number of runs. With a
+    /// journal, runs that it has are not made again, and each that finishes is kept there.
+    pub fn run(
+        &self,
+        threads: usize,
+        options: &RunOptions<'_>,
+        journal: Option<&Journal>,
+        begun: &(dyn Fn(&Scenario, u64) + Sync),
+    ) -> Outcome {
         let mut sets = Sets::new(&self.groups, self.keeps_runs());
-        run_each(self.tasks(), self.runs(), threads, options, &|t| begun(t.scenario, t.seed), &mut |task, result| {
-            sets.take(task.id, result);
-        });
+        let digests: Vec<ScenarioDigest> = match journal {
+            Some(_) => self.groups.iter().map(|g| ScenarioDigest::of(&g.scenario)).collect(),
+            None => Vec::new(),
+        };
+        let make = |task: &Task<'_>, options: &RunOptions<'_>| {
+            let kept = journal.zip(digests.get(task.id));
+            if let Some(found) = kept.and_then(|(j, digest)| j.find(digest, task.seed, options.series)) {
+                return Ok(found);
+            }
+            begun(task.scenario, task.seed);
+            let result = run(task.scenario, task.seed, options)?;
+            if let Some((journal, digest)) = kept {
+                journal.add(digest, task.seed, options.series, &result);
+            }
+            Ok(result)
+        };
+        run_each(self.tasks(), self.runs(), threads, options, &make, &mut |task, result| sets.take(task.id, result));
         sets.outcome(self.texts.clone())
     }
 }

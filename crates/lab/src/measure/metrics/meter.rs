@@ -186,7 +186,7 @@ impl Meter {
         let at = match series.internals.get(self.internal_at) {
             Some((known, _)) if *known == name => self.internal_at,
             _ => series.internals.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-                series.internals.push((name, Vec::new()));
+                series.internals.push((name.into(), Vec::new()));
                 series.internals.len() - 1
             }),
         };

@@ -1,5 +1,7 @@
 //! A run in few numbers, for plots over many runs.
 
+use serde::{Deserialize, Serialize};
+
 /// Quantiles that an [`Outline`] keeps of a distribution, as shares: closer together at the upper end.
 pub const OUTLINE_QUANTILES: [f64; 29] = [
     0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9,
@@ -8,7 +10,7 @@ pub const OUTLINE_QUANTILES: [f64; 29] = [
 
 /// What plots over many runs need of each: kept for every run, where series are kept for some. Rows are a second or more long;
 /// `None` where there is no value.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Outline {
     /// Length of a row, in s.
     pub interval_s: f64,
@@ -19,7 +21,7 @@ pub struct Outline {
 }
 
 /// One flow in an [`Outline`].
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOutline {
     /// The flow over time.
     pub rows: Vec<FlowRow>,
@@ -30,7 +32,7 @@ pub struct FlowOutline {
 }
 
 /// One row of a flow.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowRow {
     /// RTP bytes (TCP segments) sent, in bit/s; `None` while the flow is not active.
     pub sent_bps: Option<f32>,

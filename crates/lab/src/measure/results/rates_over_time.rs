@@ -1,7 +1,9 @@
 //! Compact rates over time, kept for every run, whereas series are kept for some.
 
+use serde::{Deserialize, Serialize};
+
 /// A run over time, one row per second or more; `None` if there was no such flow.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RatesOverTime {
     /// Length of a row, in s.
     pub interval_s: f64,

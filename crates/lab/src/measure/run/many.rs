@@ -33,6 +33,9 @@ pub struct Task<'a> {
     pub id: usize,
 }
 
+/// Makes the run of a task: [`run`], or a result that is there already.
+pub type Make<'f, 'a> = &'f (dyn Fn(&Task<'a>, &RunOptions<'_>) -> Result<RunResult, RunError> + Sync);
+
 /// Makes all runs, `threads` at a time, and gives their results in the order of the jobs. `done` is called with each job's
 /// index as its result is taken, in that order. Runs that a stop left undone are [`RunError::Stopped`].
 pub fn run_many(
@@ -44,7 +47,8 @@ pub fn run_many(
     let tasks =
         jobs.iter().enumerate().map(|(id, j)| Task { scenario: &j.scenario, seed: j.seed, series: options.series, id });
     let mut results = Vec::with_capacity(jobs.len());
-    run_each(tasks, jobs.len() as u64, threads, options, &|_| {}, &mut |task, result| {
+    let make = |task: &Task<'_>, options: &RunOptions<'_>| run(task.scenario, task.seed, options);
+    run_each(tasks, jobs.len() as u64, threads, options, &make, &mut |task, result| {
         results.push(result);
         done(task.id);
     });
@@ -54,7 +58,8 @@ pub fn run_many(
 
 /// Makes runs as `tasks` gives them, `threads` at a time, and hands each result to `take` in the order of the tasks: which
 /// thread makes which run changes nothing. Memory does not grow with the number of tasks. One thread is the caller's own; in
-/// WebAssembly there is no other. `total` is how many tasks there are, for progress; `begun` is called as a run begins.
+/// WebAssembly there is no other. `total` is how many tasks there are, for progress; `make` makes a run, with options of that
+/// task.
 ///
 /// Once the stop flag is up no further task is taken. What was under way goes to `take` as finished or as stopped.
 pub fn run_each<'a>(
@@ -62,12 +67,12 @@ pub fn run_each<'a>(
     total: u64,
     threads: usize,
     options: &RunOptions<'_>,
-    begun: &(dyn Fn(&Task<'a>) + Sync),
+    make: Make<'_, 'a>,
     take: &mut (dyn FnMut(Task<'a>, Result<RunResult, RunError>) + Send),
 ) {
     let threads = threads.min(usize::try_from(total).unwrap_or(usize::MAX));
     if threads <= 1 || cfg!(target_family = "wasm") {
-        return on_this_thread(tasks, total, options, begun, take);
+        return on_this_thread(tasks, total, options, make, take);
     }
     let pool = Pool {
         line: Mutex::new(Line { tasks, begun: 0, taken: 0, waiting: BTreeMap::new(), take }),
@@ -83,13 +88,12 @@ pub fn run_each<'a>(
             scope.spawn(move || {
                 let _guard = OnPanic(pool);
                 while let Some((at, task)) = pool.next(options.stop) {
-                    begun(&task);
                     let progress = |share: f64| {
                         pool.shares[thread].store(share.to_bits(), Ordering::Relaxed);
                         (options.progress)(pool.progress(total));
                     };
                     let series = options.series && task.series;
-                    let result = run(task.scenario, task.seed, &RunOptions { series, progress: &progress, ..*options });
+                    let result = make(&task, &RunOptions { series, progress: &progress, ..*options });
                     pool.shares[thread].store(0, Ordering::Relaxed);
                     pool.finished.fetch_add(1, Ordering::Relaxed);
                     pool.finish(at, task, result);
@@ -168,17 +172,16 @@ fn on_this_thread<'a>(
     tasks: impl Iterator<Item = Task<'a>>,
     total: u64,
     options: &RunOptions<'_>,
-    begun: &(dyn Fn(&Task<'a>) + Sync),
+    make: Make<'_, 'a>,
     take: &mut (dyn FnMut(Task<'a>, Result<RunResult, RunError>) + Send),
 ) {
     for (i, task) in tasks.enumerate() {
         if options.stop.load(Ordering::Relaxed) {
             return;
         }
-        begun(&task);
         let progress = |share: f64| (options.progress)((i as f64 + share) / total.max(1) as f64);
         let series = options.series && task.series;
-        let result = run(task.scenario, task.seed, &RunOptions { series, progress: &progress, ..*options });
+        let result = make(&task, &RunOptions { series, progress: &progress, ..*options });
         take(task, result);
     }
 }
