@@ -40,6 +40,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
             start: TimeDelta::ZERO,
             stop: duration,
             kind: FlowKind::Rtp(RtpFlow {
+                demand: None,
                 controller: controller.into(),
                 params: vec![],
                 floor: kbps(150),

@@ -17,6 +17,7 @@
 //! ```
 
 pub mod audio;
+mod capped;
 pub mod clip;
 mod codec;
 mod content;
@@ -50,6 +51,7 @@ mod video;
 mod video_receiver;
 pub mod y4m;
 
+pub use capped::{CappedSource, Caps};
 pub use codec::{Codec, ParamError, ParamValue};
 pub use content::{Payloads, ReceivedFrame, ReceivedPayload, SourceFeedback};
 pub use encoded::{Captured, EncodedSource, EncodedStats, FramePusher, Originals, PushedSource, Tap};

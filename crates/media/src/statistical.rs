@@ -87,8 +87,10 @@ impl StatisticalConfig {
 ///
 /// Where the text is open: a target set while the encoder still reacts to the previous one is not lost; the latest
 /// applies at the first frame after that time. A burst keeps the mean of its frames at the target (section 5.2) also if
-/// K_B exceeds their total: then its first frame is reduced. The first frame and requested key frames begin a burst;
-/// frames of a burst have no random size.
+/// K_B exceeds their total: then its first frame is reduced. A burst that begins before another has ended takes over what
+/// the smaller frames of that one would have saved, so that the mean also holds while the target changes all the time; what its
+/// own frames cannot save, later ones do. The first frame and requested key frames begin a burst; frames of a burst have
+/// no random size.
 #[derive(Clone, Debug)]
 pub struct StatisticalSource {
     config: StatisticalConfig,
@@ -103,6 +105,8 @@ pub struct StatisticalSource {
     /// Remaining frames of a burst, and their size.
     burst_left: u32,
     burst_rest: DataSize,
+    /// Bytes above the target that no frame of the burst will save.
+    debt: DataSize,
 }
 
 impl StatisticalSource {
@@ -121,6 +125,7 @@ impl StatisticalSource {
             last_key: start,
             burst_left: 0,
             burst_rest: DataSize::ZERO,
+            debt: DataSize::ZERO,
         })
     }
 
@@ -154,16 +159,29 @@ impl StatisticalSource {
         self.rate.size_in(self.config.frame_interval)
     }
 
-    /// Begins a burst; returns the size of its first frame.
-    fn begin_burst(&mut self) -> DataSize {
+    /// Begins a burst; returns the size of its first frame. `before` is the size of a frame at the previous rate.
+    fn begin_burst(&mut self, before: DataSize) -> DataSize {
+        // What the rest of a burst under way would have saved.
+        self.debt += before.saturating_sub(self.burst_rest) * u64::from(self.burst_left);
         let (frames, b0) = (u64::from(self.config.burst_frames), self.reference_size());
         let others = frames - 1;
-        let first = self.config.burst_size.min((b0 * frames).saturating_sub(LEAST_FRAME * others));
+        let total = b0 * frames;
+        let saved = self.debt.min(total.saturating_sub(LEAST_FRAME * others + b0));
+        let total = total.saturating_sub(saved);
+        self.debt = self.debt.saturating_sub(saved);
+        let first = self.config.burst_size.min(total.saturating_sub(LEAST_FRAME * others));
         let first = first.max(b0);
-        let left = (b0 * frames).saturating_sub(first).as_bytes();
+        let left = total.saturating_sub(first).as_bytes();
         self.burst_left = self.config.burst_frames - 1;
         self.burst_rest = DataSize::from_bytes(left.checked_div(others).unwrap_or(0));
         first
+    }
+
+    /// A frame outside bursts: smaller while there is a debt.
+    fn save(&mut self, size: DataSize) -> DataSize {
+        let saved = self.debt.min(size.saturating_sub(LEAST_FRAME));
+        self.debt = self.debt.saturating_sub(saved);
+        size.saturating_sub(saved)
     }
 }
 
@@ -184,17 +202,18 @@ impl FrameSource for StatisticalSource {
         let at = self.next_frame_at().filter(|&at| at <= now)?;
         // A source not polled for long continues from now.
         let at = if now - at > TimeDelta::from_secs(1) { now } else { at };
+        let before = self.reference_size();
         let changed = self.react(at);
         let key = self.key || self.config.key_interval.is_some_and(|t| at - self.last_key >= t);
         let size = if (changed || key) && self.config.burst_frames > 0 {
-            self.begin_burst()
+            self.begin_burst(before)
         } else if self.burst_left > 0 {
             self.burst_left -= 1;
             self.burst_rest
         } else {
             let factor = 1.0 + Laplace { scale: self.config.size_scale }.draw(&mut self.rng);
             let bits = (self.rate * Gain::new(factor).unwrap_or(Gain::ONE)).as_bps_f64();
-            DataSize::from_bytes((bits * self.config.frame_interval.as_secs_f64() / 8.0 + 0.5) as u64)
+            self.save(DataSize::from_bytes((bits * self.config.frame_interval.as_secs_f64() / 8.0 + 0.5) as u64))
         };
         if key {
             (self.key, self.last_key) = (false, at);
@@ -299,6 +318,27 @@ mod tests {
         let frames = until(&mut s, Timestamp::from_secs(4));
         assert_eq!(frames[0].size.as_bytes(), 8 * 624 - 70);
         assert_eq!(sizes(&frames[..8]).iter().sum::<f64>(), 8.0 * 624.0);
+    }
+
+    #[test]
+    fn the_mean_holds_while_bursts_follow_each_other() {
+        // A target that jumps between two rates, or whose key frames are requested, more often than a burst lasts.
+        for (interval, low, keys) in [(200, 600, false), (100, 600, false), (200, 1_200, true), (60, 1_200, true)] {
+            let mut s = source(|c| (c.interval_scale, c.size_scale) = (0.0, 0.0));
+            let (mut frames, mut wanted) = (vec![], 0.0);
+            for k in 0..1_000 {
+                let at = Timestamp::from_millis(k * interval);
+                s.on_target(kbps(if k % 2 == 0 { 1_200 } else { low }), at);
+                if keys {
+                    s.request_key_frame(at);
+                }
+                let some = until(&mut s, at + TimeDelta::from_millis(interval));
+                wanted += some.len() as f64 * s.generated_rate().as_bps_f64() / 240.0;
+                frames.extend(some);
+            }
+            near(sizes(&frames).iter().sum::<f64>(), wanted, 0.03);
+            assert!(sizes(&frames).iter().any(|&b| b >= 2.0 * 5_000.0), "bursts begin large");
+        }
     }
 
     #[test]

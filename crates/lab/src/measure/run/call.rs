@@ -7,7 +7,7 @@ use crate::measure::scenario::{self as sc, Flow, RtpFlow};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::resilience::Choice;
 use weir_media::{
-    Capabilities, FrameTraces, Packetiser, PerfectCodec, ScenesSource, Source, StatisticalConfig, StatisticalSource,
+    Capabilities, CappedSource, FrameTraces, Packetiser, PerfectCodec, ScenesSource, Source, StatisticalConfig, StatisticalSource,
     TraceSource,
 };
 use weir_session::{
@@ -109,6 +109,15 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
 
 /// The source of a flow, and the viewer of its pictures if it has content.
 fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<Viewer>>), RunError> {
+    let (source, viewer) = uncapped(flow, rtp, seed)?;
+    Ok(match &rtp.demand {
+        Some(caps) => (CappedSource::new(source, caps.clone(), Timestamp::ZERO + flow.start).into(), viewer),
+        None => (source, viewer),
+    })
+}
+
+/// The same without the application's demand.
+fn uncapped(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<Viewer>>), RunError> {
     let start = Timestamp::ZERO + flow.start;
     let error = |message| RunError::Traffic { flow: flow.name.clone(), message };
     let source = match &rtp.source {

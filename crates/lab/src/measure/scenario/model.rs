@@ -184,6 +184,8 @@ pub struct RtpFlow {
     pub pauses: Vec<(TimeDelta, TimeDelta)>,
     /// Source of the media.
     pub source: Source,
+    /// What the application has to send; as much as the target allows if absent.
+    pub demand: Option<weir_media::Caps>,
     /// The streams that share the target, if the flow has several; [`Self::source`] is then ignored.
     pub streams: Vec<RtpStream>,
     /// Maximum payload of an RTP packet in bytes.

@@ -3,6 +3,7 @@
 use super::quantity::{Rate, Size, Time};
 use super::raw_choice::{Choice, choice};
 use super::spanned::At;
+use super::steps::RawSteps;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -109,6 +110,30 @@ pub(super) struct RawSourceTable {
     pub(super) rate_control: Option<At<RawRateControl>>,
     /// Seed of the material, so that every run has the same clip; the flow's own seed if absent. scenes.
     pub(super) draw: Option<At<u64>>,
+    /// The greatest rate that the application has to send, by steps of time; as much as the target if absent. All models.
+    pub(super) demand: Option<At<RawDemand>>,
+}
+
+/// What an application has to send.
+#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SourceDemand")]
+pub(super) struct RawDemand {
+    /// Rates from given times on, counted from the start of the flow; the first at "0 s".
+    pub(super) steps: RawSteps<RawDemandStep>,
+    /// Time at which the steps repeat; never if absent.
+    pub(super) repeat: Option<At<Time>>,
+}
+
+/// A rate from an instant on.
+#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SourceDemandStep")]
+pub(super) struct RawDemandStep {
+    /// The instant.
+    pub(super) at: Time,
+    /// The greatest rate; zero if there is nothing to send.
+    pub(super) rate: Rate,
 }
 
 /// The material.

@@ -254,6 +254,7 @@ impl Flows<'_> {
             ceiling,
             start_rate,
             pauses: self.pauses(f)?,
+            demand: self.demand(f.source.as_ref())?,
             source,
             streams,
             payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,

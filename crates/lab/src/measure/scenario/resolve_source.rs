@@ -8,7 +8,7 @@ use super::resolve_flow::Flows;
 use super::spanned::At;
 use super::traces::Traces;
 use std::ops::{Range, RangeInclusive};
-use weir_media::{MaterialConfig, ScenesConfig};
+use weir_media::{Caps, MaterialConfig, ScenesConfig};
 use weir_units::{DataSize, TimeDelta};
 
 impl Flows<'_> {
@@ -48,13 +48,13 @@ impl Flows<'_> {
             ("balance", o.balance.as_ref().map(|f| &f.span), scenes),
             ("rate_control", o.rate_control.as_ref().map(|f| &f.span), scenes),
             ("draw", o.draw.as_ref().map(|f| &f.span), scenes),
+            ("demand", o.demand.as_ref().map(|f| &f.span), true),
         ];
         let model_name = MODELS.iter().find(|m| m.1 == model).map_or("", |m| m.0);
         for (name, span, allowed) in rules {
             if let (Some(span), false) = (span, allowed) {
                 let takes: Vec<_> = rules.iter().filter(|r| r.2).map(|r| r.0).collect();
-                let help =
-                    if takes.is_empty() { "it has none".into() } else { format!("it has: {}", takes.join(", ")) };
+                let help = format!("it has: {}", takes.join(", "));
                 let message = format!("the model \"{model_name}\" has no option `{name}`");
                 return Err(self.text.error(span.clone(), message).help(help));
             }
@@ -82,6 +82,16 @@ impl Flows<'_> {
             RawModel::Scenes => Source::Scenes(Box::new(self.scenes(o, fps, &raw.span)?)),
             RawModel::Encoder => Source::Encoder(Box::new(super::resolve_video::encoder(self.text, o, fps, traces)?)),
         })
+    }
+
+    /// What the application has to send, if the source states it.
+    pub(super) fn demand(&self, raw: Option<&At<RawSource>>) -> Result<Option<Caps>, InputError> {
+        let Some(demand) = raw.and_then(|r| r.value.options.demand.as_ref()) else { return Ok(None) };
+        let RawDemand { steps, repeat } = &demand.value;
+        let starts: Vec<_> = steps.value.iter().map(|s| At { value: s.value.at, span: s.span.clone() }).collect();
+        let period = super::steps::check(self.text, &steps.span, &starts, repeat.as_ref())?;
+        let caps = steps.value.iter().map(|s| (s.value.at.0, s.value.rate.0)).collect();
+        Caps::new(caps, period).map(Some).map_err(|e| self.text.error(steps.span.clone(), e.to_string()))
     }
 
     pub(super) fn bounded(
@@ -179,6 +189,33 @@ mod tests {
             panic!("no scenes")
         };
         assert_eq!((c.rate_control, c.draw), (RateControl::OnePass, Some(3)));
+    }
+
+    #[test]
+    fn a_demand_is_read_and_its_faults_are_reported_at_their_position() {
+        let demand = |options: &str| {
+            let text = format!("{{ model = \"perfect-frames\", demand = {{ {options} }} }}");
+            let file = format!(
+                "title = \"t\"\nduration = \"1 s\"\n[links.a]\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n[rtp.v]\n\
+                 controller = \"fixed\"\nstart_rate = \"1 Mbps\"\nsource = {text}\n"
+            );
+            let registry = Registry::builtin();
+            let file = ScenarioFile::parse("t", &file, ".".as_ref(), &registry)?;
+            Ok::<_, InputError>(file.scenario(None, None, &registry)?.flows[0].rtp().expect("rtp").demand.clone())
+        };
+        let (ms, kbps) = (TimeDelta::from_millis, DataRate::from_kbps);
+        let steps = "steps = [{ at = \"0 s\", rate = \"500 kbps\" }, { at = \"2 s\", rate = \"0 kbps\" }]";
+        let expected = Caps::new(vec![(ms(0), kbps(500)), (ms(2_000), kbps(0))], Some(ms(5_000))).expect("sound");
+        assert_eq!(demand(&format!("{steps}, repeat = \"5 s\"")).expect("reads"), Some(expected));
+        for (options, word) in [
+            ("steps = []", "at least one step"),
+            ("steps = [{ at = \"1 s\", rate = \"1 Mbps\" }]", "must be at"),
+            (&format!("{steps}, repeat = \"2 s\""), "after the last step"),
+            ("steps = [{ at = \"0 s\" }]", "rate"),
+        ] {
+            let error = demand(options).expect_err(word).to_string();
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]
