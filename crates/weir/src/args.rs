@@ -18,7 +18,7 @@ pub(crate) use quality::{ClipArgs, Luma, QualityArgs};
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

@@ -32,6 +32,6 @@ fn a_controller_from_outside_runs_in_a_scenario() {
     assert!((600e3..1e6).contains(&flow.tail_goodput_bps), "{}", flow.tail_goodput_bps);
     assert!(flow.one_way_delay_ms.is_some_and(|d| (20.0..200.0).contains(&d.p95)), "{:?}", flow.one_way_delay_ms);
     let series = result.series.expect("asked for");
-    let internals: Vec<&str> = series.flows[0].internals.iter().map(|i| i.0).collect();
+    let internals: Vec<&str> = series.flows[0].internals.iter().map(|i| &*i.0).collect();
     assert_eq!(internals, ["base_ms"]);
 }

@@ -25,6 +25,8 @@ const MAX_RUN: u32 = 256 << 20;
 
 /// SHA-256 of everything that determines a run.
 type Key = [u8; 32];
+/// Position and length of each run.
+type Places = BTreeMap<Key, (u64, u32)>;
 
 /// Finished runs in a file. A run is found again by its resolved scenario, its controller and its seed, and only by the program
 /// that made it: another build of it may give other results. A scenario's traces and clips count with their content.
@@ -39,8 +41,7 @@ struct Inner {
     file: File,
     /// Where the next run is written.
     end: u64,
-    /// Position and length of each run.
-    places: BTreeMap<Key, (u64, u32)>,
+    places: Places,
     /// Runs taken from the file.
     found: u64,
     /// The first error of writing. No more is written after it.
@@ -214,7 +215,7 @@ impl Journal {
 }
 
 /// Where each run is, and where the last whole one ends.
-fn index(file: &File, length: u64) -> io::Result<(BTreeMap<Key, (u64, u32)>, u64)> {
+fn index(file: &File, length: u64) -> io::Result<(Places, u64)> {
     let mut places = BTreeMap::new();
     let mut file = BufReader::new(file);
     let mut at = HEADER;

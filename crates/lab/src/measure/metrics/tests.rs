@@ -260,7 +260,7 @@ fn states_at_a_row_end_belong_to_it() {
     assert_eq!((f.target_bps[0], f.target_bps[9]), (1_000.0, 10_000.0));
     assert_eq!((f.sent_bps[0], f.sent_bps[1]), (0.0, 8_000.0));
     let [(one, a), (late, b)] = &f.internals[..] else { panic!("two internals") };
-    assert_eq!((*one, *late, a.len(), b.len()), ("one", "late", 10, 10));
+    assert_eq!((&one[..], &late[..], a.len(), b.len()), ("one", "late", 10, 10));
     assert_eq!((a[0], a[9], b[3]), (1.0, 10.0, 0.5));
     assert!(b[..3].iter().all(|v| v.is_nan()));
 }

@@ -7,8 +7,8 @@ use crate::measure::scenario::{self as sc, Flow, RtpFlow};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::resilience::Choice;
 use weir_media::{
-    Capabilities, CappedSource, FrameTraces, Packetiser, PerfectCodec, ScenesSource, Source, StatisticalConfig, StatisticalSource,
-    TraceSource,
+    Capabilities, CappedSource, FrameTraces, Packetiser, PerfectCodec, ScenesSource, Source, StatisticalConfig,
+    StatisticalSource, TraceSource,
 };
 use weir_session::{
     CallPlan, Control, EndName, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig,

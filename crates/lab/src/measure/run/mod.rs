@@ -22,7 +22,7 @@ mod video;
 
 pub use bare::BareRun;
 pub use captured::{Capture, CapturePoint, CapturedPacket};
-pub use many::{Job, Task, run_each, run_many};
+pub use many::{Job, Make, Task, run_each, run_many};
 
 use crate::measure::metrics::{FlowEnd, Recorder};
 use crate::measure::results::{CodedFrames, RunResult};
