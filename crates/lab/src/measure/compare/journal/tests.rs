@@ -11,7 +11,7 @@ const TEXT: &str = r#"
     compare = ["fixed", "nada"]
     links.bottleneck = { rate = "1 Mbps", delay = "20 ms", loss = 0.02 }
     rtp.video.controller = "$controller"
-    rtp.video.playout = "100 ms"
+    rtp.video.playout_deadline = "100 ms"
 "#;
 
 fn plan(text: &str) -> Plan {
