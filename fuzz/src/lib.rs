@@ -3,7 +3,7 @@
 use weir_media::{CodedFrame, Depacketiser, PayloadFormat, Payloads, ReceivedFrame, ReceivedPayload, VideoCodec};
 use weir_units::DataSize;
 use weir_wire::fec::Octets;
-use weir_wire::rtcp::{Packet, check_compound, raw_packets, xr};
+use weir_wire::rtcp::{Packet, check_compound, mprtcp, raw_packets, xr};
 
 /// Parses a datagram as RTCP. Parsed content must parse again unchanged and write the same bytes.
 pub fn rtcp(datagram: &[u8]) {
@@ -58,6 +58,7 @@ fn walk(packet: &Packet<'_>) {
         }
         Packet::Nadu(n) => assert!(n.entries.iter().all(|e| e.next_unit < 32 && e.free_buffer.as_bytes() % 64 == 0)),
         Packet::Xr(x) => x.blocks.iter().for_each(|b| walk_block(&b)),
+        Packet::Mprtcp(m) => m.blocks.iter().for_each(|b| walk_subflow(&b)),
         _ => {}
     }
     assert!(!format!("{packet:?}").is_empty());
@@ -72,6 +73,22 @@ fn walk_block(block: &xr::Block<'_>) {
             assert!(t.packets().all(|(s, _)| s % (1 << t.thinning) == 0));
         }
         xr::Block::Other(raw) => assert_eq!(raw.body.len() % 4, 0),
+        _ => {}
+    }
+}
+
+/// Reports are bounded by their length field and hold no reports on subflows; addresses are valid ones.
+fn walk_subflow(block: &mprtcp::Block<'_>) {
+    match block {
+        mprtcp::Block::Reports(r) => {
+            assert!(r.reports.len() % 4 == 0 && r.reports.len() <= mprtcp::MAX_REPORTS);
+            for packet in r.packets().flatten() {
+                assert!(!matches!(packet, Packet::Mprtcp(_)));
+                walk(&packet);
+            }
+        }
+        mprtcp::Block::Interface(i) => assert_eq!(mprtcp::Interface::new(i.port(), i.address()), Some(*i)),
+        mprtcp::Block::Other(raw) => assert!(raw.block_type != mprtcp::SUBFLOW_REPORT && raw.body.len() % 4 == 2),
         _ => {}
     }
 }

@@ -3,6 +3,7 @@
 
 use weir_wire::ntp::NtpTime;
 use weir_wire::rtp::extension::{ntp_56, ntp_64, read_ntp_56, read_ntp_64};
+use weir_wire::rtp::mprtp::SubflowNumber;
 use weir_wire::rtp::{Header, PacketView, write_padding};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
@@ -40,6 +41,9 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         let Some(data) = v.extension(id) else { continue };
         if let Some(t) = read_ntp_64(data) {
             assert_eq!((ntp_64(t).as_slice(), read_ntp_56(&ntp_56(t), t)), (data, Some(t)));
+        }
+        if let Some(number) = SubflowNumber::from_data(data) {
+            assert_eq!(number.to_data().as_slice(), data);
         }
         if let Some(t) = read_ntp_56(data, NtpTime::default()) {
             assert_eq!(ntp_56(t).as_slice(), data);

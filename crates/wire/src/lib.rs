@@ -6,8 +6,8 @@
 //!
 //! | module | follows |
 //! |---|---|
-//! | [`rtp`] | RFC 3550 section 5, RFC 8285, RFC 6051 section 3.3 |
-//! | [`rtcp`] | RFC 3550 section 6, RFC 3611, 4585, 5104, 5506, 5725, 6051, 6776, 6798, 6843, 6958, 7002, 7003, 7097, 7243, 8698, 8888, 3GPP TS 26.234 (NADU), draft-alvestrand-rmcat-remb-03, draft-holmer-rmcat-transport-wide-cc-extensions-01 |
+//! | [`rtp`] | RFC 3550 section 5, RFC 8285, RFC 6051 section 3.3, draft-ietf-avtcore-mprtp-03 section 9.1 |
+//! | [`rtcp`] | RFC 3550 section 6, RFC 3611, 4585, 5104, 5506, 5725, 6051, 6776, 6798, 6843, 6958, 7002, 7003, 7097, 7243, 8698, 8888, 3GPP TS 26.234 (NADU), draft-alvestrand-rmcat-remb-03, draft-holmer-rmcat-transport-wide-cc-extensions-01, draft-ietf-avtcore-mprtp-03 sections 9.2 and 9.3 |
 //! | [`ntp`] | RFC 3550 section 4 |
 //! | [`fec`] | RFC 2198, 5109, 6015, 6865, 8627 |
 

@@ -15,6 +15,7 @@ mod app;
 mod bye;
 pub mod ccfb;
 mod control;
+pub mod mprtcp;
 mod nack;
 mod picture;
 mod remb;
@@ -27,6 +28,7 @@ pub mod xr;
 pub use app::{App, NADA_NAME, NADU_NAME, NadaReport, Nadu, NaduEntry, OWD_NAME, OneWayDelayReport};
 pub use bye::Bye;
 pub use control::{Fir, FirEntry, RateLimit, ScaledRate, Tmmbn, Tmmbr};
+pub use mprtcp::Mprtcp;
 pub use nack::{Nack, NackEntry, NackPacker};
 pub use picture::{Pli, Rpsi, Sli, SliEntry};
 pub use remb::Remb;
@@ -54,6 +56,8 @@ pub const RTPFB: u8 = 205;
 pub const PSFB: u8 = 206;
 /// Packet type of extended reports (RFC 3611).
 pub const XR: u8 = 207;
+/// Packet type of multipath RTCP (draft-ietf-avtcore-mprtp-03, section 12.2).
+pub const MPRTCP: u8 = 211;
 
 /// Size of the longest packet that the length field allows.
 pub const MAX_PACKET: usize = (u16::MAX as usize + 1) * 4;
@@ -232,6 +236,8 @@ pub enum Packet<'a> {
     Remb(Remb<'a>),
     /// Extended report.
     Xr(Xr<'a>),
+    /// Reports on subflows, or the addresses for more of them.
+    Mprtcp(Mprtcp<'a>),
     /// Any other packet type or feedback format.
     Other(RawPacket<'a>),
 }
@@ -262,6 +268,7 @@ impl<'a> Packet<'a> {
             (PSFB, control::FIR_FMT) => Self::Fir(Fir::parse(raw)?),
             (PSFB, remb::FMT) if Remb::is_in(raw) => Self::Remb(Remb::parse(raw)?),
             (XR, _) => Self::Xr(Xr::parse(raw)?),
+            (MPRTCP, _) => Self::Mprtcp(Mprtcp::parse(raw)?),
             _ => Self::Other(*raw),
         })
     }
@@ -288,6 +295,7 @@ impl<'a> Packet<'a> {
             Self::Fir(p) => p.write_into(out),
             Self::Remb(p) => p.write_into(out),
             Self::Xr(p) => p.write_into(out),
+            Self::Mprtcp(p) => p.write_into(out),
             Self::Other(p) => out.extend_from_slice(p.as_bytes()),
         }
     }

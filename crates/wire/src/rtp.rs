@@ -4,6 +4,7 @@
 //! media as a length only; see [`PacketView::parse_header`] for one without padding too.
 
 pub mod extension;
+pub mod mprtp;
 pub mod retransmission;
 
 use crate::read::{Reader, be16, be32};
