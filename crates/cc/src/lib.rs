@@ -7,6 +7,7 @@
 pub mod circuit_breaker;
 pub mod cnadu;
 mod controller;
+pub mod coupled;
 pub mod cubic;
 pub mod cue;
 pub mod dpfec;
