@@ -25,6 +25,7 @@ mod frames;
 mod identity;
 mod ids;
 mod interval;
+pub mod multipath;
 mod nack;
 mod observer;
 mod outcome;
