@@ -38,6 +38,8 @@ crate::tunables! {
 /// A controller whose upward steps are first sent as FEC.
 ///
 /// - The media rate follows the controller downwards at once, and FEC stops.
+/// - A target that is lower only while frames wait in the RTP queue (as by RFC 8698, section 5.2.2) lowers the media rate
+///   for that time, but decides on no probe.
 /// - If the controller wants more, parity packets of about the difference are sent beside the media, one per 2 to 14
 ///   packets. A smaller step waits until the controller has made it larger, or for at most the patience.
 /// - Feedback on packets sent after the first parity packet decides. Without loss, and if the controller still asks for
@@ -52,6 +54,9 @@ pub struct FecProbing<C> {
     config: Config,
     limits: Limits,
     media: DataRate,
+    /// The inner controller's greatest target since the last cue or timeout: its target without the effect of frames in
+    /// the RTP queue, if that has been empty since.
+    greatest: DataRate,
     probing: Probing,
     probe_began: Timestamp,
     first_repair: Option<Timestamp>,
@@ -99,6 +104,7 @@ impl<C: Controller> FecProbing<C> {
             config,
             limits: start.limits,
             media: target.media_rate,
+            greatest: target.media_rate,
             probing: Probing::default(),
             probe_began: start.now,
             first_repair: None,
@@ -148,11 +154,31 @@ impl<C: Controller> FecProbing<C> {
         }
     }
 
-    /// Applies the inner controller's target after an event.
-    fn follow(&mut self, now: Timestamp, result: ProbeResult) {
-        let target = self.inner.target();
-        let wanted = target.media_rate;
-        if self.transparent || target.repair != RepairPlan::Off {
+    /// Applies the inner controller's target after a packet or a frame. A lower target may be the effect of the RTP queue
+    /// and decides nothing before the next cue.
+    fn watch(&mut self, now: Timestamp) {
+        self.greatest = self.greatest.max(self.inner.target().media_rate);
+        if self.greatest > self.media {
+            self.decide(self.greatest, now, ProbeResult::Open);
+        }
+    }
+
+    /// Applies the inner controller's target after a cue or a timeout, before which it was `before`.
+    fn follow(&mut self, before: DataRate, now: Timestamp, result: ProbeResult) {
+        let wanted = self.inner.target().media_rate;
+        let mut level = wanted;
+        if self.greatest > before
+            && let Some(share) = self.greatest.ratio(before)
+        {
+            // The queue has not changed, so it lowers both targets by about the same share.
+            level = DataRate::from_bps_f64(wanted.as_bps_f64() * share);
+        }
+        self.greatest = wanted;
+        self.decide(level, now, result);
+    }
+
+    fn decide(&mut self, wanted: DataRate, now: Timestamp, result: ProbeResult) {
+        if self.transparent || self.inner.target().repair != RepairPlan::Off {
             self.media = wanted;
         } else if wanted <= self.media {
             self.end(if wanted < self.media { Outcome::Failed } else { Outcome::Kept }, now);
@@ -210,26 +236,29 @@ impl<C: Controller> Controller for FecProbing<C> {
         if packet.is_repair && self.probing.interval().is_some() {
             self.first_repair.get_or_insert(packet.now);
         }
-        self.follow(packet.now, ProbeResult::Open);
+        self.watch(packet.now);
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
+        let before = self.inner.target().media_rate;
         self.inner.on_cue(cue);
         let result = self.result(cue);
-        self.follow(cue.now(), result);
+        self.follow(before, cue.now(), result);
     }
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.inner.on_limits(limits, now);
         self.limits = limits;
         self.media = limits.clamp(self.media);
-        self.follow(now, ProbeResult::Open);
+        self.greatest = self.inner.target().media_rate;
+        self.follow(self.greatest, now, ProbeResult::Open);
     }
     fn on_queue(&mut self, queue: &QueueState) {
         self.inner.on_queue(queue);
-        self.follow(queue.now, ProbeResult::Open);
+        self.watch(queue.now);
     }
     fn on_timeout(&mut self, now: Timestamp) {
+        let before = self.inner.target().media_rate;
         self.inner.on_timeout(now);
-        self.follow(now, ProbeResult::Open);
+        self.follow(before, now, ProbeResult::Open);
     }
     fn target(&self) -> Target {
         let inner = self.inner.target();
@@ -239,7 +268,7 @@ impl<C: Controller> Controller for FecProbing<C> {
         let interval = self.probing.interval();
         let with_repair = interval.map_or(self.media, |n| self.media + self.step(n));
         Target {
-            media_rate: self.media,
+            media_rate: self.media.min(inner.media_rate),
             pacing_rate: inner.pacing_rate.max(with_repair),
             repair: interval.map_or(RepairPlan::Off, |interval| RepairPlan::Parity { interval }),
             ..inner

@@ -3,7 +3,9 @@
 //! MMSys 2014, section 5), or per-packet feedback every 100 ms for controllers that require it.
 
 use std::collections::VecDeque;
-use weir_cc::cue::{Fate, IntervalPacket, IntervalReport, OneWayDelay, PacketResult, SentPacket, TransportFeedback};
+use weir_cc::cue::{
+    Fate, IntervalPacket, IntervalReport, OneWayDelay, PacketResult, QueueState, SentPacket, TransportFeedback,
+};
 use weir_cc::{Controller, Cue, Limits, OneWayDelayMeter, Registry, RepairPlan, Sender, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -20,6 +22,14 @@ struct Plan {
     seconds: i64,
     /// Whether losses and discards are reported early.
     early: bool,
+    /// Time between the packets of a frame, which wait in the RTP queue.
+    spacing_ms: i64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { controller: "fbra", capacity: vec![], one_way_ms: 52, seconds: 150, early: false, spacing_ms: 0 }
+    }
 }
 
 /// What was sent by second, and totals.
@@ -75,6 +85,9 @@ struct Flow<'a> {
     since_repair: u32,
     /// Whether the controller had parity kept at the last frame.
     is_on_standby: bool,
+    /// The RTP queue: sizes and timestamps, and when the next packet may leave.
+    waiting: VecDeque<(u64, u32)>,
+    next_departure: Timestamp,
     /// When packets leave the queue.
     queue: VecDeque<Timestamp>,
     free_at: Timestamp,
@@ -109,6 +122,8 @@ fn run(plan: &Plan) -> Run {
         since_repair: 0,
         is_on_standby: false,
         per_packet_feedback: registry.get(plan.controller).expect("built in").feedback.is_some(),
+        waiting: VecDeque::new(),
+        next_departure: Timestamp::ZERO,
         queue: VecDeque::new(),
         free_at: Timestamp::ZERO,
         under_way: VecDeque::new(),
@@ -141,6 +156,7 @@ fn run(plan: &Plan) -> Run {
             flow.frame(now, (frame * 90_000 / FRAMES_PER_SECOND) as u32);
             frame += 1;
         }
+        flow.pump(now);
     }
     flow.sender.metrics(&mut |name, v| flow.run.metrics.push((name, v)));
     flow.run
@@ -167,9 +183,28 @@ impl Flow<'_> {
             self.send(now, left.min(MTU), None);
         }
         self.is_on_standby = matches!(target.repair, RepairPlan::Standby { .. });
+        let added = DataSize::from_bytes(left);
         while left > 0 {
             let size = left.min(MTU);
             left -= size;
+            self.waiting.push_back((size, rtp_timestamp));
+        }
+        if self.plan.spacing_ms > 0 {
+            let queued = self.waiting_bytes();
+            self.sender.on_queue(&QueueState { now, added, queued, oldest_age: TimeDelta::ZERO });
+        }
+    }
+
+    fn waiting_bytes(&self) -> DataSize {
+        DataSize::from_bytes(self.waiting.iter().map(|p| p.0).sum())
+    }
+
+    /// Sends the queued packets that are due, with their repair packets.
+    fn pump(&mut self, now: Timestamp) {
+        while now >= self.next_departure
+            && let Some((size, rtp_timestamp)) = self.waiting.pop_front()
+        {
+            self.next_departure = now + TimeDelta::from_millis(self.plan.spacing_ms);
             self.send(now, size, Some(rtp_timestamp));
             self.since_repair += 1;
             if let RepairPlan::Parity { interval } = self.sender.target().repair
@@ -190,6 +225,7 @@ impl Flow<'_> {
         self.sender.on_packet_sent(&SentPacket {
             is_repair: rtp_timestamp.is_none(),
             bytes_in_flight: self.in_flight,
+            queued: if self.plan.spacing_ms > 0 { self.waiting_bytes() } else { DataSize::ZERO },
             ..SentPacket::media(now, sequence, size)
         });
         while self.queue.front().is_some_and(|&t| t <= now) {
@@ -302,7 +338,7 @@ fn variable() -> Vec<(i64, u64)> {
 fn fbra_follows_a_variable_link() {
     for early in [false, true] {
         for (one_way_ms, goodput) in [(52, 130.0..=168.0), (102, 120.0..=165.0), (242, 90.0..=150.0)] {
-            let r = run(&Plan { controller: "fbra", capacity: variable(), one_way_ms, seconds: 380, early });
+            let r = run(&Plan { capacity: variable(), one_way_ms, seconds: 380, early, ..Plan::default() });
             within("goodput", r.goodput(0, 380), goodput);
             within("loss", r.loss(), 0.01..=0.06);
             // Above 90 % in the paper (section 5.2).
@@ -315,7 +351,7 @@ fn fbra_follows_a_variable_link() {
 #[test]
 fn fbra_climbs_by_probes_and_falls_with_the_capacity() {
     let capacity = vec![(0, 1_000), (60, 500), (90, 1_000)];
-    let r = run(&Plan { controller: "fbra", capacity, one_way_ms: 52, seconds: 150, early: false });
+    let r = run(&Plan { capacity, ..Plan::default() });
     // A third at first, then a fifteenth every four reports of 208 ms, 8 % a second: eight-fold in 20 to 25 s.
     within("second 10", r.sent(10, 11), 250.0..=450.0);
     within("climbed", r.sent(20, 24), 550.0..=950.0);
@@ -332,7 +368,7 @@ fn fbra_climbs_by_probes_and_falls_with_the_capacity() {
 fn probing_keeps_a_controllers_rates() {
     let of = |controller| {
         let capacity = vec![(0, 1_000), (60, 500), (90, 1_000)];
-        run(&Plan { controller, capacity, one_way_ms: 52, seconds: 150, early: false })
+        run(&Plan { controller, capacity, ..Plan::default() })
     };
     for (plain, probing) in [("gcc", "gcc+fec"), ("nada", "nada+fec"), ("scream", "scream+fec")] {
         let (plain, probing) = (of(plain), of(probing));
@@ -350,4 +386,18 @@ fn probing_keeps_a_controllers_rates() {
     let fixed = of("fixed+fec");
     assert_eq!((fixed.metric("fec_enabled"), fixed.repair_bits), (0.0, 0.0));
     within("fixed", fixed.sent(0, 150), 126.0..=129.0);
+}
+
+#[test]
+fn probes_decide_while_frames_wait_in_the_rtp_queue() {
+    // NADA lowers the encoder's rate while more than a packet waits (RFC 8698, section 5.2.2).
+    let of = |controller| {
+        let capacity = vec![(0, 2_000), (60, 1_000), (90, 2_000)];
+        run(&Plan { controller, capacity, spacing_ms: 4, ..Plan::default() })
+    };
+    let (plain, probing) = (of("nada"), of("nada+fec"));
+    for (from, to) in [(20, 60), (65, 90), (110, 150)] {
+        within("sent", probing.sent(from, to) / plain.sent(from, to), 0.8..=1.25);
+    }
+    within("raised", probing.metric("fec_raised") / probing.metric("fec_enabled"), 0.3..=1.0);
 }

@@ -5,8 +5,8 @@ use crate::testing::REPORT;
 use crate::{Pair, Registry, Sender};
 use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
-/// A controller with a target set by the test.
-struct Obedient(DataRate);
+/// A controller with a target set by the test, which it lowers by a twentieth while frames are queued.
+struct Obedient(DataRate, bool);
 
 impl Controller for Obedient {
     fn on_packet_sent(&mut self, _: &SentPacket) {}
@@ -18,8 +18,12 @@ impl Controller for Obedient {
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.0 = limits.clamp(self.0);
     }
+    fn on_queue(&mut self, queue: &QueueState) {
+        self.1 = !queue.queued.is_zero();
+    }
     fn target(&self) -> Target {
-        Target::paced(self.0, self.0)
+        let rate = if self.1 { DataRate::from_bps(self.0.as_bps() / 20 * 19) } else { self.0 };
+        Target::paced(rate, self.0)
     }
 }
 
@@ -35,7 +39,7 @@ fn setup(params: &[(&str, f64)]) -> Setup {
 fn registry() -> Registry {
     let mut registry = Registry::builtin();
     registry.register(Spec::new("obedient", "", ""), |_, setup| {
-        Ok(Pair::alone(Sender::Custom(Box::new(Obedient(setup.start_rate)))))
+        Ok(Pair::alone(Sender::Custom(Box::new(Obedient(setup.start_rate, false)))))
     });
     registry
 }
@@ -75,6 +79,10 @@ impl Call {
         let rtt = Some(TimeDelta::from_millis(100));
         let bytes_in_flight = DataSize::ZERO;
         self.0.on_cue(&Cue::TransportFeedback(TransportFeedback { now, packets: &packets, bytes_in_flight, rtt }));
+    }
+    fn queue(&mut self, ms: i64, bytes: u64) {
+        let queued = DataSize::from_bytes(bytes);
+        self.0.on_queue(&QueueState { now: at(ms), added: queued, queued, oldest_age: TimeDelta::ZERO });
     }
     fn block(&mut self, ms: i64, fraction_lost: f64) {
         self.0.on_cue(&Cue::ReportBlock(ReportBlock {
@@ -184,6 +192,30 @@ fn follows_the_controller_down_at_once() {
 }
 
 #[test]
+fn a_target_lowered_for_queued_frames_ends_no_probe() {
+    let mut c = Call::new();
+    c.wants(0, 1_100);
+    c.send(10, true);
+    c.queue(20, 9_000);
+    assert_eq!(c.now(), (1_000.0, 10), "1,045 is still more than the media rate");
+    c.send(25, false);
+    // The decision comes while frames are queued.
+    c.feedback(120, &[25], 0);
+    assert_eq!((c.now(), c.counts()), ((1_045.0, 0), vec![1.0, 1.0, 0.0, 0.0]));
+    c.queue(130, 0);
+    assert_eq!(c.now(), (1_100.0, 0));
+    c.queue(140, 9_000);
+    assert_eq!(c.now(), (1_045.0, 0), "at once");
+    // Less is asked for while frames are queued: 950 of 1,000.
+    c.wants(150, 1_000);
+    assert_eq!(c.now(), (950.0, 0));
+    // The queue never empties: what it lowers then counts.
+    c.wants(250, 1_000);
+    c.queue(260, 0);
+    assert_eq!((c.now(), c.counts()[0]), ((950.0, 0), 1.0));
+}
+
+#[test]
 fn without_parity_packets_the_step_is_taken_and_does_not_count() {
     let mut c = Call::new();
     c.wants(0, 1_100);
@@ -231,7 +263,7 @@ fn every_name_has_its_companion() {
     // Registering again replaces the `+fec` entry too.
     let mut twice = registry.clone();
     let again = registry.get("obedient").expect("registered").clone();
-    twice.register(again, |_, setup| Ok(Pair::alone(Sender::Custom(Box::new(Obedient(setup.start_rate))))));
+    twice.register(again, |_, setup| Ok(Pair::alone(Sender::Custom(Box::new(Obedient(setup.start_rate, false))))));
     assert_eq!(twice.probing_specs().len(), registry.probing_specs().len());
     // Each parameter reaches its own half.
     let make = |name: &str, params: &[(&str, f64)]| registry.make(name, &setup(params)).map(|p| p.sender.target());
