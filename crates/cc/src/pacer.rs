@@ -11,6 +11,12 @@ const PROBE_EXPIRY: TimeDelta = TimeDelta::from_secs(5);
 /// Upper bound of the media debt left by a probe (libwebrtc's `kMaxDebtInTime`).
 const MAX_PROBE_DEBT: TimeDelta = TimeDelta::from_millis(500);
 
+/// Packets of a probe leave in bursts of at least what its rate sends in this time (libwebrtc's branch 7871 of June
+/// 2026: `min_probe_delta`), since timers are no finer.
+const MIN_PROBE_DELTA: TimeDelta = TimeDelta::from_millis(2);
+/// Where that is less than a packet of usual size, packets leave one at a time, small ones too.
+const FULL_PACKET: DataSize = DataSize::from_bytes(1_200);
+
 /// What the session may send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacerDecision {
@@ -37,11 +43,26 @@ struct ActiveProbe {
     started: Option<Timestamp>,
     packets: u32,
     size: DataSize,
+    /// Bytes of the present burst; zero between two.
+    burst: DataSize,
 }
 
 impl ActiveProbe {
     fn next_at(&self) -> Option<Timestamp> {
-        Some(self.started? + self.cluster.rate.time_for(self.size)?)
+        let started = self.started?;
+        if !self.burst.is_zero() {
+            return Some(started);
+        }
+        Some(started + self.cluster.rate.time_for(self.size)?)
+    }
+    fn on_sent(&mut self, size: DataSize) {
+        self.packets += 1;
+        self.size += size;
+        self.burst += size;
+        let least = self.cluster.rate.size_in(MIN_PROBE_DELTA);
+        if least < FULL_PACKET || self.burst >= least {
+            self.burst = DataSize::ZERO;
+        }
     }
 }
 
@@ -92,7 +113,8 @@ impl Pacer {
         if self.probes.len() == MAX_PROBES {
             self.probes.pop_front();
         }
-        self.probes.push_back(ActiveProbe { cluster, asked: now, started: None, packets: 0, size: DataSize::ZERO });
+        let (size, burst) = (DataSize::ZERO, DataSize::ZERO);
+        self.probes.push_back(ActiveProbe { cluster, asked: now, started: None, packets: 0, size, burst });
     }
 
     /// The decision at `now`; `media_queued` states whether media is queued.
@@ -136,8 +158,7 @@ impl Pacer {
         }
         if let Some(p) = self.probes.front_mut().filter(|p| probe != 0 && p.cluster.id == probe) {
             p.started.get_or_insert(now);
-            p.packets += 1;
-            p.size += size;
+            p.on_sent(size);
             if p.packets >= p.cluster.min_packets && p.size >= p.cluster.min_size {
                 self.probes.pop_front();
             }
@@ -235,7 +256,8 @@ mod tests {
                 other => unreachable!("{other:?}"),
             }
         }
-        assert_eq!(at, [(0, 7), (1, 7), (2, 7), (3, 7), (4, 7), (500, 0)]);
+        // Two packets make 2 ms at this rate.
+        assert_eq!(at, [(0, 7), (0, 7), (2, 7), (2, 7), (4, 7), (500, 0)]);
     }
 
     #[test]

@@ -96,8 +96,8 @@ impl Aimd {
         self.last_change.is_none_or(|t| now - t >= interval) || acked.is_some_and(|a| a.as_bps_f64() < 0.5 * self.rate)
     }
 
-    /// Halves the estimate on overuse before any rate has been measured. As with other reductions a round trip must
-    /// pass in between; libwebrtc intends the same, but its guard lets every feedback message through.
+    /// Halves the estimate on overuse before any rate has been measured, with each feedback message. libwebrtc's comment
+    /// intends once in 200 ms, but its guard (`InitialTimeToReduceFurther`) lets every message through.
     pub(super) fn halve(&mut self, now: Timestamp) {
         self.set_rate(DataRate::from_bps_f64(0.5 * self.rate), now);
     }

@@ -288,7 +288,8 @@ impl LossV2 {
             c.inherent = feasible(c);
             c.inherent = self.newton(c);
             let objective = self.objective(c);
-            if objective > best.0 {
+            // Of equal candidates the greater (libwebrtc, since 2026).
+            if objective > best.0 || (objective == best.0 && c.bandwidth > best.1.bandwidth) {
                 best = (objective, c);
             }
         }

@@ -6,7 +6,7 @@
 //!
 //! feedback → `acked` (acknowledged rate, by `robust` or a filter) and `probe_rate` (probe results);
 //! feedback → `inter_arrival` → `trendline` → `detector` → `aimd` (with `link_capacity`) → `loss` → target;
-//! sent packets → `alr` → `probe` → clusters; sent packets and feedback → `silence` → target.
+//! sent packets → `alr` → `probe` → clusters; sent packets and feedback → `silence` → target → `window` → encoder.
 //!
 //! Loss is counted from transport-wide feedback, as libwebrtc does without other sources; receiver reports are not
 //! used. A receiver's limit (REMB or TMMBR) caps the target.
@@ -23,11 +23,13 @@ mod inter_arrival;
 mod link_capacity;
 mod loss;
 mod loss_v2;
+mod mean_rtt;
 mod probe;
 mod probe_rate;
 mod robust;
 mod silence;
 mod trendline;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -48,8 +50,6 @@ const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
 const PROBE_DROP: f64 = 0.85;
 /// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
 const RTP_HEADER: DataSize = DataSize::from_bytes(20);
-/// Number of round-trip times averaged (libwebrtc, as of 2025: `kMaxFeedbackRttWindow`).
-const RTT_WINDOW: usize = 32;
 
 /// Sender-side GCC.
 #[derive(Clone, Debug)]
@@ -64,7 +64,13 @@ pub struct Gcc {
     probes: probe::ProbeController,
     probe_rate: probe_rate::ProbeRate,
     silence: silence::Silence,
-    rtt: MeanRtt,
+    window: window::CongestionWindow,
+    /// Share of the rate that the congestion window leaves to the encoder.
+    share: f64,
+    /// The rate by delay and loss, within the limits.
+    rate: DataRate,
+    floor: DataRate,
+    rtt: mean_rtt::MeanRtt,
     pacing: Gain,
     /// Bytes below RTP that count in each packet.
     overhead: DataSize,
@@ -98,7 +104,11 @@ impl Gcc {
             probes: probe::ProbeController::new(config.probe(), start, limits.ceiling, now),
             probe_rate: probe_rate::ProbeRate::new(),
             silence: silence::Silence::new(config.silence_limit, config.silence_interval, now),
-            rtt: MeanRtt::new(),
+            window: window::CongestionWindow::new(config.congestion_window),
+            share: 1.0,
+            rate: start,
+            floor: limits.floor,
+            rtt: mean_rtt::MeanRtt::new(),
             pacing,
             overhead: config.overhead,
             target: Target { overhead: covered(config.overhead), ..Target::paced(start, start * pacing) },
@@ -139,6 +149,10 @@ impl Gcc {
             self.probes.on_recovered(now);
         }
         self.probes.process(now);
+        if let Some(oldest) = f.packets.iter().find(|p| p.arrival.is_some()) {
+            self.window.on_feedback(now - oldest.departure, f.bytes_in_flight, self.rate.as_bps_f64());
+            self.push_back();
+        }
     }
 
     /// Passes each packet, in the order of arrival, to the per-packet stages.
@@ -209,13 +223,12 @@ impl Gcc {
         let acked = self.acked.rate();
         let usage = self.detector.usage();
         if usage == Usage::Over {
-            if !self.aimd.may_reduce(acked, now) {
-                return;
-            }
-            if acked.is_some() {
+            if acked.is_none() {
+                self.aimd.halve(now);
+            } else if self.aimd.may_reduce(acked, now) {
                 self.aimd.update(usage, acked, in_alr, now);
             } else {
-                self.aimd.halve(now);
+                return;
             }
         } else if let Some(rate) = probe {
             let bound = acked.map_or(DataRate::ZERO, |a| DataRate::from_bps_f64(PROBE_DROP * a.as_bps_f64()));
@@ -234,31 +247,50 @@ impl Gcc {
         if self.silence.step(now) {
             self.loss.back_off(now);
         } else if !self.silence.is_over() {
-            self.loss.update(self.rtt.last, now);
+            self.loss.update(self.rtt.last(), now);
         }
         let free = self.detector.usage() == Usage::Normal
             && self.loss.state() == LossState::DelayBased
             && !self.silence.is_over();
         self.set_target();
         self.probes.set_alr(self.alr.since());
-        self.probes.on_estimate(self.target.media_rate, free, now);
+        self.probes.on_estimate(self.rate, free, now);
     }
 
     fn check_silence(&mut self, now: Timestamp) {
         if self.silence.step(now) {
             self.loss.back_off(now);
             self.set_target();
-            self.probes.on_estimate(self.target.media_rate, false, now);
+            self.probes.on_estimate(self.rate, false, now);
         }
     }
 
     fn set_target(&mut self) {
         let rate = self.loss.rate();
+        self.rate = rate;
         self.alr.set_target(rate);
-        self.target = Target { overhead: self.target.overhead, ..Target::paced(rate, rate * self.pacing) };
+        self.share = self.window.share(rate.as_bps_f64(), self.floor.as_bps_f64());
+        self.write_target();
+    }
+
+    /// Applies the congestion window's share, which may have changed.
+    #[inline]
+    fn push_back(&mut self) {
+        let share = self.window.share(self.rate.as_bps_f64(), self.floor.as_bps_f64());
+        if share != self.share {
+            self.share = share;
+            self.write_target();
+        }
+    }
+
+    fn write_target(&mut self) {
+        let rate = self.rate;
+        let media = if self.share < 1.0 { DataRate::from_bps_f64(self.share * rate.as_bps_f64()) } else { rate };
+        let media = media.max(self.floor).min(rate);
+        self.target = Target { overhead: self.target.overhead, ..Target::paced(media, rate * self.pacing) };
         if self.loss.state() == LossState::Increasing {
             // Reached by version 2 only, which probes whether the higher rate arrives.
-            self.target.padding_rate = rate;
+            self.target.padding_rate = media;
         }
     }
 }
@@ -277,35 +309,6 @@ struct Seen {
     received: bool,
     probe: Option<DataRate>,
     recovered: bool,
-}
-
-/// Mean of the last round-trip times.
-#[derive(Clone, Debug)]
-struct MeanRtt {
-    samples: [TimeDelta; RTT_WINDOW],
-    next: usize,
-    count: usize,
-    sum: TimeDelta,
-    last: TimeDelta,
-}
-
-impl MeanRtt {
-    fn new() -> Self {
-        let z = TimeDelta::ZERO;
-        Self { samples: [z; RTT_WINDOW], next: 0, count: 0, sum: z, last: z }
-    }
-    fn add(&mut self, rtt: TimeDelta) {
-        // An upper bound above any path's keeps the sum exact.
-        let rtt = rtt.clamp(TimeDelta::ZERO, TimeDelta::from_secs(600));
-        self.last = rtt;
-        self.sum += rtt - self.samples[self.next];
-        self.samples[self.next] = rtt;
-        self.next = (self.next + 1) % RTT_WINDOW;
-        self.count = (self.count + 1).min(RTT_WINDOW);
-    }
-    fn mean(&self) -> TimeDelta {
-        self.sum / self.count.max(1) as i64
-    }
 }
 
 impl Algorithm for Gcc {
@@ -335,9 +338,12 @@ impl Algorithm for Gcc {
 impl Controller for Gcc {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.alr.on_sent(packet.size + self.overhead, packet.now);
-        self.probes.set_alr(self.alr.since());
+        // Before the first feedback a source that sends little is not probed (libwebrtc, since 2026).
+        self.probes.set_alr(self.alr.since().filter(|_| self.last_feedback.is_some()));
         self.silence.on_sent(packet.now);
         self.check_silence(packet.now);
+        self.window.on_flight(packet.bytes_in_flight);
+        self.push_back();
     }
 
     fn on_cue(&mut self, cue: &Cue<'_>) {
@@ -352,6 +358,7 @@ impl Controller for Gcc {
     }
 
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
+        self.floor = limits.floor;
         self.aimd.set_floor(limits.floor.max(loss::MIN_RATE));
         self.loss.set_limits(limits);
         self.set_target();
@@ -404,7 +411,7 @@ impl Controller for Gcc {
         out("link_capacity_bps", self.aimd.capacity().unwrap_or(f64::NAN));
         out("probe_bps", bps(self.last_probe));
         out("loss_share", self.loss.share());
-        out("rtt_ms", if self.rtt.count == 0 { f64::NAN } else { self.rtt.last.as_millis_f64() });
+        out("rtt_ms", if self.rtt.is_empty() { f64::NAN } else { self.rtt.last().as_millis_f64() });
         out("in_alr", f64::from(u8::from(self.alr.since().is_some())));
     }
 }

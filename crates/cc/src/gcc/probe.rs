@@ -1,8 +1,8 @@
-//! When to probe, and at what rate (libwebrtc, as of 2024: `ProbeController`).
+//! When to probe, and at what rate (libwebrtc's branch 7871 of June 2026: `ProbeController`).
 //!
 //! Initially two clusters at three and six times the start rate, then further ones at twice the result while results
-//! come close to the probed rate; every 5 s at twice the estimate while the application is limited; and once after a
-//! large drop has passed.
+//! come close to the probed rate; every 5 s at twice the estimate while the application is limited; once after a
+//! large drop has passed; and when the application that has limited the estimate can send more.
 
 use crate::controller::ProbeCluster;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -21,6 +21,8 @@ const UNCERTAINTY: f64 = 0.05;
 const DROP_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
 /// The application-limited region still counts for this time after its end.
 const ALR_ENDED: TimeDelta = TimeDelta::from_secs(3);
+/// A probe of a higher ceiling is at most at this multiple of the estimate (`allocation_probe_limit_by_current_scale`).
+const ALLOCATION_LIMIT: f64 = 2.0;
 /// Most clusters pending.
 const PENDING: usize = 4;
 
@@ -85,11 +87,17 @@ impl ProbeController {
         c
     }
 
+    /// The application's maximum has changed (`OnMaxTotalAllocatedBitrate`). If it has limited the estimate so far, a
+    /// greater one is probed, with further probes if that needs more than twice the estimate. libwebrtc requires the
+    /// application-limited region, in which a sender at its maximum is there, since the maximum does not bind the
+    /// estimate; here it does.
     pub(super) fn set_ceiling(&mut self, ceiling: DataRate, now: Timestamp) {
         let old = self.max;
         self.max = ceiling.as_bps_f64();
-        if self.further_above.is_none() && old < self.max && self.estimate < self.max {
-            self.start(&[self.max], false, now);
+        let was_limited = self.alr_since.is_some() || self.estimate >= old;
+        if self.further_above.is_none() && was_limited && old < self.max && self.estimate < self.max {
+            let most = ALLOCATION_LIMIT * self.estimate;
+            self.start(&[self.max.min(most)], most < self.max, now);
         }
     }
 
@@ -260,8 +268,6 @@ mod tests {
         let mut c = controller(1_200);
         assert_eq!(taken(&mut c), [1_200]);
         assert_eq!(c.next(), None);
-        c.set_ceiling(KBPS(5_000), at(100));
-        assert_eq!(taken(&mut c), [5_000]);
         assert_eq!(taken(&mut controller(500)), [0u64; 0], "already there");
         let mut c = controller(5_000);
         c.set_ceiling(KBPS(2_000), at(100));
@@ -269,6 +275,31 @@ mod tests {
         let mut c = controller(5_000);
         c.set_ceiling(KBPS(0), at(100));
         assert_eq!(taken(&mut c), [0u64; 0]);
+    }
+
+    #[test]
+    fn a_higher_ceiling_is_probed_at_twice_the_estimate_at_most() {
+        let mut c = controller(1_200);
+        taken(&mut c);
+        c.set_ceiling(KBPS(5_000), at(100));
+        assert_eq!(taken(&mut c), [0u64; 0], "500 was below the ceiling");
+        c.set_ceiling(KBPS(1_200), at(100));
+        c.on_estimate(KBPS(1_200), true, at(200));
+        c.set_ceiling(KBPS(2_000), at(2_000));
+        assert_eq!(taken(&mut c), [2_000]);
+        c.on_estimate(KBPS(2_000), true, at(2_200));
+        assert_eq!(taken(&mut c), [0u64; 0], "the ceiling itself needs no further probe");
+        c.set_ceiling(KBPS(20_000), at(4_000));
+        assert_eq!(taken(&mut c), [4_000]);
+        c.on_estimate(KBPS(2_800), true, at(4_200));
+        assert_eq!(taken(&mut c), [0u64; 0], "0.7 of 4,000");
+        c.on_estimate(KBPS(2_801), true, at(4_300));
+        assert_eq!(taken(&mut c), [5_602]);
+        // In the application-limited region below the ceiling too.
+        c.process(at(6_000));
+        c.set_alr(Some(at(6_000)));
+        c.set_ceiling(KBPS(30_000), at(7_000));
+        assert_eq!(taken(&mut c), [5_602]);
     }
 
     #[test]

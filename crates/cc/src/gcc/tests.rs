@@ -119,6 +119,71 @@ fn an_application_that_sends_little_is_probed_for() {
 }
 
 #[test]
+fn an_application_that_sent_a_twentieth_recovers_when_it_sends_everything() {
+    let link = Link { capacity: |_| 4_000, encoder: |ms| if ms < 40_000 { 0.05 } else { 1.0 }, ..Link::default() };
+    let r = run(&link, 70);
+    assert_between("target before", r[39].target, 1_500.0, 4_200.0);
+    assert_between("5 s later", mean(&r[45..50], |s| s.received), 1_500.0, 4_000.0);
+    assert_between("20 s later", mean(&r[60..], |s| s.received), 2_800.0, 4_000.0);
+}
+
+#[test]
+fn a_fall_to_a_25th_of_the_capacity_is_followed_by_what_arrives_now() {
+    let capacity = |ms| if ms < 20_000 { 50_000 } else { 2_000 };
+    let mut c = Kbps { floor: 50, start: 500, ceiling: 60_000 }.sender(&[("overhead", 0.0), ("pacing_factor", 2.5)]);
+    let link = Link { capacity, buffer: 200_000, ..Link::default() };
+    let r = run_with(&mut c, &link, 40, &mut Reno::default());
+    assert_between("before", r[19].target, 30_000.0, 51_000.0);
+    // Overuse is known half a second after the fall; the rate of what arrives is measured over about a second.
+    assert_between("2 s later", r[22].target, 500.0, 2_500.0);
+    for s in &r[24..] {
+        assert_between("afterwards", s.target, 500.0, 2_200.0);
+    }
+}
+
+#[test]
+fn before_a_rate_is_known_each_message_of_overuse_halves_the_estimate() {
+    let mut c = gcc(&[]);
+    let gap = TimeDelta::from_millis(20);
+    (0..3).for_each(|i| c.detector.update(1.0, 60, gap, RemoteTimestamp::ZERO + gap * i));
+    for (ms, kbps) in [(0, 250), (20, 125), (40, 62)] {
+        c.update_delay_based(None, false, Timestamp::from_millis(ms));
+        assert_eq!(c.aimd.rate().as_bps() / 1_000, kbps);
+    }
+}
+
+#[test]
+fn a_full_congestion_window_holds_the_encoder_back_but_not_the_pacer() {
+    let mut c = gcc(&[("congestion_window", 350.0)]);
+    report_packets(&mut c, 0, 200, 10, |i| 8 * i as i64 + 50);
+    let send = |c: &mut Gcc, in_flight| {
+        let bytes_in_flight = DataSize::from_bytes(in_flight);
+        let packet = SentPacket::media(Timestamp::from_millis(1_700), 200, DataSize::from_bytes(PACKET));
+        (0..60).for_each(|_| c.on_packet_sent(&SentPacket { bytes_in_flight, ..packet }));
+        c.target()
+    };
+    let open = send(&mut c, 20_000);
+    assert_between("open", open.media_rate.as_kbps_f64(), 500.0, 650.0);
+    // About 560 kbit/s for 180 + 350 ms are 37 kB.
+    let full = send(&mut c, 60_000);
+    assert_eq!((full.media_rate.as_bps(), full.pacing_rate), (open.media_rate.as_bps().div_ceil(2), open.pacing_rate));
+    assert_eq!(send(&mut c, 3_000), open);
+}
+
+#[test]
+fn with_a_congestion_window_less_is_queued_when_the_capacity_falls() {
+    let quarter = |ms| if ms < 20_000 { 2_000 } else { 500 };
+    let run = |allowance| {
+        let link = Link { capacity: quarter, ..Link::default() };
+        run_with(&mut gcc(&[("congestion_window", allowance)]), &link, 40, &mut Reno::default())
+    };
+    let (with, without) = (run(350.0), run(0.0));
+    let queued = |r: &[Second]| mean(&r[20..30], |s| s.queue);
+    assert_between("queue with a window", queued(&with), 0.0, 0.8 * queued(&without));
+    assert_between("afterwards", mean(&with[32..], |s| s.received), 350.0, 500.0);
+}
+
+#[test]
 fn the_target_obeys_new_limits_at_once() {
     let mut c = gcc(&[]);
     let set = |c: &mut Gcc, floor, ceiling| {
