@@ -1,7 +1,7 @@
 //! Media rate control and pacing of one stream (draft, sections 4.3.2 and 4.4).
 
 use super::config::Config;
-use super::network::Network;
+use super::network::{Network, RTT_GUARD};
 use crate::controller::Limits;
 use crate::cue::QueueState;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -96,7 +96,7 @@ impl MediaRate {
     pub(super) fn update(&mut self, network: &Network, limits: &Limits, config: &Config) {
         self.has_new_frame = false;
         let (window, mss) = (network.window.size(), network.mss());
-        let rtt = network.srtt().min(config.target_rate_max_rtt).as_secs_f64().max(0.001);
+        let rtt = (network.srtt().as_secs_f64() + RTT_GUARD).min(config.target_rate_max_rtt.as_secs_f64());
         let small_window = 1.0 - (mss / window - 0.1).clamp(0.0, 0.2);
         let rate = 8.0 * window / rtt * small_window / config.target_rate_margin * mss / (mss + PACKET_OVERHEAD);
         self.target = limits.clamp_bps(rate / (1.0 + self.adjustment));
@@ -156,14 +156,15 @@ mod tests {
         network.on_packet_sent(&SentPacket::media(at(0), 0, DataSize::from_bytes(980)), &c);
         let mut m = rate(300);
         m.update(&network, &limits(), &c);
-        // 160,000 bits in 50 ms.
-        assert!((m.target() - 3_200_000.0 / 1.1 * 0.98).abs() < 1e-6, "{}", m.target());
+        // 160,000 bits in 51 ms.
+        let rate = 160e3 / 0.051;
+        assert!((m.target() - rate / 1.1 * 0.98).abs() < 1e-6, "{}", m.target());
         // Five packets: a tenth less.
         let c = Config { initial_ref_wnd: DataSize::from_bytes(4_900), ..c };
         let mut network = Network::new(&c, at(0));
         network.on_packet_sent(&SentPacket::media(at(0), 0, DataSize::from_bytes(980)), &c);
         m.update(&network, &limits(), &c);
-        assert!((m.target() - 784_000.0 / 1.1 * 0.98 * 0.9).abs() < 1e-6, "{}", m.target());
+        assert!((m.target() - 39_200.0 / 0.051 / 1.1 * 0.98 * 0.9).abs() < 1e-6, "{}", m.target());
     }
 
     #[test]

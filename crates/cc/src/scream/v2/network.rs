@@ -21,8 +21,9 @@ const IDLE_RTT_DIVISOR: i64 = 1_024;
 const RATE_PERIOD: TimeDelta = TimeDelta::from_millis(100);
 /// Share of the upper bound from which the target counts as at its bound for the flight's bound on the window (C++).
 const NEAR_HIGHEST: f64 = 0.95;
-/// Added to the round-trip time where a window follows from a rate, for coarse clocks (C++).
-const RTT_GUARD: f64 = 0.001;
+/// Seconds added to the round-trip time where a window follows from a rate, or a rate from a window, for coarse clocks
+/// (C++).
+pub(super) const RTT_GUARD: f64 = 0.001;
 
 /// The media rate control's side of an update of the window, rates in bit/s.
 #[derive(Clone, Copy, Debug)]
