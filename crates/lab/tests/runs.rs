@@ -35,6 +35,8 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
             name: "call".into(),
             forward: vec![0],
             reverse: vec![1],
+            reversed: false,
+            dscp: weir_path::Dscp::DF,
             access_delay: TimeDelta::ZERO,
             access_rate: None,
             start: TimeDelta::ZERO,

@@ -92,6 +92,14 @@ impl Server {
         Self::Shaped(Box::new(Shaped { line: self, bucket: Bucket::new(bucket), ready_at: Timestamp::ZERO }))
     }
 
+    /// Begins no transmission before `start`: the medium of a radio link has it then. Such a link has rates.
+    pub(crate) fn hold_until(&mut self, start: Timestamp) {
+        match self {
+            Self::Constant { free_at, .. } | Self::Schedule { free_at, .. } => *free_at = start,
+            Self::Unlimited | Self::Opportunities { .. } | Self::Shaped(_) => {}
+        }
+    }
+
     /// When a packet that arrived at `arrived` and is at the head begins its transmission.
     #[inline]
     pub(crate) fn next_start(&mut self, arrived: Timestamp) -> Timestamp {

@@ -3,8 +3,10 @@ use crate::ecn_faults::EcnFaults;
 use crate::error::ConfigError;
 use crate::impairment::{Jitter, Loss, Model, Reordering, Variation};
 use crate::limit::Limit;
+use crate::members::Members;
 use crate::position::LossPosition;
 use crate::queue::Discipline;
+use crate::radio::Radio;
 use crate::token_bucket::TokenBucket;
 use weir_units::{DataRate, TimeDelta};
 
@@ -39,6 +41,11 @@ pub struct LinkConfig {
     /// A token bucket behind the queue: packets wait until it has tokens, and are then transmitted at the capacity. Its
     /// rate converts a queue limit in time. An unlimited capacity gives a link of its rate.
     pub shaper: Option<TokenBucket>,
+    /// The link layer of a radio link, which transmits in place of the link's own transmitter. The capacity is then the rate
+    /// of its medium. There can be no shaper.
+    pub radio: Option<Radio>,
+    /// What is known of the flows, for disciplines by class and for radio links with separate stations.
+    pub members: Members,
 }
 
 impl LinkConfig {
@@ -58,6 +65,8 @@ impl LinkConfig {
             ecn: None,
             policer: None,
             shaper: None,
+            radio: None,
+            members: Members::default(),
         }
     }
 
@@ -71,7 +80,19 @@ impl LinkConfig {
         if let Some(shaper) = self.shaper {
             shaper.check(["shaper.rate", "shaper.burst"])?;
         }
+        if let Some(radio) = &self.radio {
+            radio.check(&self.capacity)?;
+            if let Some(shaper) = &self.shaper {
+                return Err(ConfigError::new("shaper", shaper.rate, "none on a radio link: put it on a link before"));
+            }
+        }
         self.model().check()
+    }
+
+    /// The rate at which packets leave the queue if it is full: the capacity, and on a radio link what one station gets of
+    /// it ([`Radio::sustained`]).
+    pub fn sustained(&self) -> Capacity {
+        self.radio.as_ref().map_or_else(|| self.capacity.clone(), |radio| radio.seen(&self.capacity))
     }
 
     /// Its part that few links have.

@@ -1,4 +1,4 @@
-//! Links: capacity, queue, token buckets, loss, delay, jitter, reordering, duplication, ECN marks and faults.
+//! Links: capacity, queue, Wi-Fi and cellular media, token buckets, loss, delay, jitter, reordering, duplication, ECN marks and faults.
 //!
 //! A [`Link`] accepts packets by [`Link::push`] and returns them by [`Link::pop`], at the times given by
 //! [`Link::next_event`]. It uses no clock and no socket: the simulator runs it on small handles, a live emulator on the
@@ -23,16 +23,20 @@
 mod capacity;
 mod checks;
 mod config;
+mod dscp;
 mod ecn_faults;
 mod error;
 mod flight;
 mod impairment;
 mod limit;
 mod link;
+mod members;
 mod opportunities;
+mod packet;
 mod position;
 pub mod presets;
 pub mod queue;
+mod radio;
 mod random;
 mod schedule;
 mod stats;
@@ -42,14 +46,18 @@ mod trace;
 
 pub use capacity::Capacity;
 pub use config::LinkConfig;
+pub use dscp::{Class, Dscp};
 pub use ecn_faults::EcnFaults;
 pub use error::ConfigError;
 pub use impairment::{GilbertElliott, Jitter, JitterShape, Loss, Reordering, Variation};
 pub use limit::Limit;
-pub use link::{Delivery, Departure, Dropped, Link, Packet, Verdict};
+pub use link::Link;
+pub use members::{Member, Members};
 pub use opportunities::{OPPORTUNITY, Opportunities};
+pub use packet::{Delivery, Departure, Dropped, Packet, Verdict};
 pub use position::LossPosition;
 pub use queue::Discipline;
+pub use radio::{Cellular, Others, Radio, Wifi};
 pub use random::Random;
 pub use schedule::{Schedule, Step};
 pub use stats::{Action, Count, DropReason, LinkStats};

@@ -3,75 +3,17 @@ use crate::config::LinkConfig;
 use crate::error::ConfigError;
 use crate::flight::{Flight, InFlight};
 use crate::impairment::{Draw, Impairments};
+use crate::packet::{Delivery, Departure, Dropped, Packet, Verdict};
 use crate::position::LossPosition;
-use crate::queue::{AnyQueue, Discarded, Ledger, Queue, Queued, Room, Setup, Visit};
+use crate::queue::{AnyQueue, Discarded, Ledger, Queue, Queued, Room, Setup, Stations, Visit};
+use crate::radio::Air;
 use crate::random::Random;
 use crate::stats::{Action, DropReason, LinkStats};
 use crate::steps::Steps;
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
-
-/// A packet for a link, and its properties used by the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Packet<P> {
-    /// The packet, which the link returns unchanged.
-    pub item: P,
-    /// Size on the wire. Sizes above 4 GiB count as 4 GiB.
-    pub size: DataSize,
-    /// Its ECN field, which the link may mark.
-    pub ecn: Ecn,
-    /// The flow to which it belongs, for disciplines that distinguish flows; a number unique to the flow.
-    pub flow: u32,
-}
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Arrival time if no packet is queued.
 const NOTHING: Timestamp = Timestamp::MAX;
-
-/// Result of passing a packet to a link.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[must_use]
-pub enum Verdict<P> {
-    /// The link has accepted it and will return it by [`Link::pop`].
-    Queued,
-    /// Dropped at once; the packet is returned.
-    Dropped(DropReason, P),
-}
-
-/// A packet at the end of the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Delivery<P> {
-    /// The packet.
-    pub item: P,
-    /// When it arrived.
-    pub at: Timestamp,
-    /// Its size.
-    pub size: DataSize,
-    /// Its ECN field, possibly marked by the link.
-    pub ecn: Ecn,
-    /// Its waiting time until transmission.
-    pub queued_for: TimeDelta,
-}
-
-/// A packet lost inside the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Dropped<P> {
-    /// The packet.
-    pub item: P,
-    /// When it would have arrived, or was removed from the queue.
-    pub at: Timestamp,
-    /// Its size.
-    pub size: DataSize,
-    /// The reason.
-    pub reason: DropReason,
-}
-
-/// A packet that leaves the link, delivered or lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Departure<P> {
-    /// It arrives.
-    Delivered(Delivery<P>),
-    /// It is lost.
-    Dropped(Dropped<P>),
-}
 
 /// One direction of a link: a queue, a transmitter and a propagation delay.
 ///
@@ -106,6 +48,8 @@ struct Line<P> {
     flight: Flight<P>,
     ledger: Ledger<P>,
     capacity: Capacity,
+    /// The medium of a radio link, which then serves the queue.
+    air: Option<Box<Air<P>>>,
 }
 
 impl<P: Clone> Link<P> {
@@ -113,10 +57,15 @@ impl<P: Clone> Link<P> {
     pub fn new(config: &LinkConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let model = config.model();
+        let capacity = config.sustained();
         let shaped = config.shaper.map(|bucket| Capacity::Constant(bucket.rate));
-        let room = Room::new(config.limit, shaped.unwrap_or_else(|| config.capacity.clone()));
-        let queue = config.discipline.queue(Setup { room, random: Random::new(!seed) });
-        let server = Server::new(&config.capacity);
+        let room = Room::new(config.limit, shaped.unwrap_or_else(|| capacity.clone()));
+        let setup = Setup { room, random: Random::new(!seed), members: config.members.clone() };
+        let (queue, air) = match &config.radio {
+            None => (config.discipline.queue(setup), None),
+            Some(radio) => radio_link(radio, config, &setup, seed),
+        };
+        let server = Server::new(&capacity);
         let delays = config.variation.delay.as_ref().map_or(&[][..], Steps::values);
         let line = Line {
             now: Timestamp::ZERO,
@@ -130,10 +79,11 @@ impl<P: Clone> Link<P> {
             hold_behind: model.keeps_order().then_some(Timestamp::ZERO),
             drops_waiting: queue.next_drop().is_some(),
             may_pass_by: queue.may_be_passed_by(),
-            flight: Flight::new(model.may_overtake()),
+            flight: Flight::new(model.may_overtake() || air.is_some()),
             impairments: Impairments::new(model, seed).map(Box::new),
             ledger: Ledger::default(),
-            capacity: config.capacity.clone(),
+            capacity,
+            air,
         };
         Ok(Self { queue, line })
     }
@@ -227,7 +177,8 @@ impl<P: Clone> Link<P> {
 
     /// Packets inside the link: queued, in transmission, in propagation, or dropped and not yet returned.
     pub fn packets_inside(&self) -> usize {
-        self.queue.packets() + self.line.flight.len() + self.line.ledger.discarded.len()
+        let air = self.line.air.as_ref().map_or(0, |air| air.packets());
+        self.queue.packets() + air + self.line.flight.len() + self.line.ledger.discarded.len()
     }
 
     /// The counters.
@@ -263,6 +214,9 @@ impl<P: Clone> Visit<P> for Push<'_, P> {
     fn visit<Q: Queue<P>>(self, queue: &mut Q) -> Verdict<P> {
         self.line.push(queue, self.now, self.packet)
     }
+    fn visit_stations(self, stations: &mut Stations<P>) -> Verdict<P> {
+        self.line.push_to_station(stations, self.now, self.packet)
+    }
 }
 
 /// [`Line::serve`], compiled for each discipline.
@@ -276,6 +230,9 @@ impl<P: Clone> Visit<P> for Serve<'_, P> {
     fn visit<Q: Queue<P>>(self, queue: &mut Q) {
         self.line.serve(queue);
     }
+    fn visit_stations(self, stations: &mut Stations<P>) {
+        self.line.serve_stations(stations);
+    }
 }
 
 impl<P: Clone> Line<P> {
@@ -285,21 +242,9 @@ impl<P: Clone> Line<P> {
         if self.head != NOTHING {
             self.serve(queue);
         }
-        let Packet { item, size, ecn, flow } = packet;
-        let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-        self.ledger.stats.offered.add(bytes);
-        let mut packet = Queued { item, arrived: self.now, bytes, flow, ecn, draw: Draw::default() };
-        if let Some(impairments) = &mut self.impairments {
-            packet.draw = impairments.draw(self.now);
-            if packet.draw.lost && self.loss_position == LossPosition::Entry {
-                return self.refuse(DropReason::RandomLoss, packet);
-            }
-            if impairments.is_policed(self.now, bytes) {
-                return self.refuse(DropReason::Policer, packet);
-            }
-            if impairments.ecn_position() == Some(LossPosition::Entry) {
-                packet.draw.ecn.apply(&mut packet.ecn, bytes, &mut self.ledger.stats);
-            }
+        let mut packet = self.queued(packet);
+        if let Some(reason) = self.impair(&mut packet) {
+            return self.refuse(reason, packet);
         }
         if let Err(reason) = queue.admit(self.now, &mut packet, &mut self.ledger) {
             return self.refuse(reason, packet);
@@ -317,6 +262,33 @@ impl<P: Clone> Line<P> {
             }
         }
         Verdict::Queued
+    }
+
+    /// A packet as it arrives.
+    // Not a call, as `transmit`; nor are the next two.
+    #[inline(always)]
+    fn queued(&mut self, packet: Packet<P>) -> Queued<P> {
+        let Packet { item, size, ecn, flow } = packet;
+        let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+        self.ledger.stats.offered.add(bytes);
+        Queued { item, arrived: self.now, bytes, flow, ecn, draw: Draw::default() }
+    }
+
+    /// What happens to a packet before the queue: why it is lost there, if it is.
+    #[inline(always)]
+    fn impair(&mut self, packet: &mut Queued<P>) -> Option<DropReason> {
+        let impairments = self.impairments.as_mut()?;
+        packet.draw = impairments.draw(self.now);
+        if packet.draw.lost && self.loss_position == LossPosition::Entry {
+            return Some(DropReason::RandomLoss);
+        }
+        if impairments.is_policed(self.now, packet.bytes) {
+            return Some(DropReason::Policer);
+        }
+        if impairments.ecn_position() == Some(LossPosition::Entry) {
+            packet.draw.ecn.apply(&mut packet.ecn, packet.bytes, &mut self.ledger.stats);
+        }
+        None
     }
 
     /// The packet dropped by the queue, if none has arrived before.
@@ -361,10 +333,16 @@ impl<P: Clone> Line<P> {
     // Not a call, so that the packet is not spilled to memory.
     #[inline(always)]
     fn transmit(&mut self, packet: Queued<P>) {
+        let (start, end) = self.server.serve(packet.arrived, packet.bytes);
+        self.launch(packet, start, end, false);
+    }
+
+    /// Sends a packet on its way after its transmission; `lost` if that has failed.
+    #[inline(always)]
+    fn launch(&mut self, packet: Queued<P>, start: Timestamp, end: Timestamp, lost: bool) {
         let Queued { item, arrived, bytes, mut ecn, draw, .. } = packet;
-        let (start, end) = self.server.serve(arrived, bytes);
         let mut at = end + self.delay;
-        let mut lost = None;
+        let mut lost = lost.then_some(DropReason::RandomLoss);
         if let Some(impairments) = &self.impairments {
             if let Some(delay) = impairments.delay_at(end) {
                 at = end + delay;
@@ -380,10 +358,10 @@ impl<P: Clone> Line<P> {
             if impairments.ecn_position() == Some(LossPosition::Exit) && !draw.lost {
                 draw.ecn.apply(&mut ecn, bytes, &mut self.ledger.stats);
             }
-            lost = draw.lost.then_some(DropReason::RandomLoss);
+            lost = lost.or(draw.lost.then_some(DropReason::RandomLoss));
         }
         let packet = InFlight { item, at, queued_for: start - arrived, bytes, ecn, lost };
-        let copy = (draw.duplicated && !draw.lost && at < Timestamp::MAX).then(|| packet.clone());
+        let copy = (draw.duplicated && lost.is_none() && at < Timestamp::MAX).then(|| packet.clone());
         self.flight.push(packet);
         if let Some(copy) = copy {
             self.ledger.stats.duplicated.add(bytes);
@@ -391,6 +369,9 @@ impl<P: Clone> Line<P> {
         }
     }
 }
+
+mod stations;
+use stations::radio_link;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ pub mod umts;
 use crate::queue::{Discipline, drop_tail};
 use crate::{
     Capacity, GilbertElliott, Jitter, JitterShape, Limit, LinkConfig, Loss, Opportunities, Reordering, Schedule, Step,
+    TokenBucket,
 };
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -26,7 +27,7 @@ impl Preset {
 }
 
 /// All presets.
-pub const ALL: [Preset; 19] = [
+pub const ALL: [Preset; 20] = [
     Preset {
         name: "rmcat",
         summary: "2 Mbit/s, 100 ms, drop-tail queue of 75,000 bytes (300 ms): the link of the RMCAT comparison",
@@ -42,6 +43,11 @@ pub const ALL: [Preset; 19] = [
     Preset { name: "bursty", summary: "rmcat with 2 % of packets lost in runs of 5 on average", make: bursty },
     Preset { name: "ecn", summary: "rmcat that marks capable packets above 20 ms of queue", make: ecn },
     Preset { name: "bufferbloat", summary: "1 Mbit/s, 20 ms, a queue of 2 s: an old access uplink", make: bufferbloat },
+    Preset {
+        name: "policed",
+        summary: "10 Mbit/s, 20 ms, a policer of 1.5 Mbit/s with a burst of 25,000 bytes: a plan that limits video",
+        make: policed,
+    },
     Preset {
         name: "cellular",
         summary: "3 Mbit/s on average between 0.6 and 8, with an outage of 0.5 s, 30 ms, a queue of 250,000 bytes",
@@ -131,6 +137,15 @@ fn ecn() -> LinkConfig {
 fn bufferbloat() -> LinkConfig {
     let mut c = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::from_millis(20));
     c.limit = Limit::Time(TimeDelta::from_secs(2));
+    c
+}
+
+/// Flach et al., "An Internet-wide analysis of traffic policing" (SIGCOMM 2016), find policers far below the line's rate with
+/// bursts that fill them at once; the numbers are chosen here.
+fn policed() -> LinkConfig {
+    let mut c = LinkConfig::constant(DataRate::from_mbps(10), TimeDelta::from_millis(20));
+    c.limit = Limit::Time(TimeDelta::from_millis(300));
+    c.policer = Some(TokenBucket { rate: DataRate::from_kbps(1_500), burst: DataSize::from_bytes(25_000) });
     c
 }
 

@@ -20,6 +20,21 @@ impl Random {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
+    /// 64 random bits.
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in 0 to `most`, inclusive.
+    pub(crate) fn up_to(&mut self, most: u32) -> u32 {
+        (self.uniform() * (f64::from(most) + 1.0)) as u32
+    }
+
+    /// Exponential of this mean.
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log(1.0 - self.uniform())
+    }
+
     /// Standard normal by Box and Muller, with two draws each time so that the order of draws is fixed.
     pub(crate) fn normal(&mut self) -> f64 {
         let (radius, angle) = (1.0 - self.uniform(), self.uniform());

@@ -64,6 +64,26 @@ impl Schedule {
         self.0.above_zero[self.locate(at).index]
     }
 
+    /// The first time from `at` on at which the rate is above zero; `Timestamp::MAX` for never.
+    pub(crate) fn next_above_zero(&self, at: Timestamp) -> Timestamp {
+        let mut cursor = self.locate(at);
+        if self.0.steps[cursor.index].rate > DataRate::ZERO {
+            return at;
+        }
+        // Each step of a cycle once.
+        for _ in 0..self.0.steps.len() {
+            let end = self.end(&cursor);
+            if end == i64::MAX {
+                break;
+            }
+            self.seek(&mut cursor, end);
+            if self.0.steps[cursor.index].rate > DataRate::ZERO {
+                return Timestamp::from_nanos(end);
+            }
+        }
+        Timestamp::MAX
+    }
+
     fn locate(&self, at: Timestamp) -> Cursor {
         let mut c = Cursor::default();
         self.seek(&mut c, at.as_nanos().max(0));

@@ -22,6 +22,11 @@ impl<T: Copy> Steps<T> {
         Ok(Self(Arc::new(Table { at, values, period })))
     }
 
+    /// One value for ever.
+    pub fn constant(value: T) -> Self {
+        Self(Arc::new(Table { at: vec![TimeDelta::ZERO], values: vec![value], period: None }))
+    }
+
     /// The values in order.
     pub fn values(&self) -> &[T] {
         &self.0.values

@@ -149,6 +149,24 @@ fn bufferbloat_queues_for_two_seconds() {
 }
 
 #[test]
+fn policed_drops_beyond_its_rate_and_never_queues() {
+    let m = measure("policed", kbps(3_000), 60);
+    // 1.5 Mbit/s, and once the burst of 200 kbit.
+    within(m.rate_mbps(), 1.500, 1.505);
+    within(m.losses().0, 0.49, 0.51);
+    // All that is missing, but for those under way at the end.
+    let missing = (m.sent.len() - m.out.len()) as f64;
+    within(missing - m.stats.dropped_policer.packets as f64, 0.0, 12.0);
+    within(m.longest_queue_ms(), 0.0, 0.0);
+    // The burst passes at first: 25 packets, and those that the rate lets pass meanwhile.
+    let first = m.arrived.iter().position(|a| !a).expect("a drop");
+    within(first as f64, 48.0, 51.0);
+    let light = measure("policed", kbps(1_400), 60);
+    assert_eq!((light.losses().0, light.stats.dropped_policer.packets), (0.0, 0));
+    assert_eq!(extremes(&light.way_ms(kbps(10_000))), (20.0, 20.0));
+}
+
+#[test]
 fn cellular_is_3_mbps_on_average_swings_and_stands_still() {
     // A whole number of 12 s cycles.
     let m = measure("cellular", kbps(10_000), 120);

@@ -125,11 +125,12 @@ scenario that repeats it.")]
         #[command(subcommand)]
         command: TwinCommand,
     },
-    /// Judge controllers by the test cases of RFC 8867, each criterion written down
+    /// Judge controllers by the test cases of RFC 8867 or RFC 8869, each criterion written down
     #[command(after_help = "\
 Examples:
   weir scorecard                       gcc, nada, scream and scream2, in a few seconds
   weir scorecard gcc rrtcc
+  weir scorecard --suite rfc8869       cellular and Wi-Fi links, in some minutes
   weir scorecard gcc --json | jq '.cases[] | select(.passed | not) | .case'")]
     Scorecard(ScorecardArgs),
     /// Print the JSON schema of what a command prints with --json

@@ -11,9 +11,9 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use weir_lab::measure::run::run;
-use weir_lab::publish::scorecard::{CASES, Phase, judge};
+use weir_lab::publish::scorecard::{Phase, SUITES, Suite, judge};
 
-const LEGEND: &str = "Worst phases of each test case of RFC 8867, each judged by its last 10 s. use: what the media flows carry over \
+const LEGEND: &str = "each judged by its last 10 s. use: what the media flows carry over \
                       what fits, at least 85 % (beside TCP, the minimum rates). loss: at most 5 %. var: standard deviation over mean of a target, at most 0.15. \
                       fair: Jain's index at the end, at least 0.95. The criteria stand in docs/fidelity.md.";
 /// The controllers on the card by default: those with recordings of their authors' programs.
@@ -47,11 +47,12 @@ pub(crate) fn scorecard(session: &Session, args: &ScorecardArgs) -> Done {
         [] => CONTROLLERS.iter().map(|c| (*c).to_owned()).collect(),
         given => given.to_vec(),
     };
+    let suite = SUITES.iter().find(|s| s.name == args.suite).unwrap_or(&SUITES[0]);
     let (mut cases, mut missing) = (Vec::new(), Vec::new());
-    let all = CASES.len() * controllers.len();
+    let all = suite.cases.len() * controllers.len();
     for (k, controller) in controllers.iter().enumerate() {
-        for (i, name) in CASES.iter().enumerate() {
-            let number = k * CASES.len() + i + 1;
+        for (i, name) in suite.cases.iter().enumerate() {
+            let number = k * suite.cases.len() + i + 1;
             let case = if session.stop.load(Ordering::Relaxed) {
                 Err(Failure::Interrupted)
             } else {
@@ -69,7 +70,7 @@ pub(crate) fn scorecard(session: &Session, args: &ScorecardArgs) -> Done {
     } else if args.form.json {
         print_report("scorecard", &Json { cases, missing: missing.clone() })?;
     } else {
-        print(&text(&cases, &missing))?;
+        print(&text(suite, &cases, &missing))?;
     }
     if missing.is_empty() { Ok(()) } else { Err(Failure::Interrupted) }
 }
@@ -108,7 +109,7 @@ fn cells(case: &Case) -> [String; 7] {
     ]
 }
 
-fn text(cases: &[Case], missing: &[String]) -> String {
+fn text(suite: &Suite, cases: &[Case], missing: &[String]) -> String {
     let mut rows = table(&HEADER, HEADER.len());
     cases.iter().for_each(|c| rows.add_row(cells(c)));
     let passed = cases.iter().filter(|c| c.passed).count();
@@ -116,7 +117,7 @@ fn text(cases: &[Case], missing: &[String]) -> String {
     if !missing.is_empty() {
         let _ = writeln!(out, "stopped: not run: {}", missing.join(", "));
     }
-    out.push_str(&fold(&format!("{LEGEND}\n")));
+    out.push_str(&fold(&format!("Worst phases of each test case of {}, {LEGEND}\n", suite.title)));
     out
 }
 

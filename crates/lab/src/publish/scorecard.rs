@@ -1,6 +1,7 @@
-//! The report card: how a controller does in the test cases of RFC 8867, by written criteria.
+//! The report card: how a controller does in the test cases of RFC 8867, and of RFC 8869 for wireless links, by written
+//! criteria.
 //!
-//! RFC 8867 states its expectations in words. Here each phase of a case (a span between two changes of capacity or of the
+//! The RFCs state their expectations in words. Here each phase of a case (a span between two changes of capacity or of the
 //! flows) is judged by its last ten seconds, for each direction of the path, if nothing changed in the five before:
 //!
 //! - **use**: what the media flows carry, with IP and UDP headers, over what fits: the capacity less UDP traffic and short
@@ -17,16 +18,38 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use weir_units::TimeDelta;
 
-/// The scenarios of RFC 8867, sections 5.1 to 5.8.
-pub const CASES: [&str; 8] = [
-    "5.1-variable-capacity",
-    "5.2-variable-capacity-two-flows",
-    "5.3-congested-feedback",
-    "5.4-competing-flows",
-    "5.5-rtt-fairness",
-    "5.6-long-tcp",
-    "5.7-short-tcp",
-    "5.8-pause-resume",
+/// Test cases that belong together.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    /// Its name on the command line, that of the scenarios' folder.
+    pub name: &'static str,
+    /// Its document.
+    pub title: &'static str,
+    /// The scenarios.
+    pub cases: &'static [&'static str],
+}
+
+/// All suites: RFC 8867, sections 5.1 to 5.8, and RFC 8869, sections 2.1, 2.2, 3.1 and 3.2.
+pub const SUITES: [Suite; 2] = [
+    Suite {
+        name: "rfc8867",
+        title: "RFC 8867",
+        cases: &[
+            "5.1-variable-capacity",
+            "5.2-variable-capacity-two-flows",
+            "5.3-congested-feedback",
+            "5.4-competing-flows",
+            "5.5-rtt-fairness",
+            "5.6-long-tcp",
+            "5.7-short-tcp",
+            "5.8-pause-resume",
+        ],
+    },
+    Suite {
+        name: "rfc8869",
+        title: "RFC 8869",
+        cases: &["2.1-varying-load", "2.2-bad-coverage", "3.1-wired-bottleneck", "3.2-wifi-bottleneck"],
+    },
 ];
 
 /// Least use, greatest loss and variation of a phase, and least fairness at the end, of a case that is passed.
@@ -113,8 +136,8 @@ pub fn judge(scenario: &Scenario, run: &RunResult) -> Option<Vec<Phase>> {
     let series = run.series.as_ref()?;
     let mut directions: Vec<&[usize]> = Vec::new();
     for flow in scenario.flows.iter().filter(|f| is_adaptive(f)) {
-        if !directions.contains(&&flow.forward[..]) {
-            directions.push(&flow.forward);
+        if !directions.contains(&direction(scenario, flow)) {
+            directions.push(direction(scenario, flow));
         }
     }
     let whole = Window { name: "all".into(), from: TimeDelta::ZERO, to: scenario.duration };
@@ -123,7 +146,7 @@ pub fn judge(scenario: &Scenario, run: &RunResult) -> Option<Vec<Phase>> {
     for window in windows.iter().filter(|w| w.to - w.from >= JUDGED + SETTLING) {
         for links in &directions {
             let there: Vec<usize> =
-                (0..scenario.flows.len()).filter(|&i| &scenario.flows[i].forward[..] == *links).collect();
+                (0..scenario.flows.len()).filter(|&i| direction(scenario, &scenario.flows[i]) == *links).collect();
             // Flows that end just before the phase does shorten it.
             let ends = there.iter().map(|&i| scenario.flows[i].stop).filter(|s| *s > window.to - JUDGED / 2);
             let to = ends.min().map_or(window.to, |s| s.min(window.to));
@@ -146,6 +169,13 @@ pub fn judge(scenario: &Scenario, run: &RunResult) -> Option<Vec<Phase>> {
         }
     }
     Some(phases)
+}
+
+/// The links whose capacity a flow shares: those of its direction, or the bottleneck alone if both directions cross it.
+fn direction<'a>(scenario: &'a Scenario, flow: &'a Flow) -> &'a [usize] {
+    let bottleneck = std::slice::from_ref(&scenario.bottleneck);
+    let is_shared = flow.forward.contains(&bottleneck[0]) && flow.reverse.contains(&bottleneck[0]);
+    if is_shared { bottleneck } else { &flow.forward }
 }
 
 fn is_adaptive(flow: &Flow) -> bool {
@@ -262,6 +292,21 @@ mod tests {
         // The last window is the short one, so the fairness stands nowhere.
         assert_eq!(all[1].fairness, None);
         assert!((jain(&[1.0, 1.0]) - 1.0).abs() < 1e-12 && (jain(&[1.0, 0.0]) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn flows_of_both_directions_share_a_medium() {
+        let both = "[rtp.w]\ncontroller = 'nada'\nceiling = '300 kbps'\nfloor = '100 kbps'\ndirection = 'reverse'\n";
+        let text = TEXT.replace("queue = '300 ms'", "queue = '300 ms'\nwifi = { stations = 'each-flow' }");
+        let text = text.replace("1 Mbps", "6.5 Mbps").replace("CEILING", "300 kbps") + both;
+        let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
+        let file = ScenarioFile::parse("t", &text, ".".as_ref(), &registry).expect("valid");
+        let scenario = file.scenario(None, None, &registry).expect("resolves");
+        let options = RunOptions { registry: &registry, series: true, stop: &stop, progress: &|_| {} };
+        let all = judge(&scenario, &run(&scenario, 1, &options).expect("runs")).expect("phases");
+        // One phase a window, not one a direction; both flows have all they can use.
+        assert_eq!(all.iter().map(|p| p.label.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert!(all.iter().all(|p| (0.85..1.05).contains(&p.used) && p.loss < 0.01), "{all:?}");
     }
 
     #[test]

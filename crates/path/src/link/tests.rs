@@ -7,7 +7,7 @@ use crate::{
     TokenBucket, Variation,
 };
 use proptest::prelude::*;
-use weir_units::Gain;
+use weir_units::{Ecn, Gain};
 
 const KB: DataSize = DataSize::from_bytes(1_000);
 fn ms(n: i64) -> Timestamp {

@@ -3,6 +3,7 @@
 use super::fifo::Room;
 use super::parameter::Parameters;
 use super::queued::{Ledger, Queued};
+use crate::members::Members;
 use crate::random::Random;
 use crate::stats::DropReason;
 use weir_units::Timestamp;
@@ -58,6 +59,8 @@ pub struct Setup {
     pub room: Room,
     /// Its random source, separate from the link's own.
     pub random: Random,
+    /// What is known of the flows.
+    pub members: Members,
 }
 
 /// A discipline's parameters, with its name and constructor.

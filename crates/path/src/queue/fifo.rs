@@ -4,7 +4,7 @@ use super::queued::Queued;
 use crate::capacity::Capacity;
 use crate::limit::Limit;
 use std::collections::VecDeque;
-use weir_units::{DataRate, Timestamp};
+use weir_units::{DataRate, DataSize, Timestamp};
 
 /// An amount of queued data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -46,6 +46,11 @@ impl<P> Fifo<P> {
     #[inline]
     pub fn head_arrival(&self) -> Option<Timestamp> {
         self.packets.front().map(|p| p.arrived)
+    }
+    /// Bytes of the packet at the head.
+    #[inline]
+    pub fn head_bytes(&self) -> Option<u32> {
+        self.packets.front().map(|p| p.bytes)
     }
     /// Number of packets and their bytes.
     #[inline]
@@ -98,6 +103,18 @@ impl Room {
     /// A `limit` for a link of this capacity.
     pub const fn new(limit: Limit, capacity: Capacity) -> Self {
         Self { limit, capacity }
+    }
+
+    /// A part of this room; at least one packet.
+    #[must_use]
+    pub fn part(&self, share: f64) -> Self {
+        let limit = match self.limit {
+            Limit::Unlimited => Limit::Unlimited,
+            Limit::Size(s) => Limit::Size(DataSize::from_bytes((s.as_bytes() as f64 * share) as u64)),
+            Limit::Packets(n) => Limit::Packets(((f64::from(n) * share) as u32).max(1)),
+            Limit::Time(t) => Limit::Time(t.mul_f64(share)),
+        };
+        Self { limit, capacity: self.capacity.clone() }
     }
 
     /// The link's capacity at a time, or in an outage the last one above zero.

@@ -14,6 +14,7 @@
 //! # Ok::<(), weir_path::ConfigError>(())
 //! ```
 
+mod classes;
 pub mod codel;
 mod discipline;
 pub mod drop_tail;
@@ -24,12 +25,16 @@ mod parameter;
 pub mod pie;
 mod queued;
 pub mod red;
+mod stations;
+pub mod strict_priority;
+pub mod weighted_round_robin;
 
 pub use discipline::{Definition, Queue, Setup};
 pub use fifo::{Backlog, Fifo, Room};
 pub use parameter::{Parameter, Parameters, Setting, Value};
 pub(crate) use queued::Discarded;
 pub use queued::{Ledger, Queued};
+pub(crate) use stations::Stations;
 
 use crate::error::ConfigError;
 use crate::stats::DropReason;
@@ -39,6 +44,8 @@ use weir_units::Timestamp;
 pub(crate) trait Visit<P> {
     type Output;
     fn visit<Q: Queue<P>>(self, queue: &mut Q) -> Self::Output;
+    /// The same on the queues of a radio link, which serves them otherwise.
+    fn visit_stations(self, stations: &mut Stations<P>) -> Self::Output;
 }
 
 macro_rules! disciplines {
@@ -92,13 +99,18 @@ macro_rules! disciplines {
         #[derive(Clone, Debug)]
         pub(crate) enum AnyQueue<P> {
             $($variant($module::Queue<P>),)+
+            /// Those of a radio link's stations. Boxed, so that other links are not larger.
+            Stations(Box<Stations<P>>),
         }
 
         impl<P> AnyQueue<P> {
             /// Runs an operation with the queue's type.
             #[inline]
             pub(crate) fn visit<V: Visit<P>>(&mut self, visit: V) -> V::Output {
-                match self { $(Self::$variant(q) => visit.visit(q),)+ }
+                match self {
+                    $(Self::$variant(q) => visit.visit(q),)+
+                    Self::Stations(stations) => visit.visit_stations(stations),
+                }
             }
         }
 
@@ -110,34 +122,58 @@ macro_rules! disciplines {
                 packet: &mut Queued<P>,
                 ledger: &mut Ledger<P>,
             ) -> Result<(), DropReason> {
-                match self { $(Self::$variant(q) => q.admit(now, packet, ledger),)+ }
+                match self {
+                    $(Self::$variant(q) => q.admit(now, packet, ledger),)+
+                    Self::Stations(q) => q.admit(now, packet, ledger),
+                }
             }
             #[inline]
             fn put(&mut self, packet: Queued<P>) {
-                match self { $(Self::$variant(q) => q.put(packet),)+ }
+                match self {
+                    $(Self::$variant(q) => q.put(packet),)+
+                    Self::Stations(q) => q.put(packet),
+                }
             }
             fn may_be_passed_by(&self) -> bool {
-                match self { $(Self::$variant(q) => q.may_be_passed_by(),)+ }
+                match self {
+                    $(Self::$variant(q) => q.may_be_passed_by(),)+
+                    Self::Stations(q) => q.may_be_passed_by(),
+                }
             }
             #[inline]
             fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Queued<P>> {
-                match self { $(Self::$variant(q) => q.dequeue(now, ledger),)+ }
+                match self {
+                    $(Self::$variant(q) => q.dequeue(now, ledger),)+
+                    Self::Stations(q) => q.dequeue(now, ledger),
+                }
             }
             #[inline]
             fn head_arrival(&self) -> Option<Timestamp> {
-                match self { $(Self::$variant(q) => q.head_arrival(),)+ }
+                match self {
+                    $(Self::$variant(q) => q.head_arrival(),)+
+                    Self::Stations(q) => q.head_arrival(),
+                }
             }
             #[inline]
             fn packets(&self) -> usize {
-                match self { $(Self::$variant(q) => q.packets(),)+ }
+                match self {
+                    $(Self::$variant(q) => q.packets(),)+
+                    Self::Stations(q) => q.packets(),
+                }
             }
             #[inline]
             fn bytes(&self) -> u64 {
-                match self { $(Self::$variant(q) => q.bytes(),)+ }
+                match self {
+                    $(Self::$variant(q) => q.bytes(),)+
+                    Self::Stations(q) => q.bytes(),
+                }
             }
             #[inline]
             fn next_drop(&self) -> Option<Timestamp> {
-                match self { $(Self::$variant(q) => q.next_drop(),)+ }
+                match self {
+                    $(Self::$variant(q) => q.next_drop(),)+
+                    Self::Stations(q) => q.next_drop(),
+                }
             }
         }
     };
@@ -151,6 +187,8 @@ disciplines! {
     DualPi2(dualpi2),
     FqCoDel(fq_codel),
     Red(red),
+    StrictPriority(strict_priority),
+    WeightedRoundRobin(weighted_round_robin),
 }
 
 impl Default for Discipline {
@@ -160,6 +198,11 @@ impl Default for Discipline {
 }
 
 impl Discipline {
+    /// Whether it distinguishes packets by their code points.
+    pub const fn has_classes(&self) -> bool {
+        matches!(self, Self::StrictPriority(_) | Self::WeightedRoundRobin(_))
+    }
+
     /// The discipline of this name with its default parameters.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::all().into_iter().find(|d| d.name() == name)

@@ -3,7 +3,7 @@
 use super::*;
 use crate::impairment::Draw;
 use crate::random::Random;
-use crate::{Capacity, DropReason, Limit};
+use crate::{Capacity, DropReason, Dscp, Limit, Member, Members};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
@@ -32,6 +32,12 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(arrival, 1..400)
 }
 
+/// Flows 0 and 1 of different classes, and others.
+fn classes() -> Members {
+    let of = |name| Member { dscp: Dscp::by_name(name).expect("a name"), ..Member::default() };
+    Members::new(vec![of("EF"), of("LE")])
+}
+
 /// Outcome of a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fate {
@@ -43,7 +49,7 @@ enum Fate {
 /// Passes packets through a queue, with checks at every step.
 fn run(discipline: Discipline, limit: Limit, arrivals: &[Arrival], seed: u64) -> Result<Vec<Fate>, TestCaseError> {
     let room = Room::new(limit, Capacity::Constant(DataRate::from_mbps(2)));
-    let mut queue: AnyQueue<usize> = discipline.queue(Setup { room, random: Random::new(seed) });
+    let mut queue: AnyQueue<usize> = discipline.queue(Setup { room, random: Random::new(seed), members: classes() });
     let mut ledger = Ledger::default();
     let mut fates: Vec<Fate> = Vec::new();
     let mut now = Timestamp::ZERO;

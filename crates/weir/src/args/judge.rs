@@ -1,5 +1,8 @@
 //! Arguments of the commands that judge controllers: `weir twin` and `weir scorecard`.
 
+use clap::builder::PossibleValuesParser;
+use weir_lab::publish::scorecard::SUITES;
+
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum TwinCommand {
     /// List the recordings, and the programs that made them
@@ -22,6 +25,9 @@ pub(crate) struct ScorecardArgs {
     /// Controllers by name (see `weir list controllers`); gcc, nada, scream and scream2 if none is given
     #[arg(value_name = "CONTROLLER")]
     pub(crate) controllers: Vec<String>,
+    /// The test cases: rfc8867, or rfc8869 for wireless links
+    #[arg(long, default_value = "rfc8867", value_name = "RFC", value_parser = PossibleValuesParser::new(SUITES.map(|s| s.name)))]
+    pub(crate) suite: String,
     #[command(flatten)]
     pub(crate) form: FormArgs,
 }

@@ -147,7 +147,7 @@ fn add_stations<O: FlowObserver>(
                 };
                 let link = format!("notices of {}", s.links[l].name);
                 let way = sim.add_link(&way).map_err(|source| RunError::Link { link, source })?;
-                let agent = StationAgent::new(station, s.links[l].config.capacity.clone(), rtp.header_overhead);
+                let agent = StationAgent::new(station, s.links[l].config.sustained(), rtp.header_overhead);
                 let id = sim.add_agent(Agent::Station(Box::new(agent)), Timestamp::ZERO + flow.start);
                 sim.observer_mut().add_agent(i, end == 1);
                 sim.stop_agent(id, Timestamp::ZERO + flow.stop);

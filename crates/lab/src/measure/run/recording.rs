@@ -6,13 +6,13 @@ use crate::measure::scenario::{self as sc, Flow, FlowKind, Scenario};
 use weir_path as path;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// The capacity for the metrics, at most the rate of the link's token buckets: exact for steps, in rows of 100 ms for
+/// The capacity for the metrics, on a radio link as sustained, at most the rate of the link's token buckets: exact for steps, in rows of 100 ms for
 /// recorded traces.
 fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
     let buckets = [link.config.policer, link.config.shaper];
     let lasting = buckets.iter().flatten().map(|bucket| bucket.rate).min();
     let capped = |rate: DataRate| lasting.map_or(rate, |lasting| rate.min(lasting));
-    match &link.config.capacity {
+    match &link.config.sustained() {
         path::Capacity::Unlimited => metrics::Capacity::constant(lasting.unwrap_or(DataRate::ZERO)),
         path::Capacity::Constant(rate) => metrics::Capacity::constant(capped(*rate)),
         path::Capacity::Schedule(schedule) if link.trace.is_none() => {

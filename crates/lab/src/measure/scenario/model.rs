@@ -4,7 +4,7 @@ use super::dccp::{DccpFlow, DccpSettings};
 use super::media::Source;
 use weir_cc::throughput::Equation;
 use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
-use weir_path::{Capacity, LinkConfig};
+use weir_path::{Capacity, Dscp, LinkConfig};
 /// TCP congestion control.
 pub use weir_sim::tcp::Variant as TcpAlgorithm;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
@@ -131,6 +131,10 @@ pub struct Flow {
     pub forward: Vec<usize>,
     /// Links that feedback or acknowledgements cross, in order.
     pub reverse: Vec<usize>,
+    /// Whether it runs against the links: from the end at which forward flows arrive.
+    pub reversed: bool,
+    /// Code point of its packets, in both directions.
+    pub dscp: Dscp,
     /// Total one-way delay of its own access links, in each direction.
     pub access_delay: TimeDelta,
     /// Rate of its own access links; unlimited if absent.

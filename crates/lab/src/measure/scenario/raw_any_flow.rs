@@ -35,6 +35,9 @@ macro_rules! flow {
             pub(super) direction: RawDirection,
             /// Links that it crosses, neighbours in the order of the file (in a network any, in the order given here); all of them if absent.
             pub(super) path: Option<At<Vec<At<String>>>>,
+            /// Differentiated services code point of its packets, feedback and acknowledgements included, for queue
+            /// disciplines by class: "EF", "AF41", "CS1", "LE" and so on (RFC 8837, table 1); "DF" if absent.
+            pub(super) dscp: Option<At<String>>,
             /// Total one-way delay of its own access links; the file's `access.delay` if absent.
             pub(super) access_delay: Option<Time>,
             /// Rate of its own access links; the file's `access.rate` if absent.

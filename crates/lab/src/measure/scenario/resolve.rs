@@ -2,7 +2,9 @@
 
 use super::error::InputError;
 use super::link;
+use super::members;
 use super::model::*;
+use super::radio;
 use super::raw::*;
 use super::request::Request;
 use super::resolve_checks::{check_name, positive};
@@ -41,7 +43,7 @@ pub(super) fn resolve(
         RawTopology::ParkingLot => Topology::ParkingLot,
         RawTopology::Network => Topology::Network,
     };
-    let (hops, links) = resolve_links(text, raw, traces)?;
+    let (hops, mut links) = resolve_links(text, raw, traces)?;
     let bottleneck = match &raw.bottleneck {
         None => 0,
         Some(name) => links.iter().position(|l| l.name == name.value).ok_or_else(|| {
@@ -52,6 +54,7 @@ pub(super) fn resolve(
     };
     let flows = Flows { text, raw, request, duration, hops: &hops }.resolve(traces)?;
     check_stations(text, &links, &flows)?;
+    members::assign(text, &mut links, &flows)?;
     Ok(Scenario {
         name: request.name.into(),
         title: raw.title.clone(),
@@ -77,6 +80,7 @@ fn resolve_links(text: &Text, raw: &RawScenario, traces: &mut Traces) -> Result<
         return Err(whole("a scenario needs at least one link".into())
             .help("for example: [links.bottleneck] with rate = \"2 Mbps\" and delay = \"50 ms\""));
     }
+    given.iter().try_for_each(|(_, raw)| link::check(text, raw))?;
     let several = matches!(raw.topology, RawTopology::ParkingLot | RawTopology::Network);
     if !several && given.len() > 1 {
         return Err(text
@@ -90,8 +94,11 @@ fn resolve_links(text: &Text, raw: &RawScenario, traces: &mut Traces) -> Result<
     for (name, raw) in raw.links.iter() {
         check_name(text, name)?;
         let [forward, reverse] = link::resolve(text, &name.value, raw, traces)?;
+        let index = links.len();
+        // A medium that stations share is one link in both directions.
+        let back = if radio::is_shared(&forward.config) { index } else { index + 1 };
         links.extend([forward, reverse]);
-        hops.push(Hop { name: name.value.clone(), forward: links.len() - 2, reverse: links.len() - 1 });
+        hops.push(Hop { name: name.value.clone(), forward: index, reverse: back });
     }
     Ok((hops, links))
 }

@@ -2,6 +2,7 @@
 
 use super::error::InputError;
 use super::media::Source;
+use super::members;
 use super::model::*;
 use super::quantity::{Rate, Size, Time};
 use super::raw::*;
@@ -17,6 +18,7 @@ use std::ops::Range;
 use weir_cc::tunable::ParamInfo;
 use weir_cc::{FeedbackPlan, Limits, Setup, Spec};
 use weir_media::resilience::{Choice, Mechanisms};
+use weir_path::Dscp;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Represents every controller in `compare`.
@@ -56,6 +58,7 @@ struct Common<'a> {
     stagger: Option<Time>,
     direction: RawDirection,
     path: &'a Option<At<Vec<At<String>>>>,
+    dscp: &'a Option<At<String>>,
     access_delay: Option<Time>,
     access_rate: &'a Option<At<Rate>>,
 }
@@ -69,6 +72,7 @@ macro_rules! common {
             stagger: $f.stagger,
             direction: $f.direction,
             path: &$f.path,
+            dscp: &$f.dscp,
             access_delay: $f.access_delay,
             access_rate: &$f.access_rate,
         }
@@ -143,10 +147,13 @@ impl Flows<'_> {
         if let Some(zero) = access_rate.filter(|r| r.value.0.as_bps() == 0) {
             return Err(self.text.error(zero.span.clone(), "a constant rate must be above zero"));
         }
+        let dscp = c.dscp.as_ref().map_or(Ok(Dscp::DF), |d| members::dscp(self.text, d))?;
         let flow = |i: u32| Flow {
             name: if c.count.is_some() { format!("{}-{}", name.value, i + 1) } else { name.value.clone() },
             forward: forward.clone(),
             reverse: reverse.clone(),
+            reversed: c.direction == RawDirection::Reverse,
+            dscp,
             access_delay: c.access_delay.or(access.and_then(|a| a.delay)).map_or(TimeDelta::ZERO, |t| t.0),
             access_rate: access_rate.map(|r| r.value.0),
             start: start + stagger * i64::from(i),

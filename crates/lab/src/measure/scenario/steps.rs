@@ -87,6 +87,13 @@ pub(super) struct RawDelayStep {
     delay: Time,
 }
 
+impl RawDelay {
+    /// A delay that does not change.
+    pub(super) fn constant(delay: TimeDelta) -> Self {
+        Self::Constant(Time(delay))
+    }
+}
+
 impl Start for RawDelayStep {
     fn at(&self) -> Time {
         self.at

@@ -161,7 +161,7 @@ fn merges(key: &str, depth: usize) -> bool {
         1 => key != "windows",
         // `links.bottleneck`
         2 => true,
-        3 => matches!(key, "reverse" | "params" | "feedback"),
+        3 => matches!(key, "reverse" | "params" | "feedback" | "wifi" | "cellular"),
         _ => false,
     }
 }
@@ -251,7 +251,7 @@ fn put<'i>(
         tree.insert(Spanned::new(set.span(), first.to_string().into()), value.clone());
         return Ok(());
     }
-    if !tree.contains_key(*first) && matches!(*first, "reverse" | "params" | "feedback") {
+    if !tree.contains_key(*first) && matches!(*first, "reverse" | "params" | "feedback" | "wifi" | "cellular") {
         let empty = Spanned::new(set.span(), DeValue::Table(DeTable::new()));
         tree.insert(Spanned::new(set.span(), first.to_string().into()), empty);
     }

@@ -21,7 +21,11 @@ struct Bench {
 impl Bench {
     fn new(config: Config) -> Self {
         let room = Room::new(Limit::Unlimited, Capacity::Constant(DataRate::from_mbps(8)));
-        Self { queue: config.queue(Setup { room, random: Random::new(1) }), ledger: Ledger::default(), now: 0 }
+        Self {
+            queue: config.queue(Setup { room, random: Random::new(1), members: crate::Members::default() }),
+            ledger: Ledger::default(),
+            now: 0,
+        }
     }
     fn fill(&mut self, packets: u32, ecn: Ecn) {
         for _ in 0..packets {

@@ -26,7 +26,7 @@ impl Bench {
     }
     fn with_limit(config: Config, limit: Limit) -> Self {
         let room = Room::new(limit, Capacity::Constant(DataRate::from_mbps(8)));
-        let queue = config.queue(Setup { room, random: Random::new(1) });
+        let queue = config.queue(Setup { room, random: Random::new(1), members: crate::Members::default() });
         Self { queue, ledger: Ledger::default(), pushed: 0 }
     }
     /// Passes packets of 1,500 bytes, numbered in their order; returns how many were accepted.

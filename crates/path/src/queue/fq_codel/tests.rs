@@ -21,7 +21,7 @@ struct Bench {
 impl Bench {
     fn new(config: Config, limit: Limit) -> Self {
         let room = Room::new(limit, Capacity::Constant(DataRate::from_mbps(8)));
-        let queue = config.queue(Setup { room, random: Random::new(1) });
+        let queue = config.queue(Setup { room, random: Random::new(1), members: crate::Members::default() });
         Self { queue, ledger: Ledger::default(), pushed: 0 }
     }
     fn unlimited() -> Self {
@@ -171,7 +171,11 @@ fn capable_packets_are_marked() {
 fn flows_are_spread_over_the_queues_by_their_seed() {
     let indices = |seed, flows| {
         let room = Room::new(Limit::Unlimited, Capacity::Unlimited);
-        let q: Queue<()> = Config { flows, ..Config::default() }.queue(Setup { room, random: Random::new(seed) });
+        let q: Queue<()> = Config { flows, ..Config::default() }.queue(Setup {
+            room,
+            random: Random::new(seed),
+            members: crate::Members::default(),
+        });
         (0..100).map(|flow| q.0.index(flow)).collect::<Vec<_>>()
     };
     // 100 of 1,024 without collision leave about 95.3 apart (section 5.3).

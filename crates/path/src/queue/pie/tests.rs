@@ -12,7 +12,7 @@ fn ms(t: i64) -> Timestamp {
 
 fn queue(config: Config) -> (Queue<()>, Ledger<()>) {
     let room = Room::new(Limit::Unlimited, Capacity::Constant(DataRate::from_mbps(8)));
-    (config.queue(Setup { room, random: Random::new(1) }), Ledger::default())
+    (config.queue(Setup { room, random: Random::new(1), members: crate::Members::default() }), Ledger::default())
 }
 
 /// Passes a packet of 1,000 bytes to the queue.

@@ -13,7 +13,7 @@ fn ms(t: i64) -> Timestamp {
 /// A queue at 8 Mbit/s, so that 1,000 bytes take 1 ms.
 fn queue(config: Config) -> (Queue<()>, Ledger<()>) {
     let room = Room::new(Limit::Unlimited, Capacity::Constant(DataRate::from_mbps(8)));
-    (config.queue(Setup { room, random: Random::new(1) }), Ledger::default())
+    (config.queue(Setup { room, random: Random::new(1), members: crate::Members::default() }), Ledger::default())
 }
 
 /// Passes a packet of 500 bytes to the queue.

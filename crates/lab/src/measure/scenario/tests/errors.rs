@@ -285,6 +285,40 @@ fn errors_state_position_fault_and_remedy() {
             &["sample_interval", "more than 5000000 points"],
         ),
         (add("[variants]\nname = \"a\""), &["variants", "[[variants]]"]),
+        (
+            change("delay = ", "preset = \"buffrebloat\"\ndelay = "),
+            &["links.bottleneck.preset", "no preset is named `buffrebloat`", "did you mean `bufferbloat`?"],
+        ),
+        (change("delay = ", "wifi = { }\ncellular = { }\ndelay = "), &["links.bottleneck.cellular", "not both"]),
+        (
+            change("delay = ", "wifi = { contenders = 1, busy = 0.1 }\ndelay = "),
+            &["links.bottleneck.wifi.busy", "full queues or a load", "leave `contenders` or `busy` out"],
+        ),
+        (
+            change("delay = ", "wifi = { error_rate = 5 }\ndelay = "),
+            &["links.bottleneck", "wifi.error_rate is 5: expected a share between 0 and 1"],
+        ),
+        (change("delay = ", "wifi = { contender = 1 }\ndelay = "), &["did you mean `contenders`?"]),
+        (
+            change("delay = ", "wifi = { stations = \"each-flow\" }\nreverse = { }\ndelay = "),
+            &["links.bottleneck", "no `reverse`", "leave `reverse` or `stations` out"],
+        ),
+        (
+            change("delay = ", "cellular = { users = 1.5 }\ndelay = "),
+            &["links.bottleneck.cellular.users", "whole number of users, found 1.5"],
+        ),
+        (
+            change("delay = ", "cellular = { users = 5000 }\ndelay = "),
+            &["links.bottleneck", "cellular.users is 5000: expected a number between 0 and 1000"],
+        ),
+        (
+            change("rate = \"2 Mbps\"", "rate = \"unlimited\"\ncellular = { }"),
+            &["links.bottleneck", "rate is unlimited: expected a rate"],
+        ),
+        (
+            add("[udp.x]\nrate = \"1 Mbps\"\ndscp = \"AF14\""),
+            &["udp.x.dscp", "no code point is named `AF14`", "did you mean"],
+        ),
         (add("[[variants]]\nlinks.bottleneck.loss = 0.1"), &["variants[0]", "needs a `name`"]),
         (
             add("[[variants]]\nname = \"a\"\nlinks.bottleneck.los = 0.1"),

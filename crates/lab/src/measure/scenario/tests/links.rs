@@ -2,7 +2,9 @@
 
 use super::*;
 use weir_path::queue::{Value, codel};
-use weir_path::{Discipline, EcnFaults, Jitter, JitterShape, LossPosition, Reordering, TokenBucket};
+use weir_path::{
+    Discipline, Dscp, EcnFaults, Jitter, JitterShape, LossPosition, Members, Others, Radio, Reordering, TokenBucket,
+};
 
 #[test]
 fn every_field_of_a_link_reaches_the_path_model() {
@@ -227,4 +229,77 @@ fn an_end_heeds_one_base_station() {
     assert!(s.links[0].assist.is_some_and(|a| a.to_sender) && s.links[1].assist.is_none());
     let e = parse(&text("both")).expect_err("two stations");
     assert!(e.to_string().contains("2 links on the path of `video` report to its sender"), "{e}");
+}
+
+#[test]
+fn a_link_may_be_a_radio() {
+    let wifi = SMALL.replace(
+        "delay = ",
+        r#"wifi = { contenders = 2, error_rate = 0.1, max_packets = 16, max_air_time = "2 ms", slot = "20 us", others_air_time = "1 ms" }
+        delay = "#,
+    );
+    let Some(Radio::Wifi(w)) = only(&wifi).links[0].config.radio.clone() else { panic!("no Wi-Fi") };
+    assert_eq!((w.others, w.error_rate, w.max_packets), (Others::Saturated(2), 0.1, 16));
+    assert_eq!((w.max_air_time, w.slot), (TimeDelta::from_millis(2), TimeDelta::from_micros(20)));
+    assert_eq!((w.others_air_time, w.cw_min, w.separate), (Some(TimeDelta::from_millis(1)), 15, false));
+    let cell = SMALL.replace(
+        "delay = ",
+        r#"cellular = { error_rate = 0.2, request_interval = "10 ms", slot = "500 us", acknowledged = false }
+        delay = "#,
+    );
+    let steps = "users = { steps = [{ at = \"0 s\", users = 3 }] }, slot";
+    let cell = cell.replace("slot", steps);
+    let Some(Radio::Cellular(c)) = only(&cell).links[0].config.radio.clone() else { panic!("no cell") };
+    assert_eq!((c.error_rate, c.acknowledged, c.slot), (0.2, false, TimeDelta::from_micros(500)));
+    assert_eq!((c.users.values(), c.request_interval), (&[3][..], Some(TimeDelta::from_millis(10))));
+    // The queue's room is of the rate that the cell sustains: 2 Mbit/s, less what is sent again, shared by four.
+    let rate = only(&cell).links[0].config.sustained().rate_at(Timestamp::ZERO).as_kbps_f64();
+    assert!((400.0..420.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn stations_of_flows_share_one_medium_in_both_directions() {
+    let text = SMALL.replace("delay = ", "wifi = { stations = \"each-flow\" }\ndelay = ").replace("2 Mbps", "20 Mbps");
+    let s = only(&(text + "[udp.down]\nrate = \"1 Mbps\"\ndirection = \"reverse\"\ndscp = \"EF\"\n"));
+    assert_eq!((&s.flows[0].forward, &s.flows[0].reverse), (&vec![0], &vec![0]));
+    assert_eq!((&s.flows[1].forward, s.flows[1].reversed), (&vec![0], true));
+    let of = |agent| s.links[0].config.members.get(agent);
+    let ef = Dscp::by_name("EF").expect("a name");
+    let [up, feedback, down, none] = [0, 1, 2, 3].map(of);
+    assert_eq!((up.station, up.to_station, up.dscp), (1, false, Dscp::DF));
+    assert_eq!((feedback.station, feedback.to_station), (1, true));
+    assert_eq!((down.station, down.to_station, down.dscp), (2, true, ef));
+    assert_eq!((none.station, none.to_station), (2, false));
+    assert_eq!(s.links[1].config.members, Members::default());
+}
+
+#[test]
+fn a_preset_gives_what_a_link_does_not_state() {
+    let text = SMALL.replace("rate = \"2 Mbps\"\ndelay = \"50 ms\"", "preset = \"policed\"\nduplicate = 0.1");
+    let s = only(&text);
+    let expected = weir_path::presets::by_name("policed").expect("a preset").config();
+    let config = &s.links[0].config;
+    assert_eq!(
+        (config.policer, config.limit, &config.capacity),
+        (expected.policer, expected.limit, &expected.capacity)
+    );
+    assert_eq!((config.delay, config.duplication), (TimeDelta::from_millis(20), 0.1));
+    assert_eq!((s.links[1].config.delay, &s.links[1].config.capacity), (expected.delay, &Capacity::Unlimited));
+    let other = text
+        .replace("duplicate = 0.1", "rate = \"3 Mbps\"\nqueue = \"9 packets\"\nreverse = { preset = \"bufferbloat\" }");
+    let s = only(&other);
+    assert_eq!(
+        (&s.links[0].config.capacity, s.links[0].config.limit),
+        (&Capacity::Constant(DataRate::from_mbps(3)), Limit::Packets(9))
+    );
+    assert_eq!(s.links[1].config.limit, Limit::Time(TimeDelta::from_secs(2)));
+}
+
+#[test]
+fn each_preset_is_a_link_of_a_scenario() {
+    for preset in weir_path::presets::ALL {
+        let given = format!("preset = \"{}\"", preset.name);
+        let s = only(&SMALL.replace("rate = \"2 Mbps\"\ndelay = \"50 ms\"", &given));
+        assert_eq!(s.links[0].config, preset.config(), "{}", preset.name);
+    }
 }

@@ -112,3 +112,37 @@ fn rfc8867_has_its_eight_cases() {
     let pauses = &s.flows[1].rtp().expect("rtp").pauses;
     assert_eq!(pauses[..], [(TimeDelta::from_secs(40), TimeDelta::from_secs(60))]);
 }
+
+#[test]
+fn rfc8869_has_its_cases() {
+    let registry = Registry::builtin();
+    let all = |name: &str| {
+        let all = open(name).scenarios(Some(&["nada".to_owned()]), &registry);
+        all.unwrap_or_else(|e| panic!("{e}"))
+    };
+    let variant = |all: &[Scenario], name: &str| -> Scenario {
+        all.iter().find(|s| s.variant.as_deref() == Some(name)).unwrap_or_else(|| panic!("no {name}")).clone()
+    };
+    let load = all("2.1-varying-load");
+    let s = variant(&load, "uplink, 7.0");
+    let Some(weir_path::Radio::Cellular(cell)) = &s.links[0].config.radio else { panic!("no cell") };
+    assert_eq!((cell.separate, cell.request_interval), (true, Some(TimeDelta::from_millis(10))));
+    // Calls of 30 s, the number of the variant at a time.
+    for at in [20, 35, 50] {
+        let at = TimeDelta::from_secs(at);
+        let calls = s.flows.iter().filter(|f| f.rtp().is_some_and(|r| r.adapts) && f.start <= at && f.stop > at);
+        assert!((6..=8).contains(&calls.clone().count()));
+        assert!(calls.clone().all(|f| f.stop - f.start == TimeDelta::from_secs(30)));
+    }
+    assert_eq!(all("2.2-bad-coverage").len(), 6);
+    let wired = all("3.1-wired-bottleneck");
+    let s = variant(&wired, "off-on UDP");
+    assert_eq!((s.links[s.bottleneck].name.as_str(), s.flows.len()), ("wired", 3));
+    let wifi = all("3.2-wifi-bottleneck");
+    let s = variant(&wifi, "TCP");
+    assert_eq!((s.links[s.bottleneck].name.as_str(), s.flows.len()), ("wifi", 16 + 5));
+    // One medium: both directions cross the same link. A station alone gets about the RFC's 20 Mbit/s.
+    assert!(s.flows.iter().all(|f| f.forward.contains(&0) && f.reverse.contains(&0)));
+    let rate = s.links[0].config.sustained().rate_at(Timestamp::ZERO).as_kbps_f64();
+    assert!((20_000.0..24_000.0).contains(&rate), "{rate}");
+}
