@@ -1,7 +1,6 @@
 //! All packets on the single best path.
 
-use super::registry::Named;
-use super::scheduler::{PathSet, PathView, Scheduled, Scheduler, SchedulerSpec, best};
+use super::scheduler::{Named, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec, best};
 use weir_units::{DataRate, PathId};
 
 /// Another path has to be better by this factor before packets move to it (calibrated: controllers' rates vary by a few

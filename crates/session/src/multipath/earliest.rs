@@ -1,8 +1,7 @@
 //! Earliest delivery.
 
 use super::delivery::Delivery;
-use super::registry::Named;
-use super::scheduler::{PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
+use super::scheduler::{Named, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
 
 /// Sends each packet on the path over which it arrives first, by the paths' rates, latencies, windows and what has been
 /// assigned to them.

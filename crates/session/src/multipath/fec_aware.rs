@@ -1,8 +1,7 @@
 //! Media on the best path, repair on another.
 
 use super::best_path::BestPath;
-use super::registry::Named;
-use super::scheduler::{PathSet, PathView, Scheduled, Scheduler, SchedulerSpec, best};
+use super::scheduler::{Named, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec, best};
 use crate::datagram::Kind;
 use weir_units::DataRate;
 

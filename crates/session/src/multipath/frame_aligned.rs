@@ -1,8 +1,7 @@
 //! Whole frames on one path each.
 
 use super::delivery::Delivery;
-use super::registry::Named;
-use super::scheduler::{PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
+use super::scheduler::{Named, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
 use crate::datagram::Kind;
 use weir_units::{DataSize, PathId};
 

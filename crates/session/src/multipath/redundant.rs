@@ -1,7 +1,6 @@
 //! Every packet on every path.
 
-use super::registry::Named;
-use super::scheduler::{PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
+use super::scheduler::{Named, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
 use weir_units::DataRate;
 
 /// Sends a copy of each packet on every usable path: the first to arrive counts. The media rate is that of the slowest.

@@ -1,14 +1,8 @@
 //! The schedulers by name: list and dispatch.
 
 use super::characterisation::PathReport;
-use super::scheduler::{PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
+use super::scheduler::{Named, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
 use weir_units::{DataRate, PathId};
-
-/// A scheduler with an entry in the list.
-pub(super) trait Named: Scheduler + Default {
-    /// Its entry.
-    const SPEC: SchedulerSpec;
-}
 
 macro_rules! schedulers {
     ($($variant:ident($scheduler:ty)),* $(,)?) => {

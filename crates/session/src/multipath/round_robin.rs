@@ -1,8 +1,7 @@
 //! Weighted round robin.
 
 use super::credits::Credits;
-use super::registry::Named;
-use super::scheduler::{MAX_PATHS, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
+use super::scheduler::{MAX_PATHS, Named, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
 use weir_units::{DataRate, PathId};
 
 /// Sends on all paths in proportion to the rates of their controllers, packet by packet.

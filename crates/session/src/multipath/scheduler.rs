@@ -125,6 +125,12 @@ pub trait Scheduler {
     fn on_report(&mut self, _path: PathId, _report: &PathReport) {}
 }
 
+/// A scheduler with an entry in the list.
+pub(super) trait Named: Scheduler + Default {
+    /// Its entry.
+    const SPEC: SchedulerSpec;
+}
+
 /// The usable path with the greatest merit; of equals, the first.
 pub(super) fn best<'p>(paths: impl IntoIterator<Item = &'p PathView>) -> Option<&'p PathView> {
     let usable = paths.into_iter().filter(|p| p.is_usable);

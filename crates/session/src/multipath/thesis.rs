@@ -3,8 +3,7 @@
 
 use super::characterisation::{Condition, PathRecord, PathReport};
 use super::credits::Credits;
-use super::registry::Named;
-use super::scheduler::{MAX_PATHS, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec, merit};
+use super::scheduler::{MAX_PATHS, Named, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec, merit};
 use crate::datagram::Kind;
 use core::cmp::Ordering;
 use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
