@@ -2,6 +2,7 @@
 
 use crate::allocation::{Demand, MediaKind};
 use crate::identity::{Label, StreamIdentity};
+use crate::multipath::AnyScheduler;
 use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
@@ -87,6 +88,8 @@ pub struct EndpointConfig {
     /// Identity of the first incoming stream if it differs from the fields above, which then describe the outgoing one
     /// only. Its source is [`Self::remote_ssrc`] in any case.
     pub first_incoming: Option<StreamIdentity>,
+    /// Header extension identifier of the subflow number (MPRTP), 1 to 255, used if the call has several paths.
+    pub subflow_id: u8,
     /// Parameters that can be changed during the session.
     pub params: SessionParams,
 }
@@ -127,6 +130,7 @@ impl Default for EndpointConfig {
             mid: None,
             rid: None,
             first_incoming: None,
+            subflow_id: 6,
             params: SessionParams::default(),
         }
     }
@@ -196,6 +200,17 @@ pub struct SendConfig {
     pub max_queue_age: Option<TimeDelta>,
     /// The stream's demand on the target; unbounded by default.
     pub demand: Demand,
+    /// Further paths; `None` uses one.
+    pub multipath: Option<MultipathConfig>,
+}
+
+/// Paths beside the first, which has [`SendConfig::controller`]. All have the first one's other settings.
+pub struct MultipathConfig {
+    /// What chooses the path of each packet.
+    pub scheduler: AnyScheduler,
+    /// The controllers of the second path and those after it; more than
+    /// [`MAX_PATHS`](crate::multipath::MAX_PATHS) paths in all are left out.
+    pub controllers: Vec<Sender>,
 }
 
 impl SendConfig {
@@ -215,6 +230,7 @@ impl SendConfig {
             limits,
             max_queue_age: None,
             demand: Demand::default(),
+            multipath: None,
         }
     }
 }
@@ -247,6 +263,9 @@ pub struct ReceiveConfig {
     /// Whether packet content is kept for [`Endpoint::take_frame`](crate::Endpoint::take_frame); requires a playout
     /// deadline.
     pub content: bool,
+    /// The receiver halves of the second path's controller and of those after it, one entry a path: empty with one
+    /// path.
+    pub further_paths: Vec<Option<Receiver>>,
 }
 
 /// One outgoing stream.

@@ -9,9 +9,11 @@ mod reports;
 mod resilience;
 mod split;
 mod streams;
+mod subflows;
 mod transport;
 
 pub use streams::{Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, StreamError};
+pub use subflows::PathStats;
 
 use crate::allocation::MediaKind;
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
@@ -20,6 +22,7 @@ use crate::feedback::TwccWriter;
 use crate::frames::RecoveryStats;
 use crate::identity::Label;
 use crate::ids::OutgoingId;
+use crate::multipath::PathSet;
 use crate::nack::NackCounters;
 use crate::observer::MaybeObserver;
 use crate::receiver::{IncomingStream, ReceiveCounters, Receiver, Shared};
@@ -31,11 +34,13 @@ use crate::sender::{FirstNumbers, OutgoingStream, SendCounters, Sender};
 use crate::session_params::Profile;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use subflows::{FurtherPath, PacketCopy};
 use weir_cc::circuit_breaker::Trip;
 use weir_cc::{Controller, ReceiverController, Report, ReportPlan, Target};
 use weir_media::{PlayoutEvent, PlayoutStats, ReceivedFrame};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
+use weir_wire::rtp::mprtp::SUBFLOW_SIZE;
 
 /// Counters of datagrams that were not accepted, and of RTCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,6 +63,10 @@ pub struct EndpointCounters {
     pub byes: u64,
     /// Packets with this end's own source identifier (RFC 3550, section 8.2).
     pub collisions: u64,
+    /// RTP without a subflow number, or with one that belongs to no path, and reports on such subflows.
+    pub unknown_subflow: u64,
+    /// Addresses offered in-band for further paths, which are not used.
+    pub interfaces_offered: u64,
 }
 
 /// Separates the repair stream's random values from the others.
@@ -73,6 +82,9 @@ const STREAM_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Endpoint {
     bye: Bye,
     paused: bool,
+    /// Whether the call has several paths, and those on which reports are due.
+    is_multipath: bool,
+    subflows_due: PathSet,
     /// Whether an early report is wanted, by the application or on the other end's request (RFC 6051).
     early_wanted: bool,
     /// Whether to request a sender report (RFC 6051), once per reporting interval.
@@ -103,6 +115,8 @@ pub struct Endpoint {
     remote_reason: Option<Box<str>>,
     /// The reason that this end's goodbye gives.
     own_reason: Option<Box<str>>,
+    /// A packet of which copies are to be sent on other paths.
+    copy: Option<Box<PacketCopy>>,
     /// Buffers in which compounds are assembled.
     scratch: Scratch,
 }
@@ -138,14 +152,16 @@ fn timer_config(config: &EndpointConfig, plan: Option<ReportPlan>, senders: u32,
 }
 
 /// Bytes of RTP header and extensions before every payload of a stream.
-fn rtp_overhead(config: &EndpointConfig, stream: &OutgoingStream) -> u32 {
+fn rtp_overhead(config: &EndpointConfig, stream: &OutgoingStream, is_multipath: bool) -> u32 {
     let ntp = config.params.rapid_synchronisation.element_size();
     let label = |l: Option<Label>| l.filter(|_| stream.is_labelled).map_or(0, |l| 1 + l.as_bytes().len() as u32);
-    let elements = u32::from(config.transport_sequence) * 3
+    // A subflow's number replaces the transport-wide one.
+    let elements = u32::from(config.transport_sequence && !is_multipath) * 3
         + u32::from(config.abs_send_time) * 4
         + ntp
         + label(stream.identity.mid)
-        + label(stream.identity.rid);
+        + label(stream.identity.rid)
+        + if is_multipath { 1 + SUBFLOW_SIZE as u32 } else { 0 };
     12 + if elements == 0 { 0 } else { 4 + elements.next_multiple_of(4) }
 }
 
@@ -171,7 +187,7 @@ impl Endpoint {
     pub fn new(
         config: EndpointConfig,
         mut send: Option<SendConfig>,
-        receive: Option<ReceiveConfig>,
+        mut receive: Option<ReceiveConfig>,
         now: Timestamp,
     ) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(config.seed);
@@ -186,6 +202,9 @@ impl Endpoint {
         let timer = RtcpTimer::new(timer_config, &mut rng, now);
         // RFC 3550, section 5.1: both start at random values.
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
+        let further = send.as_mut().and_then(|s| Some((s.multipath.take()?, FurtherPath::of(s, &config))));
+        let halves = receive.as_mut().map(|r| core::mem::take(&mut r.further_paths)).unwrap_or_default();
+        let plans = receive.as_ref().map(|r| (r.feedback, r.reports));
         let first = FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(config.seed) };
         let shared = Shared { params: &config.params, session_bandwidth: config.session_bandwidth };
         let mut endpoint = Self {
@@ -207,6 +226,9 @@ impl Endpoint {
             rtt: None,
             counters: EndpointCounters::default(),
             paused: false,
+            is_multipath: false,
+            subflows_due: PathSet::NONE,
+            copy: None,
             bye: Bye::No,
             plan,
             observer: None,
@@ -228,6 +250,12 @@ impl Endpoint {
         if let Some(r) = &mut endpoint.receiver {
             r.set_params(&params);
         }
+        if let Some((multipath, path)) = further {
+            endpoint.add_send_paths(multipath, &path, now);
+        }
+        if let Some((feedback, reports)) = plans {
+            endpoint.add_receive_paths(halves, feedback, reports, now);
+        }
         endpoint.follow_streams();
         endpoint.set_packet_overheads(now);
         endpoint
@@ -245,7 +273,7 @@ impl Endpoint {
     pub(crate) fn follow_streams(&mut self) {
         if let Some(sender) = &mut self.sender {
             for s in &mut sender.streams {
-                s.overhead = rtp_overhead(&self.config, s);
+                s.overhead = rtp_overhead(&self.config, s, self.is_multipath);
             }
         }
     }
@@ -287,7 +315,7 @@ impl Endpoint {
 
     /// The controller's current target.
     pub fn target(&self) -> Option<Target> {
-        self.sender.as_ref().map(|s| *s.target())
+        self.sender.as_ref().map(Sender::joint_target)
     }
     /// Frames generated by the sources of all streams, and their payload.
     pub fn generated(&self) -> (u64, DataSize) {
@@ -334,7 +362,7 @@ impl Endpoint {
     }
     /// Bytes in flight.
     pub fn bytes_in_flight(&self) -> DataSize {
-        self.sender.as_ref().map(|s| s.path().history.bytes_in_flight()).unwrap_or_default()
+        self.sender.as_ref().map(Sender::bytes_in_flight).unwrap_or_default()
     }
     /// Media bytes waiting in the RTP queues of all streams, the age of the oldest, and packets dropped there.
     pub fn queue(&self, now: Timestamp) -> (DataSize, TimeDelta, u64) {

@@ -7,7 +7,9 @@ use weir_wire::ntp::{CompactClock, NtpTime};
 use weir_wire::rtcp::{ccfb, twcc};
 
 /// Upper bound of a feedback datagram in bytes, so that it fits any path (RFC 8899's floor less headers).
-const MAX_FEEDBACK: usize = 1_200;
+pub(crate) const MAX_FEEDBACK: usize = 1_200;
+/// The same of feedback on a subflow, which shares a block of 1,020 bytes with reports of at most 120.
+pub(crate) const MAX_SUBFLOW_FEEDBACK: usize = 900;
 
 /// Writes TWCC messages and counts them.
 #[derive(Debug)]
@@ -18,7 +20,11 @@ pub(crate) struct TwccWriter {
 
 impl TwccWriter {
     pub(crate) fn new(ssrc: u32, remote_ssrc: u32) -> Self {
-        let builder = twcc::Builder::new(ssrc, remote_ssrc, 0, 0, Timestamp::ZERO).with_max_size(MAX_FEEDBACK);
+        Self::with_max_size(ssrc, remote_ssrc, MAX_FEEDBACK)
+    }
+    /// Writes messages of at most `max_size` bytes.
+    pub(crate) fn with_max_size(ssrc: u32, remote_ssrc: u32, max_size: usize) -> Self {
+        let builder = twcc::Builder::new(ssrc, remote_ssrc, 0, 0, Timestamp::ZERO).with_max_size(max_size);
         Self { builder, count: 0 }
     }
 
@@ -42,23 +48,32 @@ impl TwccWriter {
     }
 }
 
-/// Appends one CCFB message about some streams; `reported` is called with each stream's key and the sequence number
+/// What a CCFB message has beside arrivals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CcfbContext {
+    /// This end's source.
+    pub ssrc: u32,
+    pub zero: NtpTime,
+    pub now: Timestamp,
+    pub max_size: usize,
+}
+
+/// Appends one CCFB message of at most `max_size` bytes about some streams; `reported` is called with each stream's key and the sequence number
 /// after its last packet reported.
 pub(crate) fn write_ccfb<'a, K>(
     logs: impl Iterator<Item = (K, (u32, &'a ArrivalLog))>,
-    ssrc: u32,
-    zero: NtpTime,
-    now: Timestamp,
+    context: CcfbContext,
     out: &mut Vec<u8>,
     mut reported: impl FnMut(K, u64),
 ) {
+    let CcfbContext { ssrc, zero, now, max_size } = context;
     let mut w = ccfb::Writer::new(out, ssrc, now, NtpTime::at(now, zero).compact());
     for (key, (source, log)) in logs {
         let range = log.range();
         w.stream(source, range.start as u16);
         let mut upto = range.start;
         for s in range {
-            if w.size() + 2 > MAX_FEEDBACK || !w.push(log.arrival(s).map(|(at, ecn)| (ecn, at))) {
+            if w.size() + 2 > max_size || !w.push(log.arrival(s).map(|(at, ecn)| (ecn, at))) {
                 break;
             }
             upto = s + 1;

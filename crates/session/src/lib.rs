@@ -48,12 +48,12 @@ pub mod system;
 mod timers;
 
 pub use arrivals::ArrivalLog;
-pub use config::{EndpointConfig, IncomingConfig, OutgoingConfig, ReceiveConfig, SendConfig};
+pub use config::{EndpointConfig, IncomingConfig, MultipathConfig, OutgoingConfig, ReceiveConfig, SendConfig};
 pub use content::ContentCounters;
 pub use control::{CallPlan, Control, EndName};
 pub use datagram::{Datagram, Kind, Transmit};
 pub use endpoint::{
-    Endpoint, EndpointCounters, Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, StreamError,
+    Endpoint, EndpointCounters, Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, PathStats, StreamError,
 };
 pub use frames::RecoveryStats;
 pub use identity::{Label, MAX_LABEL, StreamIdentity};

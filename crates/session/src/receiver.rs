@@ -11,15 +11,17 @@ mod restart;
 mod retransmission;
 pub(crate) mod source;
 mod stream;
+mod subflow;
 
 pub(crate) use packet::{Arrival, Incoming};
 pub(crate) use path::ReceivePath;
 pub use stream::ReceiveCounters;
 pub(crate) use stream::{IncomingStream, SenderReports, Shared};
+pub(crate) use subflow::Subflow;
 
 use crate::arrivals::ArrivalLog;
 use crate::config::IncomingConfig;
-use crate::feedback::{TwccWriter, write_ccfb};
+use crate::feedback::{CcfbContext, MAX_FEEDBACK, MAX_SUBFLOW_FEEDBACK, TwccWriter, write_ccfb};
 use crate::frames::RecoveryStats;
 use crate::identity::FeedbackSsrcs;
 use crate::ids::IncomingId;
@@ -38,11 +40,13 @@ pub(crate) struct Reported {
     pub retransmission: u64,
 }
 
-/// Incoming streams, and the path on which they arrive.
+/// Incoming streams, and the paths on which they arrive.
 #[repr(C)]
 pub(crate) struct Receiver {
     pub streams: Vec<IncomingStream>,
     pub path: ReceivePath,
+    /// The paths after the first; empty with one.
+    pub others: Vec<ReceivePath>,
     /// What the feedback being written reports of each stream.
     reported: Vec<Reported>,
     /// Whether adaptive delays follow each other, and when they are next compared.
@@ -53,7 +57,23 @@ pub(crate) struct Receiver {
 impl Receiver {
     pub(crate) fn new(stream: IncomingConfig, path: ReceivePath, shared: Shared<'_>, now: Timestamp) -> Self {
         let stream = IncomingStream::new(IncomingId::FIRST, stream, &path, shared, now);
-        Self { streams: vec![stream], path, reported: Vec::new(), aligns: false, align_at: now }
+        Self { streams: vec![stream], path, others: Vec::new(), reported: Vec::new(), aligns: false, align_at: now }
+    }
+
+    /// Whether there are several paths.
+    #[inline]
+    pub(crate) fn is_multipath(&self) -> bool {
+        !self.others.is_empty()
+    }
+    /// All paths, in order.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &ReceivePath> {
+        core::iter::once(&self.path).chain(&self.others)
+    }
+    pub(crate) fn path_mut(&mut self, index: usize) -> Option<&mut ReceivePath> {
+        match index.checked_sub(1) {
+            None => Some(&mut self.path),
+            Some(other) => self.others.get_mut(other),
+        }
     }
 
     /// The index of the stream with this media, repair or retransmission source.
@@ -71,6 +91,12 @@ impl Receiver {
     pub(crate) fn with_path(&mut self, index: usize) -> (&mut IncomingStream, &mut ReceivePath) {
         (&mut self.streams[index], &mut self.path)
     }
+    /// The stream and the path of this index; the first if there is none.
+    #[inline]
+    pub(crate) fn with_path_at(&mut self, index: usize, path: usize) -> (&mut IncomingStream, &mut ReceivePath) {
+        let other = path.checked_sub(1).and_then(|other| self.others.get_mut(other));
+        (&mut self.streams[index], other.unwrap_or(&mut self.path))
+    }
 
     pub(crate) fn add(&mut self, id: IncomingId, config: IncomingConfig, shared: Shared<'_>, now: Timestamp) {
         self.streams.push(IncomingStream::new(id, config, &self.path, shared, now));
@@ -87,6 +113,7 @@ impl Receiver {
 
     pub(crate) fn set_params(&mut self, params: &SessionParams) {
         self.path.set_params(params);
+        self.others.iter_mut().for_each(|p| p.set_params(params));
         for s in &mut self.streams {
             s.set_params(params, self.path.reports.as_ref());
         }
@@ -118,7 +145,7 @@ impl Receiver {
     }
 
     pub(crate) fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
-        if let Some(c) = &mut self.path.controller {
+        for c in core::iter::once(&mut self.path).chain(&mut self.others).filter_map(|p| p.controller.as_mut()) {
             c.on_rtt(rtt, now);
         }
         self.streams.iter_mut().for_each(|s| s.on_rtt(rtt));
@@ -130,7 +157,20 @@ impl Receiver {
         for s in &mut self.streams {
             s.run_playout(&mut self.path, now);
         }
-        self.path.poll_report(now)
+        for p in &mut self.others {
+            let report = p.poll_report(now);
+            if let Some(s) = &mut p.subflow {
+                s.report = report.or(s.report.take());
+            }
+        }
+        let report = self.path.poll_report(now);
+        match &mut self.path.subflow {
+            Some(s) => {
+                s.report = report.or(s.report.take());
+                None
+            }
+            None => report,
+        }
     }
 
     /// The earliest deadline; [`Timestamp::MAX`] for none.
@@ -139,6 +179,10 @@ impl Receiver {
         let mut at = self.path.feedback_due.unwrap_or(Timestamp::MAX);
         if let Some(c) = &self.path.controller {
             earliest(&mut at, c.poll_timeout());
+        }
+        for p in &self.others {
+            earliest(&mut at, p.feedback_due);
+            earliest(&mut at, p.controller.as_ref().and_then(|c| c.poll_timeout()));
         }
         for s in &self.streams {
             at = at.min(s.poll_timeout(self.path.controller.is_some()));
@@ -186,7 +230,41 @@ impl Receiver {
 
     /// Whether packets are logged for feedback at all.
     pub(crate) fn has_feedback(&self) -> bool {
-        self.path.format().is_some()
+        self.path.format().is_some() && self.others.is_empty()
+    }
+
+    /// Feedback on one of several paths, by the subflow's numbers. Appends the message and returns the number after the
+    /// last packet reported.
+    pub(crate) fn write_subflow_feedback(
+        &mut self,
+        index: usize,
+        ssrc: u32,
+        zero: NtpTime,
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let media = self.streams[0].identity.ssrc;
+        let path = self.path_mut(index)?;
+        let format = path.format()?;
+        let log = path.log.as_ref()?;
+        if format == FeedbackFormat::TransportWide {
+            return Some(path.twcc.write(log, out));
+        }
+        let context = CcfbContext { ssrc, zero, now, max_size: MAX_SUBFLOW_FEEDBACK };
+        let mut reported = None;
+        write_ccfb(core::iter::once(((), (media, log))), context, out, |(), upto| reported = Some(upto));
+        reported
+    }
+
+    /// Feedback on a path, up to this number if it has any, is sent in a datagram of `size`.
+    pub(crate) fn on_subflow_feedback_sent(&mut self, index: usize, upto: Option<u64>, size: DataSize, now: Timestamp) {
+        let Some(path) = self.path_mut(index) else { return };
+        let interval = path.on_feedback_sent(size, now);
+        let Some((log, upto)) = path.log.as_mut().zip(upto) else { return };
+        log.on_reported(upto);
+        if log.news() > 0 {
+            path.feedback_in(interval, now);
+        }
     }
 
     /// Appends feedback on received packets; [`Self::on_feedback_sent`] must follow.
@@ -208,7 +286,8 @@ impl Receiver {
         });
         let mut all = core::mem::take(&mut self.reported);
         all.resize(self.streams.len(), Reported::default());
-        write_ccfb(logs.filter_map(|(i, k, log)| Some(((i, k), log?))), ssrc, zero, now, out, |(i, k), upto| match k {
+        let context = CcfbContext { ssrc, zero, now, max_size: MAX_FEEDBACK };
+        write_ccfb(logs.filter_map(|(i, k, log)| Some(((i, k), log?))), context, out, |(i, k), upto| match k {
             0 => all[i].media = upto,
             1 => all[i].repair = upto,
             _ => all[i].retransmission = upto,

@@ -3,12 +3,14 @@
 mod breaker;
 mod key_frames;
 mod list;
+mod multipath;
 mod packets;
 mod path;
 mod picture;
 mod resilience;
 mod stream;
 
+pub(crate) use multipath::{Multipath, SubflowBlock};
 pub(crate) use packets::Outgoing;
 pub(crate) use path::{PathConfig, SendPath};
 pub use stream::SendCounters;
@@ -28,7 +30,7 @@ const MAX_FRAMES_AT_ONCE: u32 = 1_000;
 /// Payload of a padding packet: the maximum of RTP's one-byte padding count (RFC 3550, section 5.1).
 pub(crate) const PADDING_SIZE: u8 = 255;
 
-/// Outgoing streams and paths. All streams use the first path; with more paths a scheduler would choose.
+/// Outgoing streams and paths. All streams use the first path, or those that a scheduler chooses.
 // Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
 pub(crate) struct Sender {
@@ -44,6 +46,8 @@ pub(crate) struct Sender {
     shares: Vec<Share>,
     /// Run lengths of several streams, joined.
     interval: Vec<IntervalPacket>,
+    /// With several paths: the scheduler and the state of each.
+    pub multipath: Option<Box<Multipath>>,
 }
 
 impl Sender {
@@ -58,6 +62,7 @@ impl Sender {
             share_again: None,
             interval: Vec::new(),
             outgoing: Outgoing::default(),
+            multipath: None,
         };
         let target = *s.path().target();
         s.share_out(now);
@@ -125,8 +130,8 @@ impl Sender {
     /// Applies a target within the bounds of the application and the circuit breaker.
     #[inline(never)]
     fn apply_target(&mut self, path: usize, wanted: Target, now: Timestamp) {
-        // A single stream's fixed rate replaces the controller's.
-        let held = if let [only] = &self.streams[..] { only.held } else { None };
+        // A single stream's fixed rate replaces the controller's, if there is one controller.
+        let held = if let ([only], None) = (&self.streams[..], &self.multipath) { only.held } else { None };
         let media_rate = held.unwrap_or(wanted.media_rate);
         let Some(before) = self.paths[path].apply(wanted, media_rate, now) else { return };
         let target = *self.paths[path].target();
@@ -140,7 +145,7 @@ impl Sender {
 
     /// Allocates the target to the streams, and sets the rate of each source whose share has changed.
     pub(crate) fn share_out(&mut self, now: Timestamp) {
-        let target = self.paths[0].payload_rate();
+        let target = if self.multipath.is_some() { self.joint_rate() } else { self.paths[0].payload_rate() };
         if let [only] = &mut self.streams[..]
             && only.demand == Demand::default()
         {
@@ -215,6 +220,10 @@ impl Sender {
     /// A report block on one of this end's streams. With one stream it is passed to the controller at once; with
     /// several, all blocks of a compound are passed together: see [`Self::end_compound`].
     pub(crate) fn on_block(&mut self, path: usize, block: ReportBlock) {
+        // With several paths each has reports of its own.
+        if self.multipath.is_some() {
+            return;
+        }
         if self.streams.len() > 1 {
             self.paths[path].add_block(block);
             return;
@@ -232,8 +241,10 @@ impl Sender {
     }
 
     pub(crate) fn on_limits(&mut self, limits: weir_cc::Limits, now: Timestamp) {
-        self.paths[0].controller.on_limits(limits, now);
-        self.follow_controller(0, now);
+        for path in 0..self.paths.len() {
+            self.paths[path].controller.on_limits(limits, now);
+            self.follow_controller(path, now);
+        }
     }
 
     /// Matches transport-wide feedback to sent packets; returns the round-trip time.
@@ -327,8 +338,13 @@ impl Sender {
                     self.paths[0].breaker.on_frame(now);
                     let added = s.enqueue(&frame, now);
                     let (queued, oldest_age) = self.queued(now);
-                    self.paths[0].controller.on_queue(&QueueState { now, added, queued, oldest_age });
-                    self.follow_controller(0, now);
+                    let state = QueueState { now, added, queued, oldest_age };
+                    if self.multipath.is_some() {
+                        self.on_queue_of_paths(&state);
+                    } else {
+                        self.paths[0].controller.on_queue(&state);
+                        self.follow_controller(0, now);
+                    }
                 }
                 None => break,
             }
@@ -337,7 +353,7 @@ impl Sender {
 
     /// Handles what is due. Frames of a paused source are generated and discarded, so that it stays in step with time.
     pub(crate) fn on_timeout(&mut self, now: Timestamp, is_paused: bool) {
-        let is_silent = is_paused || self.path().breaker.tripped().is_some();
+        let is_silent = is_paused || self.paths.iter().all(|p| p.breaker.tripped().is_some());
         for i in 0..self.streams.len() {
             self.run_source(i, is_silent, now);
         }
@@ -351,14 +367,16 @@ impl Sender {
         if self.share_again.is_some_and(|at| at <= now) {
             self.share_out(now);
         }
-        if self.path_mut().breaker.on_timeout(now) {
-            self.cease();
+        for path in 0..self.paths.len() {
+            if self.paths[path].breaker.on_timeout(now) && self.paths.iter().all(|p| p.breaker.tripped().is_some()) {
+                self.cease();
+            }
+            let held = self.paths[path].breaker.run_guard(now);
+            if self.paths[path].run_controller(now) || held {
+                self.follow_controller(path, now);
+            }
+            self.paths[path].give_up(now);
         }
-        let held = self.path_mut().breaker.run_guard(now);
-        if self.path_mut().run_controller(now) || held {
-            self.follow_controller(0, now);
-        }
-        self.path_mut().give_up(now);
         let limit = self.target().max_queue_age;
         for s in &mut self.streams {
             s.discard_old(limit, now);
@@ -373,12 +391,17 @@ impl Sender {
         for s in &self.streams {
             earliest(&mut at, s.source.next_frame_at());
         }
-        let (paths, streams) = (&mut self.paths, &self.streams);
+        let (paths, streams, multipath) = (&mut self.paths, &self.streams, self.multipath.as_deref());
         for p in paths {
+            let id = p.id;
             earliest(&mut at, p.controller.poll_timeout().map(|(at, _)| at));
             earliest(&mut at, p.breaker.poll_timeout());
             if p.breaker.tripped().is_none() {
-                earliest(&mut at, p.next_departure(now, || streams.iter().any(OutgoingStream::has_queued)));
+                let is_queued = || match multipath {
+                    Some(m) => m.is_chosen(id),
+                    None => streams.iter().any(OutgoingStream::has_queued),
+                };
+                earliest(&mut at, p.next_departure(now, is_queued));
             }
         }
         at

@@ -81,15 +81,21 @@ impl Endpoint {
             return Outcome::Refused(Refusal::Malformed);
         };
         let ssrc = view.ssrc();
+        let subflow = if self.is_multipath { self.subflow_of(&view) } else { None };
         let Some(receiver) = &self.receiver else {
             self.counters.unknown_source += 1;
             self.on_heard(ssrc, now);
             return Outcome::Refused(Refusal::NotWanted);
         };
         let by_transport = receiver.path.format() == Some(FeedbackFormat::TransportWide);
-        let transport = if by_transport { view.transport_sequence(self.config.transport_sequence_id) } else { None };
+        let transport = match subflow {
+            Some(subflow) => Some(subflow.sequence),
+            None if by_transport => view.transport_sequence(self.config.transport_sequence_id),
+            None => None,
+        };
+        let place = Place { path: subflow.map_or(0, |s| s.subflow.into()), transport };
         let Some(index) = receiver.streams.iter().position(|s| s.identity.ssrc == ssrc) else {
-            return self.on_other_rtp(now, &view, transport, datagram, source);
+            return self.on_other_rtp(now, &view, place, datagram, source);
         };
         let id = receiver.streams[index].id;
         let wants_departure = receiver.path.controller.is_some();
@@ -99,7 +105,7 @@ impl Endpoint {
             transport,
             rtp_timestamp: view.timestamp(),
             marker: view.marker(),
-            size: DataSize::from_bytes(datagram.bytes.len() as u64 + u64::from(datagram.payload)),
+            size: size_of(datagram),
             payload: DataSize::from_bytes(view.payload().len() as u64 + u64::from(datagram.payload)),
             is_padding: view.padding() > 0 && view.payload().is_empty() && datagram.payload == 0,
             abs_send_time: if wants_departure { view.abs_send_time(self.config.abs_send_time_id) } else { None },
@@ -115,10 +121,16 @@ impl Endpoint {
         let Some(receiver) = &mut self.receiver else { return outcome };
         let observer = &mut self.observer;
         let payload = Payload { bytes: view.payload(), zeros: datagram.payload, repaired: false };
-        let (stream, path) = receiver.with_path(index);
+        let (stream, path) = receiver.with_path_at(index, place.path);
+        if let (Some(subflow), Some(sequence)) = (&mut path.subflow, transport) {
+            subflow.on_packet(sequence, incoming.rtp_timestamp, incoming.size, now);
+        }
         stream.on_rtp(path, &incoming, datagram.bytes, &payload, observer, now);
         if wants_departure && let Some(report) = path.poll_report(now) {
-            self.report = Some(report);
+            match &mut path.subflow {
+                Some(subflow) => subflow.report = Some(report),
+                None => self.report = Some(report),
+            }
         }
         outcome
     }
@@ -129,7 +141,7 @@ impl Endpoint {
         &mut self,
         now: Timestamp,
         view: &PacketView<'_>,
-        transport: Option<u16>,
+        place: Place,
         datagram: &Datagram<'_>,
         source: Option<&SocketAddr>,
     ) -> Outcome {
@@ -141,7 +153,7 @@ impl Endpoint {
         };
         let id = receiver.streams[index].id;
         if view.ssrc() == identity.retransmission() && view.payload_type() == identity.retransmission_payload_type {
-            return self.on_retransmission(index, now, view, transport, datagram, source);
+            return self.on_retransmission(index, now, view, place, datagram, source);
         }
         let format = match view.payload_type() {
             _ if view.ssrc() != identity.repair() => None,
@@ -154,8 +166,12 @@ impl Endpoint {
             o.on_fec_received(&seen(now, datagram, source));
         }
         let observer = &mut self.observer;
-        let (stream, path) = receiver.with_path(index);
+        let (stream, path) = receiver.with_path_at(index, place.path);
         let packet = ReceivedRepair { format, view, zeros: datagram.payload };
+        let transport = place.transport;
+        if let (Some(subflow), Some(sequence)) = (&mut path.subflow, transport) {
+            subflow.on_packet(sequence, view.timestamp(), size_of(datagram), now);
+        }
         if stream.on_repair(path, packet, Arrival { transport, ecn: datagram.ecn, now }, observer) {
             return Outcome::Rtp { stream: id, kind: PacketKind::Repair };
         }
@@ -186,6 +202,20 @@ impl Endpoint {
             self.sync = Sync::Wanted;
         }
     }
+}
+
+/// Where a packet belongs on its path.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Index of the path.
+    pub path: usize,
+    /// Its number there, if feedback uses it and the packet has it.
+    pub transport: Option<u16>,
+}
+
+/// Header, extensions, payload and padding of a datagram.
+pub(super) fn size_of(datagram: &Datagram<'_>) -> DataSize {
+    DataSize::from_bytes(datagram.bytes.len() as u64 + u64::from(datagram.payload))
 }
 
 /// A datagram as passed to observers.

@@ -15,6 +15,7 @@ use weir_units::{DataSize, Ecn, PathId, Timestamp};
 use weir_wire::ntp::NtpTime;
 use weir_wire::rtcp::{SenderInfo, SrRequest};
 use weir_wire::rtp::extension::{Element, abs_send_time, ntp_64};
+use weir_wire::rtp::mprtp::SubflowNumber;
 use weir_wire::rtp::{Header, write_padding};
 
 impl Endpoint {
@@ -28,6 +29,11 @@ impl Endpoint {
     }
 
     fn poll_rtp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        if self.is_multipath
+            && let Some(transmit) = self.poll_copy(out)
+        {
+            return Some(transmit);
+        }
         let sender = self.sender.as_mut()?;
         if !sender.poll_packet(now) {
             return None;
@@ -37,8 +43,10 @@ impl Endpoint {
         let stream = &sender.streams[packet.stream];
         let id = stream.id;
         let is_beside = matches!(kind, Kind::Repair | Kind::Retransmission);
-        let plain =
-            self.config.params.rapid_synchronisation == RapidSynchronisation::Off && !is_beside && !stream.is_labelled;
+        let plain = self.config.params.rapid_synchronisation == RapidSynchronisation::Off
+            && !is_beside
+            && !stream.is_labelled
+            && !self.is_multipath;
         let ecn = sender.path().ecn;
         let payload = if plain {
             header(packet, &stream.identity, &self.config, now).write_into(out);
@@ -55,10 +63,19 @@ impl Endpoint {
                 Kind::Retransmission => o.on_retransmission_sent(&seen),
             }
         }
-        Some(Transmit { path, payload, size, ecn, rtp: Some((id, kind)) })
+        let transmit = Transmit { path, payload, size, ecn, rtp: Some((id, kind)) };
+        if self.is_multipath {
+            self.keep_copy(&transmit, out);
+        }
+        Some(transmit)
     }
 
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        if self.is_multipath
+            && let Some(transmit) = self.poll_subflow_rtcp(now, out)
+        {
+            return Some(transmit);
+        }
         let ends = self.bye == Bye::Wanted || !self.goodbyes.is_empty();
         let regular = self.timer.next_regular() <= now || ends;
         let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted;
@@ -132,6 +149,9 @@ impl Endpoint {
         if let Some(r) = self.receiver.as_mut().filter(|_| reported) {
             r.on_feedback_sent(on_wire, now);
         }
+        if regular && self.is_multipath {
+            self.want_subflow_reports();
+        }
         if regular {
             // It may be repeated once per reporting interval (RFC 6051, section 3.2).
             if self.sync == Sync::Asked && self.first_incoming().is_none_or(|s| s.heard.media.is_none()) {
@@ -148,7 +168,7 @@ impl Endpoint {
         }
         self.counters.rtcp_sent += 1;
         self.counters.rtcp_bytes += on_wire.as_bytes();
-        let path = self.receiver.as_ref().map_or(PathId::FIRST, |r| r.path.id);
+        let path = if self.is_multipath { self.rtcp_path() } else { PathId::FIRST };
         Some(Transmit { path, payload: 0, size, ecn: Ecn::NotEct, rtp: None })
     }
 
@@ -250,7 +270,7 @@ fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 
 /// its payload is not in `out`.
 #[inline(never)]
 fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: Timestamp, out: &mut Vec<u8>) -> u32 {
-    let packet = sender.outgoing;
+    let (packet, is_multipath) = (sender.outgoing, sender.multipath.is_some());
     let stream = &mut sender.streams[packet.stream];
     let identity = stream.identity;
     // RFC 6051, section 3.3: the time that the RTP timestamp represents.
@@ -263,15 +283,21 @@ fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: T
     let (mid, rid) = if stream.is_labelled { (identity.mid, identity.rid) } else { (None, None) };
     let mid = mid.as_ref().and_then(|l| Element::new(c.mid_id, l.as_bytes()));
     let rid = rid.as_ref().and_then(|l| Element::new(c.rid_id, l.as_bytes()));
-    let mut elements = [element, mid, rid].into_iter().flatten();
-    let own = [elements.next(), elements.next(), elements.next()];
+    // A subflow's number stands for the transport-wide one.
+    let number = SubflowNumber { subflow: packet.path.number().into(), sequence: packet.transport as u16 }.to_data();
+    let number = Element::new(c.subflow_id, &number).filter(|_| is_multipath);
+    let mut elements = [element, mid, rid, number].into_iter().flatten();
+    let own = [elements.next(), elements.next(), elements.next(), elements.next()];
     let elements = match own {
-        [Some(a), Some(b), Some(c)] => &[a, b, c][..],
-        [Some(a), Some(b), _] => &[a, b],
+        [Some(a), Some(b), Some(c), Some(d)] => &[a, b, c, d][..],
+        [Some(a), Some(b), Some(c), _] => &[a, b, c],
+        [Some(a), Some(b), ..] => &[a, b],
         [Some(a), ..] => &[a],
         _ => &[],
     };
-    let header = Header { elements, ..header(&packet, &identity, c, now) };
+    let plain = header(&packet, &identity, c, now);
+    let transport_sequence = plain.transport_sequence.filter(|_| !is_multipath);
+    let header = Header { elements, transport_sequence, ..plain };
     if let Some(r) = stream.retransmitter.as_mut().filter(|_| packet.kind == Kind::Retransmission) {
         let payload_type = identity.retransmission_payload_type;
         Header { payload_type, ssrc: identity.retransmission(), ..header }.write_into(out);

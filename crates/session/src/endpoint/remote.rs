@@ -1,8 +1,8 @@
 //! The other end's sources: those that begin, leave, return under another identifier, or collide with this end's.
 
+use super::subflows::twcc_writer;
 use super::{Endpoint, Sync, used_sources};
 use crate::datagram::Datagram;
-use crate::feedback::TwccWriter;
 use crate::outcome::{Outcome, Refusal};
 use crate::receiver::{IncomingStream, SenderReports, Shared};
 use core::net::SocketAddr;
@@ -125,7 +125,8 @@ impl Endpoint {
         if index == 0 {
             self.config.remote_ssrc = ssrc;
             (self.report, self.sync, self.reference_heard) = (None, Sync::No, None);
-            receiver.restart_path(TwccWriter::new(self.config.ssrc, ssrc), silence, now);
+            let writer = twcc_writer(self.config.ssrc, ssrc, receiver.is_multipath());
+            receiver.restart_path(writer, silence, now);
             receiver.path.set_params(&self.config.params);
         }
         let shared = Shared { params: &self.config.params, session_bandwidth: self.config.session_bandwidth };
@@ -204,7 +205,7 @@ impl Endpoint {
             self.config.ssrc = ssrc;
             (self.config.repair_ssrc, self.config.retransmission_ssrc) = (None, None);
             if let Some(r) = &mut self.receiver {
-                r.path.twcc = TwccWriter::new(ssrc, self.config.remote_ssrc);
+                r.path.twcc = twcc_writer(ssrc, self.config.remote_ssrc, r.is_multipath());
             }
         }
     }

@@ -102,6 +102,7 @@ impl Endpoint {
             Packet::Rpsi(r) if self.is_own(r.media_ssrc) => {
                 compound.pictures.of(r.media_ssrc).rpsi = Some(*r);
             }
+            Packet::Mprtcp(m) if self.is_multipath => self.on_subflow_reports(m, now),
             Packet::Sli(s) if self.is_own(s.media_ssrc) => {
                 let lost = s.entries.iter().next().is_some();
                 compound.pictures.of(s.media_ssrc).slices_lost |= lost;
@@ -233,7 +234,7 @@ impl Endpoint {
         };
         // The other end knows the stream: its labels need not be sent any more.
         if core::mem::take(&mut stream.is_labelled) {
-            stream.overhead = super::rtp_overhead(&self.config, stream);
+            stream.overhead = super::rtp_overhead(&self.config, stream, self.is_multipath);
         }
         sender.on_block(path, block);
         let stream = &mut sender.streams[index];

@@ -1,6 +1,7 @@
 //! Error resilience at an endpoint: received NACKs and retransmissions, and the mechanisms in use.
 
 use super::Endpoint;
+use super::incoming::{Place, size_of};
 use crate::datagram::Datagram;
 use crate::datagram::Kind;
 use crate::observer::Seen;
@@ -21,7 +22,7 @@ impl Endpoint {
         index: usize,
         now: Timestamp,
         view: &PacketView<'_>,
-        transport: Option<u16>,
+        place: Place,
         datagram: &Datagram<'_>,
         source: Option<&SocketAddr>,
     ) -> Outcome {
@@ -33,7 +34,11 @@ impl Endpoint {
             let (bytes, payload) = (datagram.bytes, datagram.payload);
             o.on_retransmission_received(&Seen { now, bytes, payload, source: source.copied() });
         }
-        let (stream, path) = receiver.with_path(index);
+        let (stream, path) = receiver.with_path_at(index, place.path);
+        let transport = place.transport;
+        if let (Some(subflow), Some(sequence)) = (&mut path.subflow, transport) {
+            subflow.on_packet(sequence, view.timestamp(), size_of(datagram), now);
+        }
         let arrival = Arrival { transport, ecn: datagram.ecn, now };
         stream.on_retransmission(path, view, datagram.payload, arrival, &mut self.observer);
         Outcome::Rtp { stream: stream.id, kind: Kind::Retransmission }

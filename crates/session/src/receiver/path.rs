@@ -1,6 +1,7 @@
 //! State of a path in the receiving direction: the contents and timing of feedback, and the controller's receiver half.
 
 use super::packet::Incoming;
+use super::subflow::Subflow;
 use crate::arrivals::ArrivalLog;
 use crate::feedback::TwccWriter;
 use crate::sent::nearest;
@@ -47,6 +48,8 @@ pub(crate) struct ReceivePath {
     first_departure: RemoteTimestamp,
     /// The number of the newest packet of any stream passed to the controller, if there are several streams.
     newest: u64,
+    /// Reception of the subflow on this path, if the call has several paths.
+    pub subflow: Option<Box<Subflow>>,
 }
 
 impl ReceivePath {
@@ -75,15 +78,27 @@ impl ReceivePath {
             // Not zero, so that packets sent slightly earlier have positive times.
             first_departure: RemoteTimestamp::from_secs(64),
             newest: 65_536,
+            subflow: None,
         }
+    }
+
+    /// Makes this one of several paths: arrivals are logged by the subflow's numbers, in any format of feedback.
+    pub(crate) fn make_subflow(&mut self, id: PathId, clock_rate: u32) {
+        self.id = id;
+        self.log = self.plan.map(new_log);
+        self.subflow = Some(Box::new(Subflow::new(clock_rate)));
     }
 
     /// The other end has restarted after this silence: clears the log; the controller continues.
     pub(crate) fn restart(&mut self, twcc: TwccWriter, silence: TimeDelta, now: Timestamp) {
         let first_departure = self.departure.map_or(self.first_departure, |(_, at)| at + silence);
         let next = Self::new(self.plan, self.reports, self.controller.take(), twcc, now);
-        let (feedback_allowed, newest) = (self.feedback_allowed, self.newest);
+        let (feedback_allowed, newest, id) = (self.feedback_allowed, self.newest, self.id);
+        let subflow = self.subflow.as_ref().map(|s| s.clock_rate());
         *self = Self { first_departure, feedback_allowed, newest, ..next };
+        if let Some(clock_rate) = subflow {
+            self.make_subflow(id, clock_rate);
+        }
     }
 
     pub(crate) fn set_params(&mut self, params: &SessionParams) {
@@ -100,7 +115,8 @@ impl ReceivePath {
 
     /// A log of a stream's arrivals by its own sequence numbers, if feedback uses those.
     pub(crate) fn stream_log(&self) -> Option<ArrivalLog> {
-        self.plan.filter(|p| p.format == FeedbackFormat::CongestionControl).map(new_log)
+        let by_stream = self.subflow.is_none();
+        self.plan.filter(|p| by_stream && p.format == FeedbackFormat::CongestionControl).map(new_log)
     }
 
     /// An RTP packet of this size has arrived; logs it by its transport-wide number, if it has one.

@@ -262,12 +262,15 @@ impl IncomingStream {
         path.on_rtp(packet.transport, packet.size, packet.ecn, now);
         if let Some(log) = &mut self.log {
             log.on_packet(sequence, now, packet.ecn);
-        } else if packet.transport.is_none() && self.is_single {
+        } else if packet.transport.is_none() && self.is_single && path.subflow.is_none() {
             // With one stream, its numbers are the path's.
             path.log_packet(sequence, packet.ecn, now);
         }
         self.schedule_feedback(path, now);
         let discarded = self.play(path, sequence, packet, payload, now);
+        if discarded && let Some(subflow) = &mut path.subflow {
+            subflow.on_discarded(packet.payload);
+        }
         if let Some(interval) = &mut self.interval {
             interval.on_packet(sequence, discarded);
         }
@@ -289,7 +292,11 @@ impl IncomingStream {
                 self.ahead = next.wrapping_sub(sequence);
             }
             let sequence = sequence.wrapping_add(self.ahead);
-            let number = if self.is_single { sequence } else { self.joint_number(path, sequence) };
+            let number = match &path.subflow {
+                Some(subflow) => subflow.number(),
+                None if self.is_single => sequence,
+                None => self.joint_number(path, sequence),
+            };
             path.report_to_controller(number, packet, now);
         }
     }

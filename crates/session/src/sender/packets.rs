@@ -47,7 +47,7 @@ impl Sender {
     /// The stream whose packet is sent next: audio first, then retransmissions and repair, then the oldest media
     /// packet.
     #[inline]
-    fn next_stream(&self) -> Option<(usize, NextPacket)> {
+    pub(super) fn next_stream(&self) -> Option<(usize, NextPacket)> {
         if let [only] = &self.streams[..] {
             return Some((0, only.next_packet()?));
         }
@@ -60,7 +60,7 @@ impl Sender {
     }
 
     /// The stream on which padding is sent: the first that is not audio, since padding replaces video.
-    fn padding_stream(&self) -> usize {
+    pub(super) fn padding_stream(&self) -> usize {
         self.streams.iter().position(|s| s.demand.media == MediaKind::Video && s.share.is_on).unwrap_or(0)
     }
 
@@ -71,6 +71,9 @@ impl Sender {
 
     /// Takes the packet that may be sent now, if any, into [`Self::outgoing`].
     pub(crate) fn poll_packet(&mut self, now: Timestamp) -> bool {
+        if self.multipath.is_some() {
+            return self.poll_packet_on_paths(now);
+        }
         if self.path().breaker.tripped().is_some() {
             return false;
         }
@@ -86,8 +89,22 @@ impl Sender {
             let Some(next) = self.next_stream() else { return false };
             next
         };
+        self.send(0, index, next, probe, now)
+    }
+
+    /// Takes a stream's next packet into [`Self::outgoing`], to be sent on a path; `false` if the path's window is closed.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        path_index: usize,
+        index: usize,
+        next: NextPacket,
+        probe: u32,
+        now: Timestamp,
+    ) -> bool {
+        let padding = next.kind == Kind::Padding;
         let size = DataSize::from_bytes(u64::from(self.streams[index].overhead) + next.payload);
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[path_index];
         if !path.has_room(size) {
             return false;
         }
@@ -115,7 +132,7 @@ impl Sender {
             room.on_sent(size.as_bytes(), is_retransmission || by_policy);
         }
         let queued = self.streams.iter().map(|s| s.waiting_size()).fold(DataSize::ZERO, |a, b| a + b);
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[path_index];
         path.on_sent(SentPacket {
             now,
             sequence: transport,

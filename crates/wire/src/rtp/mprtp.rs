@@ -12,6 +12,7 @@
 //! ```
 
 use crate::read::be16;
+use crate::rtp::PacketView;
 
 /// URI that signals the element (section 11.1).
 pub const MPRTP_URI: &str = "urn:ietf:params:rtp-hdrext:mprtp";
@@ -42,6 +43,17 @@ impl SubflowNumber {
     }
 }
 
+/// Replaces the subflow number in a written packet, whose element has identifier `id`: for a copy on another path.
+/// Returns `false`, with nothing changed, if there is no such element.
+pub fn renumber(packet: &mut [u8], id: u8, number: SubflowNumber) -> bool {
+    let Ok(view) = PacketView::parse_header(packet) else { return false };
+    let Some(data) = view.extension(id).filter(|data| SubflowNumber::from_data(data).is_some()) else { return false };
+    // The element is part of the packet.
+    let at = data.as_ptr().addr() - packet.as_ptr().addr();
+    packet[at..at + SUBFLOW_SIZE].copy_from_slice(&number.to_data());
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +77,16 @@ mod tests {
         for data in ["", "04010203", "0401020304 05", "1401020304", "0301020304"] {
             assert_eq!(SubflowNumber::from_data(&hex(data)), None, "{data}");
         }
+    }
+
+    #[test]
+    fn a_copy_is_renumbered_in_place() {
+        let mut out = hex("90600001 00000002 00000003 bede0003 31000764 04010200 05000000 aabb");
+        assert!(!renumber(&mut out, 5, SubflowNumber { subflow: 1, sequence: 2 }));
+        assert!(!renumber(&mut out, 3, SubflowNumber { subflow: 1, sequence: 2 }));
+        assert!(renumber(&mut out, 6, SubflowNumber { subflow: 0x0a0b, sequence: 0x0c0d }));
+        assert_eq!(out, hex("90600001 00000002 00000003 bede0003 31000764 040a0b0c 0d000000 aabb"));
+        assert!(!renumber(&mut out[..10], 6, SubflowNumber { subflow: 1, sequence: 2 }));
     }
 
     proptest! {

@@ -1,0 +1,341 @@
+//! Several paths in the sending direction: the scheduler, what it knows of each path, and copies of packets.
+
+use super::{NextPacket, Sender};
+use crate::datagram::Kind;
+use crate::feedback::ccfb_packets;
+use crate::multipath::{AnyScheduler, PathReport, PathSet, PathView, Scheduled, Scheduler};
+use crate::sent::nearest;
+use weir_cc::cue::{QueueState, ReportBlock, SentPacket};
+use weir_cc::{Controller, PacerDecision, Target};
+use weir_fec::Importance;
+use weir_units::{DataRate, DataSize, PathId, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_wire::rtcp::ccfb;
+
+/// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2).
+const RTT_WEIGHT: f64 = 1.0 / 8.0;
+/// A path with packets in flight and without feedback is silent after this time and two round trips, and carries no
+/// media until it is heard (calibrated: several feedback intervals of every controller).
+const SILENCE: TimeDelta = TimeDelta::from_millis(250);
+
+/// The scheduler and the state of each path.
+pub(crate) struct Multipath {
+    scheduler: AnyScheduler,
+    states: Vec<PathState>,
+    views: Vec<PathView>,
+    chosen: Option<Chosen>,
+    /// Paths on which a copy of the outgoing packet is to be sent.
+    copies: PathSet,
+    /// What a copy is counted as.
+    copied: Option<SentPacket>,
+    /// Paths that could be used at the last decision.
+    usable: PathSet,
+}
+
+/// The paths of the packet to be sent next.
+#[derive(Clone, Copy)]
+struct Chosen {
+    stream: usize,
+    kind: Kind,
+    paths: PathSet,
+}
+
+/// One path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathState {
+    /// RTP packets and bytes sent on it.
+    pub packets: u64,
+    pub bytes: u64,
+    pub rtt: Option<TimeDelta>,
+    /// Share of packets lost by the last report.
+    pub loss: f64,
+    heard: Option<Timestamp>,
+    prior_highest: Option<u32>,
+    /// Packets and bytes at the last report.
+    reported: (u64, u64),
+}
+
+/// A report block on a subflow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SubflowBlock {
+    pub fraction_lost: f64,
+    pub cumulative_lost: i64,
+    pub highest_sequence: u32,
+    pub jitter: TimeDelta,
+    pub rtt: Option<TimeDelta>,
+    /// Packets too late to be played since the report before.
+    pub discarded: u64,
+}
+
+impl Multipath {
+    pub(super) fn new(scheduler: AnyScheduler, paths: usize) -> Self {
+        Self {
+            scheduler,
+            states: vec![PathState::default(); paths],
+            views: Vec::with_capacity(paths),
+            chosen: None,
+            copies: PathSet::NONE,
+            copied: None,
+            usable: PathSet::NONE,
+        }
+    }
+    /// Whether the packet to be sent next waits for this path.
+    pub(super) fn is_chosen(&self, path: PathId) -> bool {
+        self.chosen.is_some_and(|c| c.paths.contains(path))
+    }
+    /// Paths that could be used at the last decision.
+    pub(crate) const fn usable(&self) -> PathSet {
+        self.usable
+    }
+    pub(crate) fn state(&self, path: usize) -> Option<&PathState> {
+        self.states.get(path)
+    }
+}
+
+impl PathState {
+    fn on_rtt(&mut self, rtt: TimeDelta) {
+        self.rtt = Some(self.rtt.map_or(rtt, |smoothed| smoothed + (rtt - smoothed).mul_f64(RTT_WEIGHT)));
+    }
+    /// Whether what is in flight since `oldest` should have been reported.
+    fn is_silent(&self, oldest: Option<Timestamp>, now: Timestamp) -> bool {
+        let limit = SILENCE + self.rtt.unwrap_or(SILENCE) * 2;
+        let late = |at: Timestamp| now.saturating_since(at) > limit;
+        oldest.is_some_and(late) && self.heard.is_none_or(late)
+    }
+}
+
+impl Sender {
+    /// Uses several paths from now on: packets have numbers of their own on each.
+    pub(crate) fn use_paths(&mut self, scheduler: AnyScheduler, now: Timestamp) {
+        self.multipath = Some(Box::new(Multipath::new(scheduler, self.paths.len())));
+        self.streams.iter_mut().for_each(|s| s.media.keep());
+        self.share_out(now);
+    }
+
+    /// What the scheduler sees of the paths.
+    fn view_paths(&mut self, m: &mut Multipath, now: Timestamp) {
+        m.views.clear();
+        for (p, state) in self.paths.iter_mut().zip(&m.states) {
+            let oldest = p.history.oldest_in_flight();
+            m.views.push(PathView {
+                id: p.id,
+                is_usable: p.breaker.tripped().is_none() && !state.is_silent(oldest, now),
+                rate: p.payload_rate(),
+                rtt: state.rtt,
+                loss: state.loss,
+                in_flight: p.history.bytes_in_flight(),
+                window: p.target().window,
+            });
+        }
+    }
+
+    /// The media rate of all paths together.
+    pub(super) fn joint_rate(&mut self) -> DataRate {
+        let Some(m) = &mut self.multipath else { return DataRate::ZERO };
+        for (view, p) in m.views.iter_mut().zip(&self.paths) {
+            view.rate = p.payload_rate();
+        }
+        if m.views.is_empty() {
+            return self.paths.iter().fold(DataRate::ZERO, |sum, p| sum + p.payload_rate());
+        }
+        m.scheduler.media_rate(&m.views)
+    }
+
+    /// The target of all paths together: the first one's, with the joint media rate.
+    pub(crate) fn joint_target(&self) -> Target {
+        let target = *self.target();
+        let Some(m) = &self.multipath else { return target };
+        let media_rate = if m.views.is_empty() {
+            self.paths.iter().fold(DataRate::ZERO, |sum, p| sum + p.target().media_rate)
+        } else {
+            m.scheduler.media_rate(&m.views)
+        };
+        Target { media_rate, ..target }
+    }
+
+    /// Bytes in flight on all paths.
+    pub(crate) fn bytes_in_flight(&self) -> DataSize {
+        self.paths.iter().map(|p| p.history.bytes_in_flight()).fold(DataSize::ZERO, |sum, size| sum + size)
+    }
+
+    /// As [`Self::poll_packet`], with several paths.
+    #[inline(never)]
+    pub(super) fn poll_packet_on_paths(&mut self, now: Timestamp) -> bool {
+        let Some(mut m) = self.multipath.take() else { return false };
+        let before = m.usable;
+        let sent = self.send_on_a_path(&mut m, now);
+        let changed = m.usable != before;
+        self.multipath = Some(m);
+        if changed {
+            self.share_out(now);
+        }
+        sent
+    }
+
+    fn send_on_a_path(&mut self, m: &mut Multipath, now: Timestamp) -> bool {
+        let head = self.next_stream();
+        self.choose(m, head, now);
+        for i in 0..self.paths.len() {
+            let p = &mut self.paths[i];
+            if p.breaker.tripped().is_some() {
+                continue;
+            }
+            let is_chosen = m.is_chosen(p.id);
+            let (next, probe) = match (p.poll_pacer(now, is_chosen), head) {
+                (PacerDecision::Media { probe }, Some(head)) if is_chosen => (head, probe),
+                (PacerDecision::Padding { probe }, _) => ((self.padding_stream(), NextPacket::PADDING), probe),
+                _ => continue,
+            };
+            let (stream, next) = next;
+            let size = DataSize::from_bytes(u64::from(self.streams[stream].overhead) + next.payload);
+            if self.send(i, stream, next, probe, now) {
+                self.on_sent_on(m, i, next.kind, size, now);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Has the scheduler choose the paths of the next packet, unless it has and they can be used.
+    fn choose(&mut self, m: &mut Multipath, head: Option<(usize, NextPacket)>, now: Timestamp) {
+        let Some((stream, next)) = head else {
+            m.chosen = None;
+            return;
+        };
+        self.view_paths(m, now);
+        m.usable = m.views.iter().filter(|v| v.is_usable).fold(PathSet::NONE, |set, v| set.with(v.id));
+        let usable = m.usable;
+        let stands = m.chosen.is_some_and(|c| {
+            (c.stream, c.kind) == (stream, next.kind) && c.paths.iter().any(|path| usable.contains(path))
+        });
+        if stands {
+            return;
+        }
+        let s = &self.streams[stream];
+        let front = s.queue.front();
+        let packet = Scheduled {
+            now,
+            kind: next.kind,
+            is_key: front.is_some_and(|p| p.importance == Importance::Key),
+            size: DataSize::from_bytes(u64::from(s.overhead) + next.payload),
+            frame: (stream, front.map_or(s.last_rtp_timestamp, |p| p.rtp_timestamp)),
+        };
+        let paths = m.scheduler.choose(&packet, &m.views);
+        m.chosen = (!paths.is_empty()).then_some(Chosen { stream, kind: next.kind, paths });
+    }
+
+    fn on_sent_on(&self, m: &mut Multipath, path: usize, kind: Kind, size: DataSize, now: Timestamp) {
+        let state = &mut m.states[path];
+        state.packets += 1;
+        state.bytes += size.as_bytes();
+        m.copies = PathSet::NONE;
+        if kind == Kind::Padding {
+            return;
+        }
+        let all = m.chosen.take().map_or(PathSet::NONE, |c| c.paths);
+        let others = all.iter().filter(|id| *id != self.paths[path].id && m.usable.contains(*id));
+        m.copies = others.fold(PathSet::NONE, PathSet::with);
+        m.copied = Some(SentPacket {
+            now,
+            sequence: 0,
+            size,
+            is_padding: false,
+            is_repair: kind == Kind::Repair,
+            is_retransmission: kind == Kind::Retransmission,
+            probe: 0,
+            queued: DataSize::ZERO,
+            bytes_in_flight: DataSize::ZERO,
+        });
+    }
+
+    /// Whether copies of the outgoing packet are to be sent.
+    pub(crate) fn has_copies(&self) -> bool {
+        self.multipath.as_ref().is_some_and(|m| !m.copies.is_empty())
+    }
+    /// The path and the number there of the next copy of the outgoing packet, which is then counted as sent.
+    pub(crate) fn next_copy(&mut self) -> Option<(PathId, u64)> {
+        let m = self.multipath.as_deref_mut()?;
+        let (path, packet) = (m.copies.first()?, m.copied?);
+        m.copies = m.copies.iter().filter(|id| *id != path).fold(PathSet::NONE, PathSet::with);
+        let index = self.paths.iter().position(|p| p.id == path)?;
+        let p = &mut self.paths[index];
+        let sequence = p.take_number();
+        p.on_sent(SentPacket { sequence, ..packet });
+        m.states[index].packets += 1;
+        m.states[index].bytes += packet.size.as_bytes();
+        Some((path, sequence))
+    }
+
+    /// A frame was queued: each controller sees its path's share of the queue.
+    pub(super) fn on_queue_of_paths(&mut self, state: &QueueState) {
+        let sum: f64 = self.paths.iter().map(|p| p.target().media_rate.as_bps_f64()).sum();
+        for path in 0..self.paths.len() {
+            let rate = self.paths[path].target().media_rate.as_bps_f64();
+            let share = if sum > 0.0 { rate / sum } else { 1.0 / self.paths.len() as f64 };
+            let part = |size: DataSize| DataSize::from_bytes((size.as_bytes() as f64 * share) as u64);
+            let own = QueueState { added: part(state.added), queued: part(state.queued), ..*state };
+            self.paths[path].controller.on_queue(&own);
+            self.follow_controller(path, state.now);
+        }
+    }
+
+    /// The other end was heard on a path.
+    pub(crate) fn on_path_heard(&mut self, path: usize, now: Timestamp) {
+        if let Some(state) = self.multipath.as_mut().and_then(|m| m.states.get_mut(path)) {
+            state.heard = Some(now);
+        }
+    }
+    pub(crate) fn on_path_rtt(&mut self, path: usize, rtt: TimeDelta) {
+        if let Some(state) = self.multipath.as_mut().and_then(|m| m.states.get_mut(path)) {
+            state.on_rtt(rtt);
+        }
+    }
+
+    /// A report on a subflow.
+    pub(crate) fn on_subflow_block(&mut self, path: usize, b: &SubflowBlock, now: Timestamp) {
+        let Some(m) = &mut self.multipath else { return };
+        let Some(state) = m.states.get_mut(path) else { return };
+        let before = state.prior_highest.replace(b.highest_sequence);
+        let expected = before.map_or(0, |p| u64::from(b.highest_sequence.wrapping_sub(p)));
+        // A number that goes back, or jumps further than was sent, is no interval.
+        let expected = if expected <= state.packets { expected } else { 0 };
+        state.loss = b.fraction_lost;
+        let (packets, bytes) = (state.packets - state.reported.0, state.bytes - state.reported.1);
+        state.reported = (state.packets, state.bytes);
+        let lost = (b.fraction_lost * expected as f64 + 0.5) as u64;
+        let mean_size = DataSize::from_bytes(bytes.checked_div(packets).unwrap_or(0));
+        let id = self.paths[path].id;
+        m.scheduler.on_report(id, &PathReport { now, expected, lost, discarded: b.discarded, mean_size });
+        if let Some(rtt) = b.rtt {
+            state.on_rtt(rtt);
+        }
+        self.paths[path].on_block(ReportBlock {
+            now,
+            fraction_lost: b.fraction_lost,
+            cumulative_lost: b.cumulative_lost,
+            highest_sequence: u64::from(b.highest_sequence),
+            expected,
+            jitter: b.jitter,
+            rtt: b.rtt,
+        });
+        self.follow_controller(path, now);
+    }
+
+    /// RFC 8888 feedback on a subflow, by its numbers. Returns the round-trip time.
+    pub(crate) fn on_subflow_ccfb(
+        &mut self,
+        path: usize,
+        feedback: &ccfb::Feedback<'_>,
+        now: Timestamp,
+    ) -> Option<TimeDelta> {
+        let p = &mut self.paths[path];
+        p.breaker.on_feedback(now);
+        let report = p.reader.ccfb_report_time(feedback, now);
+        let last = p.last_transport();
+        let reports = feedback.streams().take(1).flat_map(|s| ccfb_packets(&s, report, move |n| nearest(last, n)));
+        let holding =
+            |p: &weir_cc::cue::PacketResult| p.arrival.map_or(TimeDelta::ZERO, |a: RemoteTimestamp| report - a);
+        let rtt = p.on_reports(reports, holding, now);
+        self.follow_controller(path, now);
+        rtt
+    }
+}
