@@ -20,6 +20,8 @@ pub(super) fn radio_link<P>(
 }
 
 impl<P: Clone> Line<P> {
+    // Out of line, so that it does not burden links without a radio.
+    #[inline(never)]
     pub(super) fn push_to_station(
         &mut self,
         stations: &mut Stations<P>,
@@ -44,6 +46,7 @@ impl<P: Clone> Line<P> {
     }
 
     /// Carries out every transmission that is due.
+    #[inline(never)]
     pub(super) fn serve_stations(&mut self, stations: &mut Stations<P>) {
         let Some(mut air) = self.air.take() else { return };
         let mut sent = VecDeque::new();

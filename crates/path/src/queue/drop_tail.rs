@@ -35,8 +35,9 @@ pub struct Queue<P> {
     fifo: Fifo<P>,
 }
 
+// Most links have this discipline: its steps are part of the link's, however many others there are.
 impl<P> discipline::Queue<P> for Queue<P> {
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, now: Timestamp, packet: &mut Queued<P>, ledger: &mut Ledger<P>) -> Result<(), DropReason> {
         if self.room.is_exceeded(now, &self.fifo, packet) {
             return Err(DropReason::Queue);
@@ -46,14 +47,14 @@ impl<P> discipline::Queue<P> for Queue<P> {
         }
         Ok(())
     }
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, packet: Queued<P>) {
         self.fifo.push(packet);
     }
     fn may_be_passed_by(&self) -> bool {
         true
     }
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, _: Timestamp, _: &mut Ledger<P>) -> Option<Queued<P>> {
         self.fifo.pop()
     }

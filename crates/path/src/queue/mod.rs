@@ -105,7 +105,8 @@ macro_rules! disciplines {
 
         impl<P> AnyQueue<P> {
             /// Runs an operation with the queue's type.
-            #[inline]
+            // A branch and not a call for the common discipline.
+            #[inline(always)]
             pub(crate) fn visit<V: Visit<P>>(&mut self, visit: V) -> V::Output {
                 match self {
                     $(Self::$variant(q) => visit.visit(q),)+
