@@ -74,8 +74,8 @@ Examples:
     Compare(CompareArgs),
     /// Run a paper's experiments and compare its numbers with the measured ones
     #[command(after_help = "\
-Durations: rmcat-comparison some seconds; the others minutes, up to an hour with all their runs on one core (fbra's and
-dccp-video's have real encoders). --runs 1 is a first look; progress says how long the rest takes.
+Durations on two cores: rmcat-comparison some seconds, the others minutes (fbra's and dccp-video's have real encoders). Where
+a paper made more runs than the default, --runs makes as many; --runs 1 is a first look. Progress says how long the rest takes.
 
 Examples:
   weir reproduce rmcat-comparison
