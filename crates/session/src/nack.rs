@@ -22,6 +22,8 @@ const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(100);
 const RESPONSE_WEIGHT: f64 = 0.125;
 /// A longer gap indicates a restarted source: nothing in it is requested (RFC 3550, appendix A.1).
 const MAX_GAP: u64 = 3_000;
+/// A path on which nothing has arrived for this time is not waited for (calibrated: three frames of video at 30 a second).
+const PATH_IDLE: TimeDelta = TimeDelta::from_millis(100);
 /// After this time without repair packets none are expected.
 const REPAIR_SILENCE: TimeDelta = TimeDelta::from_secs(1);
 
@@ -150,6 +152,8 @@ pub(crate) struct Nacker {
     /// The packets requested by the next message.
     due: Vec<u16>,
     entries: Vec<NackEntry>,
+    /// Over several paths: the highest packet received on each, and when the last one was.
+    paths: Vec<Option<(u64, Timestamp)>>,
     /// Number of gaps.
     gaps: u64,
     /// Whether the profile has feedback messages.
@@ -179,6 +183,7 @@ impl Nacker {
             next: None,
             due: Vec::new(),
             entries: Vec::new(),
+            paths: Vec::new(),
             gaps: 0,
             allowed: true,
             enabled: true,
@@ -225,6 +230,16 @@ impl Nacker {
         self.missing.remove(at)
     }
 
+    /// A packet has arrived on one of several paths. Each path keeps the order of its packets, so that a packet is lost,
+    /// not late, once all paths in use have delivered later ones.
+    pub(crate) fn on_path(&mut self, now: Timestamp, path: usize, sequence: u64) {
+        if self.paths.len() <= path {
+            self.paths.resize(path + 1, None);
+        }
+        let highest = self.paths[path].map_or(0, |(highest, _)| highest);
+        self.paths[path] = Some((highest.max(sequence), now));
+    }
+
     /// A packet of the media stream has arrived.
     pub(crate) fn on_packet(&mut self, now: Timestamp, packet: Arrived) {
         let sequence = packet.sequence;
@@ -237,6 +252,10 @@ impl Nacker {
                 self.counters.reordered += 1;
             } else if highest.sequence - sequence > MAX_GAP {
                 self.restart(packet);
+            }
+            if !self.paths.is_empty() && !self.missing.is_empty() {
+                // Others may have waited for its path.
+                self.refresh(now);
             }
             return;
         }
@@ -291,6 +310,7 @@ impl Nacker {
         self.counters.given_up += self.missing.len() as u64;
         self.missing.clear();
         (self.highest, self.next, self.repair) = (Some(packet), None, None);
+        self.paths.clear();
     }
 
     /// A repair packet that covers packets up to this one has arrived.
@@ -335,6 +355,9 @@ impl Nacker {
         let behind = self.highest.map_or(0, |h| h.sequence.saturating_sub(m.sequence));
         let lost = behind >= u64::from(self.config.reorder_packets);
         let mut at = if lost { m.since } else { m.since + self.config.reorder_time };
+        for (_, last) in self.paths.iter().flatten().filter(|(highest, _)| *highest < m.sequence) {
+            at = at.max(*last + PATH_IDLE);
+        }
         if let Some((upto, last, apart)) = self.repair
             && upto < m.sequence
             && m.since.saturating_since(last) < REPAIR_SILENCE

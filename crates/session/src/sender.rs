@@ -3,6 +3,7 @@
 mod breaker;
 mod key_frames;
 mod list;
+mod liveness;
 mod multipath;
 mod packets;
 mod path;
@@ -396,7 +397,7 @@ impl Sender {
             let id = p.id;
             earliest(&mut at, p.controller.poll_timeout().map(|(at, _)| at));
             earliest(&mut at, p.breaker.poll_timeout());
-            if p.breaker.tripped().is_none() {
+            if p.breaker.tripped().is_none() && multipath.is_none_or(|m| m.usable().contains(id)) {
                 let is_queued = || match multipath {
                     Some(m) => m.is_chosen(id),
                     None => streams.iter().any(OutgoingStream::has_queued),

@@ -119,7 +119,8 @@ pub(crate) fn run(label: &str, run: &RunResult) -> String {
         rows(&mut t, &a);
     }
     let legend = legend(false, is_mixed(run.flows.iter().map(|f| f.kind)));
-    format!("{}\n{t}\n{}{}", fold(&format!("{label}, seed {}", run.seed)), streams(run), fold(&legend))
+    let parts = streams(run) + &paths(run);
+    format!("{}\n{t}\n{parts}{}", fold(&format!("{label}, seed {}", run.seed)), fold(&legend))
 }
 
 /// The streams of the flows that have several; nothing where none has.
@@ -143,6 +144,43 @@ fn streams(run: &RunResult) -> String {
         ]);
     }
     format!("{t}\n")
+}
+
+/// The paths of the flows that have several; nothing where none has.
+fn paths(run: &RunResult) -> String {
+    let mut out = String::new();
+    let optional = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.0}"));
+    for (flow, m) in run.flows.iter().filter_map(|f| Some((f, f.multipath.as_deref()?))).take(MAX_FLOWS) {
+        let header = ["flow", "path", "share %", "sent kbit/s", "target kbit/s", "RTT ms", "p95 ms", "loss %"];
+        let mut t = table(&header, 2).keys(2);
+        for p in &m.paths {
+            t.add_row([
+                flow.name.clone(),
+                p.name.clone(),
+                format!("{:.1}", p.share * 100.0),
+                format!("{:.0}", p.sent_bps * 1e-3),
+                optional(p.target_bps.map(|t| t * 1e-3)),
+                optional(p.rtt_ms),
+                optional(p.one_way_delay_ms.map(|d| d.p95)),
+                format!("{:.2}", p.loss * 100.0),
+            ]);
+        }
+        let late = m.late_time_ms.map_or(0.0, |d| d.p95);
+        let text = format!(
+            "{}, scheduler {}: residual loss {:.2} %, duplicates {:.1} %, reordered {:.1} %, late by {late:.0} ms (p95), \
+             skew {} ms, longest gap {:.0} ms at {:.1} s",
+            flow.name,
+            m.scheduler,
+            m.residual_loss * 100.0,
+            m.duplicates * 100.0,
+            m.reordered * 100.0,
+            optional(m.skew_ms),
+            m.longest_gap_ms,
+            m.longest_gap_at_s
+        );
+        out.push_str(&format!("{t}\n{}", fold(&text)));
+    }
+    out
 }
 
 /// A paper's numbers and claims.

@@ -30,6 +30,8 @@ pub struct FlowSeries {
     pub discard: Vec<f64>,
     /// Shares of the target of a call's streams, as `share_bps:NAME`, in bit/s; empty if it has one stream.
     pub streams: Vec<(String, Vec<f64>)>,
+    /// Rates sent on a flow's paths, as `path_bps:NAME`, in bit/s; empty if it has one path.
+    pub paths: Vec<(String, Vec<f64>)>,
     /// The controller's own internals by name, at the row's end.
     pub internals: Vec<(Cow<'static, str>, Vec<f64>)>,
 }
@@ -76,6 +78,7 @@ impl FlowSeries {
             ("loss", &self.loss),
             ("discard", &self.discard),
         ];
+        all.extend(self.paths.iter().map(|(name, values)| (name.as_str(), values.as_slice())));
         all.extend(self.streams.iter().map(|(name, values)| (name.as_str(), values.as_slice())));
         all.extend(self.internals.iter().map(|(name, values)| (name.as_ref(), values.as_slice())));
         all

@@ -306,9 +306,6 @@ impl Endpoint {
                 self.counters.unknown_subflow += 1;
                 continue;
             }
-            if let Some(s) = &mut self.sender {
-                s.on_path_heard(path, now);
-            }
             let mut news = None;
             let mut discarded = 0;
             for packet in reports.packets() {
@@ -362,6 +359,7 @@ impl Endpoint {
             highest_sequence: b.highest_sequence,
             jitter: TimeDelta::from_nanos(i64::from(b.jitter) * 1_000_000_000 / clock_rate),
             rtt: round_trip(NtpTime::at(now, self.zero), b.last_sr, b.delay_since_last_sr),
+            last_report: b.last_sr,
             discarded: 0,
         })
     }
@@ -393,7 +391,7 @@ impl Endpoint {
             _ => None,
         };
         if let Some(rtt) = rtt {
-            sender.on_path_rtt(path, rtt);
+            sender.on_path_rtt(path, rtt, now);
             self.rtt = Some(rtt);
         }
     }

@@ -1,16 +1,20 @@
 //! Estimates of when a packet would arrive over each path.
 
-use super::scheduler::{MAX_PATHS, PathView};
+use super::scheduler::{MAX_PATHS, PathSet, PathView};
 use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 
 /// Packets wait at most this long in an estimate, so that a path whose rate was near zero is not avoided long after.
 const MAX_BACKLOG: TimeDelta = TimeDelta::from_secs(1);
+/// All paths together are at most this far behind (calibrated: more than paths differ in latency).
+const COMMON_BACKLOG: TimeDelta = TimeDelta::from_millis(500);
 
 /// When each path has transmitted what was assigned to it (EDPF: K. Chebrolu and R. Rao, "Bandwidth Aggregation for
 /// Real-Time Applications in Heterogeneous Wireless Networks", IEEE Trans. Mobile Computing 5(4), 2006).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivery {
     free: [Timestamp; MAX_PATHS],
+    /// The paths that could be used at the last packet.
+    usable: PathSet,
 }
 
 impl Delivery {
@@ -29,10 +33,31 @@ impl Delivery {
     }
 
     /// The usable path over which a packet would arrive first; of equals, the first.
-    pub(super) fn earliest(&self, paths: &[PathView], size: DataSize, now: Timestamp) -> Option<PathId> {
+    pub(super) fn earliest(&mut self, paths: &[PathView], size: DataSize, now: Timestamp) -> Option<PathId> {
+        self.follow(paths, now);
         let arrivals =
             paths.iter().filter(|p| p.is_usable).filter_map(|p| Some((p.id, self.estimate(p, size, now)?.1)));
         arrivals.reduce(|best, p| if p.1 < best.1 { p } else { best }).map(|(id, _)| id)
+    }
+
+    /// Follows changes of the usable paths. A path that returns is as far behind as the one that is least behind: media
+    /// wait in front of all, and are not to go over it alone until it has caught up. What all are behind beyond a bound
+    /// is forgotten.
+    fn follow(&mut self, paths: &[PathView], now: Timestamp) {
+        let set = paths.iter().filter(|p| p.is_usable).fold(PathSet::NONE, |set, p| set.with(p.id));
+        let least = |set: PathSet, free: &[Timestamp; MAX_PATHS]| set.iter().map(|p| free[p.index()]).min();
+        let stayed = set.iter().filter(|p| self.usable.contains(*p)).fold(PathSet::NONE, PathSet::with);
+        let base = least(stayed, &self.free).unwrap_or(now).max(now);
+        for path in set.iter().filter(|p| !self.usable.contains(*p)) {
+            self.free[path.index()] = base;
+        }
+        self.usable = set;
+        let beyond = least(set, &self.free).map_or(TimeDelta::ZERO, |free| free.saturating_since(now) - COMMON_BACKLOG);
+        if beyond > TimeDelta::ZERO {
+            for path in set.iter() {
+                self.free[path.index()] = self.free[path.index()] - beyond;
+            }
+        }
     }
 
     /// A packet is sent on `path`.

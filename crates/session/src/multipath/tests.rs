@@ -137,23 +137,21 @@ fn a_full_window_sends_packets_elsewhere() {
 }
 
 #[test]
-fn a_frame_stays_on_its_path() {
+fn a_frame_keeps_its_path() {
     let mut s = named("frame-aligned");
     let paths = [path(A, 1_000, 20), path(B, 2_000, 60)];
-    let mut by_frame = std::collections::BTreeMap::new();
-    let mut both = [0, 0];
-    for i in 0..3_000i64 {
-        let p = packet(i * 8 / 3);
-        let chosen = s.choose(&p, &paths).first().expect("a path");
-        assert_eq!(*by_frame.entry(p.frame).or_insert(chosen), chosen, "packet {i}");
-        both[chosen.index()] += 1;
-    }
-    assert!(both[0] > 700 && both[1] > 1_500, "{both:?}");
+    assert_eq!(s.choose(&packet(0), &paths), PathSet::one(B));
+    assert_eq!(s.media_rate(&paths), DataRate::from_kbps(2_000));
+    // A is faster now, but the frame is not at its end; a little faster is not enough.
+    let faster = [path(A, 3_000, 20), paths[1]];
+    assert_eq!(packet(1).frame, packet(0).frame);
+    assert_eq!(s.choose(&packet(1), &faster), PathSet::one(B));
+    assert_eq!(s.choose(&packet(100), &[path(A, 2_100, 20), paths[1]]), PathSet::one(B));
+    assert_eq!(s.choose(&packet(200), &faster), PathSet::one(A));
     // A path that fails inside a frame is left.
-    let last = packet(9_000);
-    let before = s.choose(&last, &paths).first().expect("a path");
-    let failed = paths.map(|p| PathView { is_usable: p.id != before, ..p });
-    assert!(!s.choose(&last, &failed).contains(before));
+    let failed = faster.map(|p| PathView { is_usable: p.id != A, ..p });
+    assert_eq!(s.choose(&packet(201), &failed), PathSet::one(B));
+    assert!(s.choose(&packet(202), &failed.map(|p| PathView { is_usable: false, ..p })).is_empty());
 }
 
 #[test]

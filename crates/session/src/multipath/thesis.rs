@@ -187,9 +187,16 @@ impl Scheduler for Thesis {
 
     fn media_rate(&self, paths: &[PathView]) -> DataRate {
         // All paths that could be active carry media, if there is enough of it.
-        let active = self.active(paths, f64::INFINITY);
-        let rates = paths.iter().filter(|p| active.iter().any(|a| a.id == p.id)).map(|p| p.rate);
-        rates.fold(DataRate::ZERO, |sum, rate| sum + rate)
+        // At these shares the path with the least rate for its share is the first to be full.
+        let weights = self.weights(&self.active(paths, f64::INFINITY));
+        let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
+        let open = weights.iter().filter(|(_, weight)| *weight > 0.0);
+        let carried = open.filter_map(|(id, weight)| {
+            let path = paths.iter().find(|p| p.id == *id)?;
+            Some(path.rate.as_bps_f64() * total / weight)
+        });
+        let least = carried.fold(f64::INFINITY, f64::min);
+        if least.is_finite() { DataRate::from_bps(least as u64) } else { DataRate::ZERO }
     }
 
     fn on_report(&mut self, path: PathId, report: &PathReport) {

@@ -53,6 +53,32 @@ fn a_gap_is_asked_for_after_three_packets_or_some_time_and_then_every_round_trip
 }
 
 #[test]
+fn over_two_paths_a_packet_is_missing_once_both_are_beyond_it() {
+    let mut n = nacker(50);
+    n.on_path(ms(0), 1, 0);
+    let mut receive = |path, s: u64, time| {
+        n.on_path(ms(time), path, s);
+        n.on_packet(ms(time), at(s, ms(1_000)));
+        asked(&mut n, ms(time))
+    };
+    // Odd packets take the slower path, 30 ms behind; 5 is lost there.
+    for s in [0, 2, 4] {
+        assert_eq!(receive(0, s, s as i64 * 5), []);
+    }
+    assert_eq!(receive(1, 1, 35), []);
+    assert_eq!(receive(0, 8, 40), []);
+    assert_eq!(receive(1, 3, 45), []);
+    assert_eq!(receive(0, 10, 50), []);
+    // 6 was to arrive on the first path, and the second is beyond 5.
+    assert_eq!(receive(1, 7, 65), [5, 6]);
+    // The second path falls silent: what is missing is requested after a while.
+    assert_eq!(receive(0, 12, 70), []);
+    assert_eq!(receive(0, 14, 140), [5, 6]);
+    assert_eq!(receive(0, 16, 164), []);
+    assert_eq!(receive(0, 18, 166), [9, 11, 13, 15]);
+}
+
+#[test]
 fn nothing_is_asked_for_that_would_come_too_late() {
     for (deadline, requests) in [(109, 0), (110, 1), (219, 1), (220, 2), (330, 3)] {
         let mut n = nacker(100);

@@ -280,7 +280,10 @@ impl IncomingStream {
         if let Some(frames) = &mut self.frames {
             frames.on_packet(now, sequence, packet.frame(), discarded);
         }
-        if self.nack.is_some() {
+        if let Some(nack) = &mut self.nack {
+            if path.subflow.is_some() {
+                nack.on_path(now, path.id.index(), sequence);
+            }
             self.look_for_gaps(sequence, packet.part(), false, now);
         }
         if let Some(repair) = &mut self.repair {

@@ -1,5 +1,6 @@
 //! Several paths in the sending direction: the scheduler, what it knows of each path, and copies of packets.
 
+use super::liveness::Liveness;
 use super::{NextPacket, Sender};
 use crate::datagram::Kind;
 use crate::feedback::ccfb_packets;
@@ -13,9 +14,6 @@ use weir_wire::rtcp::ccfb;
 
 /// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2).
 const RTT_WEIGHT: f64 = 1.0 / 8.0;
-/// A path with packets in flight and without feedback is silent after this time and two round trips, and carries no
-/// media until it is heard (calibrated: several feedback intervals of every controller).
-const SILENCE: TimeDelta = TimeDelta::from_millis(250);
 
 /// The scheduler and the state of each path.
 pub(crate) struct Multipath {
@@ -48,8 +46,10 @@ pub(crate) struct PathState {
     pub rtt: Option<TimeDelta>,
     /// Share of packets lost by the last report.
     pub loss: f64,
-    heard: Option<Timestamp>,
+    liveness: Liveness,
     prior_highest: Option<u32>,
+    /// The sender report that the last report block refers to.
+    prior_report: u32,
     /// Packets and bytes at the last report.
     reported: (u64, u64),
 }
@@ -62,15 +62,17 @@ pub(crate) struct SubflowBlock {
     pub highest_sequence: u32,
     pub jitter: TimeDelta,
     pub rtt: Option<TimeDelta>,
+    /// The sender report that it refers to: the middle of its NTP timestamp, 0 without one.
+    pub last_report: u32,
     /// Packets too late to be played since the report before.
     pub discarded: u64,
 }
 
 impl Multipath {
-    pub(super) fn new(scheduler: AnyScheduler, paths: usize) -> Self {
+    pub(super) fn new(scheduler: AnyScheduler, paths: usize, by_packet: bool) -> Self {
         Self {
             scheduler,
-            states: vec![PathState::default(); paths],
+            states: vec![PathState { liveness: Liveness::new(by_packet), ..PathState::default() }; paths],
             views: Vec::with_capacity(paths),
             chosen: None,
             copies: PathSet::NONE,
@@ -95,18 +97,13 @@ impl PathState {
     fn on_rtt(&mut self, rtt: TimeDelta) {
         self.rtt = Some(self.rtt.map_or(rtt, |smoothed| smoothed + (rtt - smoothed).mul_f64(RTT_WEIGHT)));
     }
-    /// Whether what is in flight since `oldest` should have been reported.
-    fn is_silent(&self, oldest: Option<Timestamp>, now: Timestamp) -> bool {
-        let limit = SILENCE + self.rtt.unwrap_or(SILENCE) * 2;
-        let late = |at: Timestamp| now.saturating_since(at) > limit;
-        oldest.is_some_and(late) && self.heard.is_none_or(late)
-    }
 }
 
 impl Sender {
     /// Uses several paths from now on: packets have numbers of their own on each.
     pub(crate) fn use_paths(&mut self, scheduler: AnyScheduler, now: Timestamp) {
-        self.multipath = Some(Box::new(Multipath::new(scheduler, self.paths.len())));
+        self.multipath =
+            Some(Box::new(Multipath::new(scheduler, self.paths.len(), self.paths[0].has_packet_feedback())));
         self.streams.iter_mut().for_each(|s| s.media.keep());
         self.share_out(now);
     }
@@ -114,17 +111,22 @@ impl Sender {
     /// What the scheduler sees of the paths.
     fn view_paths(&mut self, m: &mut Multipath, now: Timestamp) {
         m.views.clear();
-        for (p, state) in self.paths.iter_mut().zip(&m.states) {
-            let oldest = p.history.oldest_in_flight();
+        for (p, state) in self.paths.iter_mut().zip(&mut m.states) {
             m.views.push(PathView {
                 id: p.id,
-                is_usable: p.breaker.tripped().is_none() && !state.is_silent(oldest, now),
+                is_usable: p.breaker.tripped().is_none() && state.liveness.is_live(now),
                 rate: p.payload_rate(),
                 rtt: state.rtt,
                 loss: state.loss,
                 in_flight: p.history.bytes_in_flight(),
                 window: p.target().window,
             });
+        }
+        if m.views.iter().all(|v| !v.is_usable) {
+            // Nothing is better than the paths that there are.
+            for (view, p) in m.views.iter_mut().zip(&self.paths) {
+                view.is_usable = p.breaker.tripped().is_none();
+            }
         }
     }
 
@@ -182,7 +184,9 @@ impl Sender {
             let is_chosen = m.is_chosen(p.id);
             let (next, probe) = match (p.poll_pacer(now, is_chosen), head) {
                 (PacerDecision::Media { probe }, Some(head)) if is_chosen => (head, probe),
-                (PacerDecision::Padding { probe }, _) => ((self.padding_stream(), NextPacket::PADDING), probe),
+                (PacerDecision::Padding { probe }, _) if m.usable.contains(p.id) => {
+                    ((self.padding_stream(), NextPacket::PADDING), probe)
+                }
                 _ => continue,
             };
             let (stream, next) = next;
@@ -227,6 +231,7 @@ impl Sender {
         let state = &mut m.states[path];
         state.packets += 1;
         state.bytes += size.as_bytes();
+        state.liveness.on_sent(now);
         m.copies = PathSet::NONE;
         if kind == Kind::Padding {
             return;
@@ -260,8 +265,10 @@ impl Sender {
         let p = &mut self.paths[index];
         let sequence = p.take_number();
         p.on_sent(SentPacket { sequence, ..packet });
-        m.states[index].packets += 1;
-        m.states[index].bytes += packet.size.as_bytes();
+        let state = &mut m.states[index];
+        state.packets += 1;
+        state.bytes += packet.size.as_bytes();
+        state.liveness.on_sent(packet.now);
         Some((path, sequence))
     }
 
@@ -278,15 +285,11 @@ impl Sender {
         }
     }
 
-    /// The other end was heard on a path.
-    pub(crate) fn on_path_heard(&mut self, path: usize, now: Timestamp) {
-        if let Some(state) = self.multipath.as_mut().and_then(|m| m.states.get_mut(path)) {
-            state.heard = Some(now);
-        }
-    }
-    pub(crate) fn on_path_rtt(&mut self, path: usize, rtt: TimeDelta) {
+    /// The other end has reported packets received on a path, and thereby the round-trip time.
+    pub(crate) fn on_path_rtt(&mut self, path: usize, rtt: TimeDelta, now: Timestamp) {
         if let Some(state) = self.multipath.as_mut().and_then(|m| m.states.get_mut(path)) {
             state.on_rtt(rtt);
+            state.liveness.on_response(now);
         }
     }
 
@@ -298,6 +301,10 @@ impl Sender {
         let expected = before.map_or(0, |p| u64::from(b.highest_sequence.wrapping_sub(p)));
         // A number that goes back, or jumps further than was sent, is no interval.
         let expected = if expected <= state.packets { expected } else { 0 };
+        let answers = core::mem::replace(&mut state.prior_report, b.last_report) != b.last_report;
+        if expected > 0 || answers {
+            state.liveness.on_response(now);
+        }
         state.loss = b.fraction_lost;
         let (packets, bytes) = (state.packets - state.reported.0, state.bytes - state.reported.1);
         state.reported = (state.packets, state.bytes);

@@ -117,6 +117,11 @@ impl SendPath {
     }
 
     /// The controller's new target if it has changed, or if the circuit breaker may limit it.
+    /// Whether arrivals are reported by packet.
+    pub(super) const fn has_packet_feedback(&self) -> bool {
+        self.remembers
+    }
+
     pub(crate) fn wants_news(&self) -> Option<Target> {
         let wanted = self.controller.target();
         (wanted != self.wanted || self.breaker.is_on()).then_some(wanted)

@@ -225,15 +225,13 @@ impl Meter {
     pub(super) fn on_stream(&mut self, stream: usize, name: &str, bps: f64) {
         let Some(series) = &mut self.series else { return };
         let row = series.target_bps.len();
-        while series.streams.len() <= stream {
-            series.streams.push((String::new(), Vec::new()));
-        }
-        let (known, column) = &mut series.streams[stream];
-        if known.is_empty() {
-            *known = format!("share_bps:{name}");
-        }
-        column.resize(row, f64::NAN);
-        column.push(bps);
+        set(&mut series.streams, stream, row, || format!("share_bps:{name}"), bps);
+    }
+    /// What was sent on a path in the row.
+    pub(super) fn on_path(&mut self, path: usize, name: &str, bps: f64) {
+        let Some(series) = &mut self.series else { return };
+        let row = series.target_bps.len();
+        set(&mut series.paths, path, row, || format!("path_bps:{name}"), bps);
     }
 
     /// Ends a row: updates the trailing rate, detects ramp-up and settling, writes the series.
@@ -320,7 +318,8 @@ impl Meter {
         series.loss.push(loss);
         series.discard.push(discard);
         let rows = series.target_bps.len();
-        series.streams.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
+        let parts = series.streams.iter_mut().chain(&mut series.paths);
+        parts.for_each(|(_, column)| column.resize(rows, f64::NAN));
         series.internals.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
     }
     /// The flow's summary and its series. `capacity_bits` is the capacity of its bottleneck while it was active.
@@ -375,6 +374,7 @@ impl Meter {
             frames: self.frames.as_mut().map(|f| f.finish(stop, self.end.frames)),
             transfers: self.end.transfers,
             streams: core::mem::take(&mut self.end.streams),
+            multipath: self.end.multipath.take(),
             coded: self.end.coded,
             quality: self.end.quality,
             picture_quantiles: self.end.picture_quantiles.take(),
@@ -387,6 +387,19 @@ impl Meter {
         };
         (summary, self.series)
     }
+}
+
+/// Puts a value into row `row` of the column at `index`, which gets its name with its first value.
+fn set(columns: &mut Vec<(String, Vec<f64>)>, index: usize, row: usize, name: impl Fn() -> String, value: f64) {
+    while columns.len() <= index {
+        columns.push((String::new(), Vec::new()));
+    }
+    let (known, column) = &mut columns[index];
+    if known.is_empty() {
+        *known = name();
+    }
+    column.resize(row, f64::NAN);
+    column.push(value);
 }
 
 impl FlowEnd {

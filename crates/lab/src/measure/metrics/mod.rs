@@ -22,6 +22,10 @@
 //! | `discard` | packets received too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
 //! | `loss_or_discard` | packets lost or discarded over packets sent: what papers whose receivers drop late packets call loss rate | RFC 8868 §3 (5) |
 //! | `received`, `network_loss`, `rejected` | packets that arrived, were lost on the path, or were refused by the transport's send queue, over all that the application handed over | Jero 2013, table 4.1 |
+//! | `residual_loss` over several paths | media packets of which no copy arrived over those sent | RFC 8868 §3 (5) |
+//! | `reordered`, `reordering_extent`, `late_time_ms` | Type-P-Reordered, reordering extent and late time offset, over all paths of a flow together | RFC 4737 §4.1 to 4.3 |
+//! | `skew_ms` | largest median one-way delay of a path of a flow less the smallest | dissertation of V. Singh, 2015, §6.1.1 |
+//! | `longest_gap_ms` | longest time without a new media packet, of flows over several paths | |
 //! | `i_frames` | key frames over frames coded | Jero 2013, table 4.2 |
 //! | `undecodable` | pictures in whose place the last one stayed over pictures; with a model of an encoder, frames whose first packet did not arrive over frames coded (or whose first or last did not: `decodes_with`) | Jero 2013, table 4.2, section 4.1.1 |
 //! | `psnr_below_20db` | share of pictures with a PSNR below 20 dB | Jero 2013, section 4.1.1 |
@@ -181,6 +185,8 @@ pub struct FlowEnd {
     pub transfers: Option<TransferSummary>,
     /// Streams of a flow that has several.
     pub streams: Vec<crate::measure::results::StreamSummary>,
+    /// Paths of a flow that has several.
+    pub multipath: Option<Box<crate::measure::results::MultipathSummary>>,
 }
 
 /// The fate of one media frame.

@@ -190,6 +190,13 @@ impl Recorder {
             self.meters[flow].on_stream(stream, name, rate.as_bps_f64());
         }
     }
+    /// The rate sent on one of a flow's paths in the row that ends; kept only with time series.
+    pub fn path(&mut self, flow: usize, now: Timestamp, path: usize, name: &str, rate: DataRate) {
+        if self.config.series {
+            self.state(now);
+            self.meters[flow].on_path(path, name, rate.as_bps_f64());
+        }
+    }
     /// What is known of a flow only at the end of the run.
     pub fn flow_end(&mut self, flow: usize, end: FlowEnd) {
         self.meters[flow].end = end;

@@ -76,6 +76,18 @@ pub struct Aggregate {
     pub metrics: BTreeMap<String, Stat>,
 }
 
+/// Names of the shares of a flow's paths.
+const PATH_SHARES: [&str; 8] = [
+    "path_share_1",
+    "path_share_2",
+    "path_share_3",
+    "path_share_4",
+    "path_share_5",
+    "path_share_6",
+    "path_share_7",
+    "path_share_8",
+];
+
 impl FlowSummary {
     /// Packets lost on the path or discarded by playout, as a share of those sent.
     pub fn loss_or_discard(&self) -> f64 {
@@ -149,6 +161,18 @@ impl FlowSummary {
             put("psnr_below_20db", q.below_20_db);
             put("frozen_pictures", Some(q.frozen as f64));
             put("undecodable_frames", Some(q.undecodable as f64));
+        }
+        if let Some(m) = &self.multipath {
+            put("path_residual_loss", Some(m.residual_loss));
+            put("duplicates", Some(m.duplicates));
+            put("reordered", Some(m.reordered));
+            put("reordering_extent_p95", m.reordering_extent.map(|d| d.p95));
+            put("late_time_p95_ms", m.late_time_ms.map(|d| d.p95));
+            put("skew_ms", m.skew_ms);
+            put("longest_gap_ms", Some(m.longest_gap_ms));
+            for (name, path) in PATH_SHARES.into_iter().zip(&m.paths) {
+                put(name, Some(path.share));
+            }
         }
         let settled: Vec<f64> = self.settling.iter().filter_map(|s| s.settled_after_s).collect();
         put("settling_mean_s", Stat::of(&settled).map(|s| s.mean));

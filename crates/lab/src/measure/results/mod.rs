@@ -5,6 +5,7 @@ mod joiner;
 mod live;
 mod media;
 mod outline;
+mod paths;
 mod picture_quantiles;
 mod rates_over_time;
 mod streams;
@@ -16,6 +17,7 @@ pub use joiner::Joiner;
 pub use live::Live;
 pub use media::{CodedFrames, FrameSummary, Probing, QualitySummary, RepairSummary};
 pub use outline::{FlowOutline, FlowRow, OUTLINE_QUANTILES, Outline};
+pub use paths::{MultipathSummary, PathSummary};
 pub use picture_quantiles::PictureQuantiles;
 pub(crate) use picture_quantiles::{QUANTILES, quantiles};
 pub use rates_over_time::RatesOverTime;
@@ -215,6 +217,9 @@ pub struct FlowSummary {
     /// The streams, if the flow has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamSummary>,
+    /// The paths, if the flow has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multipath: Option<Box<MultipathSummary>>,
     /// The controller's internals at the end by name, those without a value omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub internals: BTreeMap<String, f64>,

@@ -197,7 +197,8 @@ impl weir_sim::Agent for CallEnd {
     }
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
         self.now = now;
-        let datagram = Datagram { payload: packet.payload, ..Datagram::new(&packet.bytes, packet.ecn) };
+        let datagram =
+            Datagram { path: packet.path, payload: packet.payload, ..Datagram::new(&packet.bytes, packet.ecn) };
         self.endpoint.handle_datagram(now, &datagram);
     }
     fn on_timeout(&mut self, now: Timestamp) {
@@ -212,6 +213,7 @@ impl weir_sim::Agent for CallEnd {
         packet.payload = t.payload;
         packet.size = t.size + self.header_overhead;
         packet.ecn = t.ecn;
+        packet.path = t.path;
         true
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ends::Ends;
 use super::video::Viewer;
-use super::{RunError, streams, video};
+use super::{RunError, paths, streams, video};
 use crate::measure::scenario::{self as sc, Flow, RtpFlow};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::resilience::Choice;
@@ -97,6 +97,9 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         content: viewer.is_some(),
         ..plan.receive
     };
+    if let Some(m) = &rtp.multipath {
+        paths::add(&mut plan, m, rtp, registry, &setup).map_err(controller_error)?;
+    }
     let own = plan.sender.clone();
     let (mut sender, mut receiver) = plan.into_ends(now);
     if let Some((viewer, offset)) = viewer.as_mut().zip(sender.rtp_timestamp_offset()) {

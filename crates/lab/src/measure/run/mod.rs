@@ -11,6 +11,9 @@ mod first_packets;
 mod many;
 mod network;
 mod observer;
+mod path_meter;
+mod path_sampling;
+mod paths;
 mod recording;
 mod sampling;
 mod station;
@@ -29,6 +32,7 @@ use crate::measure::results::{CodedFrames, RunResult};
 use crate::measure::scenario::{Flow, Scenario};
 use network::Network;
 use observer::RunObserver;
+use path_meter::PathMeter;
 use sampling::{Discards, FlowSampler, PauseChange, SAMPLING_INTERVAL, SenderSample, TransportSample};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,6 +135,9 @@ pub fn run_with(
     for (flow, _) in scenario.flows.iter().enumerate().filter(|(_, f)| f.rtp().is_some_and(|r| r.needs_marker)) {
         network.sim.observer_mut().needs_marker(flow);
     }
+    for (flow, m) in scenario.flows.iter().enumerate().filter_map(|(i, f)| Some((i, f.rtp()?.multipath.as_ref()?))) {
+        network.sim.observer_mut().measure_paths(flow, PathMeter::new(m));
+    }
     let streams = vec![StreamSampler::default(); scenario.flows.len()];
     let last_first = |time: fn(&Flow) -> TimeDelta| {
         let mut all: Vec<_> = scenario.flows.iter().enumerate().map(|(i, f)| (Timestamp::ZERO + time(f), i)).collect();
@@ -231,6 +238,10 @@ impl Run<'_, '_> {
         if let Some(c) = connection {
             c.metrics(&mut |name, value| end.internals.push((name, value)));
         }
+        if let Some((paths, _)) = sim.observer_mut().paths_mut(flow) {
+            end.recovered += paths.recovered();
+            end.multipath = Some(Box::new(paths.finish(Timestamp::ZERO + about.start, stop)));
+        }
         sim.observer_mut().recorder.flow_end(flow, end);
     }
 
@@ -279,6 +290,7 @@ impl Run<'_, '_> {
         self.each_due(|run, flow| run.sample_sender(flow, now, shows_metrics));
         self.each_due(|run, flow| {
             run.sample_streams(flow, now);
+            path_sampling::sample(run.scenario, &mut run.network, flow, now);
             run.take_playout(flow, now);
         });
     }
@@ -301,7 +313,7 @@ impl Run<'_, '_> {
         let sim = &self.network.sim;
         for (i, (ids, flow)) in self.network.flows.iter().zip(&self.scenario.flows).enumerate() {
             let plays = sim.agent(ids.receiver).call().is_some_and(|c| Discards::of(c).is_some());
-            let has_streams = flow.rtp().is_some_and(|r| !r.streams.is_empty());
+            let has_streams = flow.rtp().is_some_and(|r| !r.streams.is_empty() || r.multipath.is_some());
             if plays || has_streams || sim.agent(ids.sender).is_over_dccp() {
                 self.steady[i / 64] |= 1 << (i % 64);
             }

@@ -12,7 +12,7 @@ use weir_cc::Registry;
 use weir_path as path;
 use weir_session::{Station, StationConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, udp};
-use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
 
 /// A scenario's simulator and the ids of its parts.
 pub(crate) struct Network<O> {
@@ -84,6 +84,12 @@ fn add_flow<O: FlowObserver>(
     sim.stop_agent(sender, Timestamp::ZERO + flow.stop);
     sim.set_route(sender, &forward, receiver);
     sim.set_route(receiver, &reverse, sender);
+    let further = flow.rtp().and_then(|r| r.multipath.as_ref()).map_or(&[][..], |m| &m.paths);
+    for (path, n) in further.iter().zip(0..).skip(1) {
+        let route = |ids: &[usize]| -> Vec<LinkId> { ids.iter().map(|&i| links[i]).collect() };
+        sim.set_path_route(sender, PathId::new(n), &route(&path.forward), receiver);
+        sim.set_path_route(receiver, PathId::new(n), &route(&path.reverse), sender);
+    }
     Ok(Ends { sender, receiver })
 }
 

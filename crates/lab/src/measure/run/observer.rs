@@ -3,6 +3,7 @@
 use super::call::REPAIR_PAYLOAD_TYPES;
 use super::captured::{Capture, CapturedPacket, Passage, WatchedLinks};
 use super::first_packets::FirstPackets;
+use super::path_meter::PathMeter;
 use crate::measure::metrics::{DropCause, Recorder};
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};
@@ -23,6 +24,8 @@ pub(crate) struct RunObserver<'a> {
     roles: Vec<Role>,
     /// By flow.
     first_packets: Vec<FirstPackets>,
+    /// Of flows over several paths, by flow.
+    paths: Vec<Option<Box<PathMeter>>>,
     /// Flows whose sending agent has run since [`Self::take_active`], one bit each.
     active: Vec<u64>,
 }
@@ -44,7 +47,15 @@ enum Carried {
 impl<'a> RunObserver<'a> {
     pub(crate) fn new(recorder: Recorder, capture: Option<Capture<'a>>) -> Self {
         let watched = WatchedLinks::default();
-        Self { recorder, capture, watched, roles: Vec::new(), first_packets: Vec::new(), active: Vec::new() }
+        Self {
+            recorder,
+            capture,
+            watched,
+            roles: Vec::new(),
+            first_packets: Vec::new(),
+            paths: Vec::new(),
+            active: Vec::new(),
+        }
     }
     /// The bottleneck and the link back beside it, for captures there.
     pub(crate) fn capture_at(&mut self, forward: Option<LinkId>, reverse: Option<LinkId>) {
@@ -88,6 +99,15 @@ impl<'a> RunObserver<'a> {
     pub(crate) fn first_packets_lost(&self, flow: usize) -> u64 {
         self.first_packets.get(flow).map_or(0, FirstPackets::lost)
     }
+    /// Measures the paths of a flow.
+    pub(crate) fn measure_paths(&mut self, flow: usize, meter: PathMeter) {
+        self.paths.resize_with(self.paths.len().max(flow + 1), || None);
+        self.paths[flow] = Some(Box::new(meter));
+    }
+    /// What was measured of the paths of a flow that has several, with the recorder.
+    pub(crate) fn paths_mut(&mut self, flow: usize) -> Option<(&mut PathMeter, &mut Recorder)> {
+        Some((self.paths.get_mut(flow)?.as_deref_mut()?, &mut self.recorder))
+    }
     /// Frames of a flow are lost without their marker bit as well.
     pub(crate) fn needs_marker(&mut self, flow: usize) {
         self.first_packets(flow).needs_marker();
@@ -120,6 +140,22 @@ impl<'a> RunObserver<'a> {
         let repair = data.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
         Some(if repair { Carried::Repair(role.flow, size) } else { Carried::Media(role.flow, size) })
     }
+
+    /// Passes a packet of a flow over several paths to its meter; a copy of a media packet counts as repair.
+    #[inline]
+    fn on_path(
+        &mut self,
+        carried: Option<Carried>,
+        mut pass: impl FnMut(&mut PathMeter, DataSize, bool) -> bool,
+    ) -> Option<Carried> {
+        let (flow, size, is_media) = match &carried {
+            Some(Carried::Media(flow, size)) => (*flow, *size, true),
+            Some(Carried::Repair(flow, size)) => (*flow, *size, false),
+            None => return None,
+        };
+        let Some(Some(meter)) = self.paths.get_mut(flow) else { return carried };
+        if pass(meter, size, is_media) { Some(Carried::Repair(flow, size)) } else { carried }
+    }
 }
 
 /// An observer that knows each agent's flow.
@@ -141,7 +177,8 @@ impl FlowObserver for RunObserver<'_> {
 
 impl Observer for RunObserver<'_> {
     fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
-        match self.carried(from, packet) {
+        let carried = self.carried(from, packet);
+        match self.on_path(carried, |m, size, is_media| m.on_sent(packet.path, data(packet), size, is_media)) {
             Some(Carried::Media(flow, size)) => {
                 self.recorder.sent(flow, now, size, packet.size);
                 self.first_packets(flow).on_sent(data(packet));
@@ -172,7 +209,9 @@ impl Observer for RunObserver<'_> {
             // The receiver has left: no loss of the path.
             Place::Agent(_) => return,
         };
-        if let Some(Carried::Media(flow, _)) = self.carried(from, packet) {
+        let carried = self.carried(from, packet);
+        let carried = self.on_path(carried, |m, _, is_media| m.on_dropped(packet.path, data(packet), is_media));
+        if let Some(Carried::Media(flow, _)) = carried {
             self.recorder.dropped(flow, now, cause);
             self.first_packets(flow).on_dropped(data(packet));
         }
@@ -182,7 +221,9 @@ impl Observer for RunObserver<'_> {
     }
     fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
         self.on_run(to);
-        match self.carried(from, packet) {
+        let (times, carried) = ((packet.sent, now), self.carried(from, packet));
+        match self.on_path(carried, |m, size, is_media| m.on_received(packet.path, data(packet), size, is_media, times))
+        {
             Some(Carried::Media(flow, size)) => {
                 self.recorder.received(flow, now, packet.sent, size);
                 if packet.ecn == Ecn::Ce {

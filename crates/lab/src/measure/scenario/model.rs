@@ -2,6 +2,7 @@
 
 use super::dccp::{DccpFlow, DccpSettings};
 use super::media::Source;
+use super::paths::Multipath;
 use weir_cc::throughput::Equation;
 use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
 use weir_path::{Capacity, Dscp, LinkConfig};
@@ -192,6 +193,8 @@ pub struct RtpFlow {
     pub demand: Option<weir_media::Caps>,
     /// The streams that share the target, if the flow has several; [`Self::source`] is then ignored.
     pub streams: Vec<RtpStream>,
+    /// The paths, if the flow has several.
+    pub multipath: Option<Multipath>,
     /// Maximum payload of an RTP packet in bytes.
     pub payload: DataSize,
     /// Delay after sending at which a frame is played; later packets are discarded. None: nothing is discarded.

@@ -5,6 +5,7 @@ use super::quantity::{Rate, Size, Time};
 use super::raw_any_flow::{RawDirection, flow};
 use super::raw_choice::{RawDistribution, RawNumber};
 use super::raw_dccp::RawDccpSettings;
+use super::raw_multipath::RawMultipath;
 use super::raw_source::RawSource;
 use super::raw_stream::RawStream;
 use super::spanned::{At, Named};
@@ -73,6 +74,9 @@ flow! {
         /// `source`. One stream with `source` if absent.
         #[serde(default)]
         streams: Vec<At<RawStream>>,
+        /// Paths of a call over several at once (multipath RTP), instead of `path`; one path if absent. Needs
+        /// topology = "network".
+        multipath: Option<At<RawMultipath>>,
         /// Maximum payload of an RTP packet; "1000 B" if absent.
         payload: Option<At<Size>>,
         /// Delay after sending at which a frame is played; later packets are discarded.

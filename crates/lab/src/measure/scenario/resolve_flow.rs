@@ -35,6 +35,11 @@ const MIN_PAYLOAD: u64 = 16;
 const MAX_PAYLOAD: u64 = 65_000;
 const MAX_FLOWS: u32 = 100_000;
 
+/// Names of links.
+type RawPath = At<Vec<At<String>>>;
+/// Indices of the links that a flow's packets cross, and those that its feedback crosses.
+pub(super) type Route = (Vec<usize>, Vec<usize>);
+
 /// A hop's name and the indices of its two directions.
 pub(super) struct Hop {
     pub(super) name: String,
@@ -57,7 +62,7 @@ struct Common<'a> {
     count: &'a Option<At<u32>>,
     stagger: Option<Time>,
     direction: RawDirection,
-    path: &'a Option<At<Vec<At<String>>>>,
+    path: Option<&'a RawPath>,
     dscp: &'a Option<At<String>>,
     access_delay: Option<Time>,
     access_rate: &'a Option<At<Rate>>,
@@ -71,7 +76,7 @@ macro_rules! common {
             count: &$f.count,
             stagger: $f.stagger,
             direction: $f.direction,
-            path: &$f.path,
+            path: $f.path.as_ref(),
             dscp: &$f.dscp,
             access_delay: $f.access_delay,
             access_rate: &$f.access_rate,
@@ -84,7 +89,14 @@ impl Flows<'_> {
         let mut placed: Vec<(usize, Vec<Flow>)> = Vec::new();
         for (name, f) in self.raw.rtp.iter() {
             let kind = FlowKind::Rtp(self.rtp(&f.value, &f.span, traces)?);
-            placed.push((name.span.start, self.spread(name, &common!(f.value), kind)?));
+            let paths = f.value.multipath.as_ref().map(|m| &m.value.paths);
+            if let Some((path, _)) = f.value.path.as_ref().zip(paths) {
+                let message = "a flow with `multipath` has no `path`";
+                return Err(self.text.error(path.span.clone(), message).help("make it the first of `multipath.paths`"));
+            }
+            let first = paths.and_then(|p| p.first()).or(f.value.path.as_ref());
+            let common = Common { path: first, ..common!(f.value) };
+            placed.push((name.span.start, self.spread(name, &common, kind)?));
         }
         for (name, f) in self.raw.tcp.iter() {
             let kind = FlowKind::Tcp(self.tcp(&f.value, &f.span)?);
@@ -132,7 +144,7 @@ impl Flows<'_> {
             let at = c.start.as_ref().or(c.stop.as_ref()).map_or(name.span.clone(), |t| t.span.clone());
             return Err(self.text.error(at, format!("the flow would start at {last} but stop at {stop}")));
         }
-        let (forward, reverse) = self.path(c)?;
+        let (forward, reverse) = self.route(c.path, c.direction)?;
         let access = self.raw.access.as_ref();
         let dumbbell = self.raw.topology == RawTopology::Dumbbell;
         let own = c.access_delay.is_some() || c.access_rate.is_some();
@@ -163,9 +175,14 @@ impl Flows<'_> {
         Ok((0..count).map(flow).collect())
     }
 
-    fn path(&self, c: &Common<'_>) -> Result<(Vec<usize>, Vec<usize>), InputError> {
+    pub(super) fn is_network(&self) -> bool {
+        self.raw.topology == RawTopology::Network
+    }
+
+    /// The links of a path in both directions; all links without one.
+    pub(super) fn route(&self, path: Option<&RawPath>, direction: RawDirection) -> Result<Route, InputError> {
         let mut hops: Vec<usize> = (0..self.hops.len()).collect();
-        if let Some(path) = c.path {
+        if let Some(path) = path {
             hops.clear();
             for name in &path.value {
                 let hop = self.hops.iter().position(|h| h.name == name.value).ok_or_else(|| {
@@ -174,7 +191,7 @@ impl Flows<'_> {
                         .error(name.span.clone(), format!("no link is named `{}`", name.value))
                         .help(suggest::help(&name.value, &known))
                 })?;
-                let network = self.raw.topology == RawTopology::Network;
+                let network = self.is_network();
                 if network && hops.contains(&hop) {
                     return Err(self.text.error(name.span.clone(), "a path crosses each link once"));
                 }
@@ -192,7 +209,7 @@ impl Flows<'_> {
         }
         let there: Vec<usize> = hops.iter().map(|h| self.hops[*h].forward).collect();
         let back: Vec<usize> = hops.iter().rev().map(|h| self.hops[*h].reverse).collect();
-        Ok(match c.direction {
+        Ok(match direction {
             RawDirection::Forward => (there, back),
             RawDirection::Reverse => (back, there),
         })
@@ -264,6 +281,7 @@ impl Flows<'_> {
             demand: self.demand(f.source.as_ref())?,
             source,
             streams,
+            multipath: self.multipath(f, spec)?,
             payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,

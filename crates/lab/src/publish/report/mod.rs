@@ -6,6 +6,7 @@
 mod charts;
 mod command;
 mod contenders;
+mod paths;
 mod published;
 mod runs_csv;
 mod seeds;
@@ -207,6 +208,7 @@ struct SectionData {
 fn scenario_tables(s: &ScenarioReport, styles: &[String]) -> Vec<tables::Table> {
     let mut all = tables::scenario(s, styles);
     all.extend(streams::table(s, |name| styles.iter().position(|n| n == name)));
+    all.extend(paths::tables(s, |name| styles.iter().position(|n| n == name)));
     all
 }
 
@@ -248,6 +250,10 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         charts.add(
             "Streams of each call",
             s.controllers.iter().flat_map(|c| streams::charts(&c.shown, points)).collect(),
+        );
+        charts.add(
+            "Paths of each call",
+            s.controllers.iter().flat_map(|c| streams::path_charts(&c.shown, points)).collect(),
         );
         let cdfs = seeds::distributions(s, room, &styles);
         sections.push(Section {

@@ -1,4 +1,4 @@
-//! Streams of calls in a report: stacked under their target, and a table.
+//! Streams and paths of calls in a report: stacked under their target, and tables.
 
 use super::ScenarioReport;
 use super::charts::{Chart, Raw, Thinned, chart};
@@ -18,7 +18,24 @@ pub(super) fn charts(run: &RunResult, points: usize) -> Vec<Chart> {
         .map(|call| {
             let title = format!("Shares of the target, stacked: {} under {}", call.name, run.controller);
             let thinned = Thinned::mean(series.interval_s, points);
-            let mut chart = chart(&title, "kbit/s", stacked(call, series.interval_s), thinned, None);
+            let lines = stacked(call, &call.streams, "share_bps:", series.interval_s);
+            let mut chart = chart(&title, "kbit/s", lines, thinned, None);
+            chart.stack();
+            chart
+        })
+        .collect()
+}
+
+/// The same of each call's paths: the rates sent on them.
+pub(super) fn path_charts(run: &RunResult, points: usize) -> Vec<Chart> {
+    let Some(series) = run.series.as_ref() else { return vec![] };
+    let calls = series.flows.iter().filter(|f| !f.paths.is_empty()).take(MAX_CALLS);
+    calls
+        .map(|call| {
+            let title = format!("Sent on each path, stacked: {} under {}", call.name, run.controller);
+            let thinned = Thinned::mean(series.interval_s, points);
+            let lines = stacked(call, &call.paths, "path_bps:", series.interval_s);
+            let mut chart = chart(&title, "kbit/s", lines, thinned, None);
             chart.stack();
             chart
         })
@@ -26,12 +43,12 @@ pub(super) fn charts(run: &RunResult, points: usize) -> Vec<Chart> {
 }
 
 /// The sums in decreasing order, so that each line's area is drawn over those above it.
-fn stacked(call: &FlowSeries, interval: f64) -> Vec<Raw> {
+fn stacked(call: &FlowSeries, parts: &[(String, Vec<f64>)], prefix: &str, interval: f64) -> Vec<Raw> {
     let mut sum = vec![0.0; call.target_bps.len()];
     let mut lines = Vec::new();
-    for (style, (name, values)) in call.streams.iter().enumerate() {
+    for (style, (name, values)) in parts.iter().enumerate() {
         sum.iter_mut().zip(values).for_each(|(s, v)| *s += if v.is_nan() { 0.0 } else { *v });
-        let label = name.strip_prefix("share_bps:").unwrap_or(name).to_owned();
+        let label = name.strip_prefix(prefix).unwrap_or(name).to_owned();
         let values = trailing_mean(&sum, interval).into_iter().map(|v| v * 1e-3).collect();
         lines.push(Raw { label, style: style as i32, values, all: None });
     }

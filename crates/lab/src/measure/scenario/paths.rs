@@ -1,0 +1,21 @@
+//! A flow's paths, ready to run.
+
+/// The paths of a flow that has several.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Multipath {
+    /// The scheduler's name in [`SCHEDULERS`].
+    pub scheduler: String,
+    /// The paths; the first is the flow's own.
+    pub paths: Vec<FlowPath>,
+}
+
+/// One path of a flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowPath {
+    /// Its name in results: the first link that is its own.
+    pub name: String,
+    /// Indices into [`Scenario::links`](super::Scenario::links) that media cross, in order.
+    pub forward: Vec<usize>,
+    /// Links that feedback crosses, in order.
+    pub reverse: Vec<usize>,
+}
