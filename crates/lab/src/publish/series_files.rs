@@ -229,6 +229,7 @@ mod tests {
             loss: vec![0.0, 0.5],
             discard: vec![0.0, 0.0],
             streams: vec![],
+            paths: vec![],
             internals,
         };
         let series = Series {

@@ -86,6 +86,7 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
         circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
         resilience,
+        max_queue_age: rtp.max_queue_age,
         demand: first.map_or_else(Default::default, |s| s.demand),
         ..plan.send
     };

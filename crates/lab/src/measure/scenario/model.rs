@@ -199,6 +199,8 @@ pub struct RtpFlow {
     pub payload: DataSize,
     /// Delay after sending at which a frame is played; later packets are discarded. None: nothing is discarded.
     pub playout_deadline: Option<TimeDelta>,
+    /// Age at which frames in the RTP queue are discarded; no bound beside the controller's if absent.
+    pub max_queue_age: Option<TimeDelta>,
     /// Per-packet feedback: the controller's plan with the file's changes. None if it uses none.
     pub feedback: Option<FeedbackPlan>,
     /// Receiver reports as requested by the controller; RFC 3550's timing if absent.

@@ -81,6 +81,9 @@ flow! {
         payload: Option<At<Size>>,
         /// Delay after sending at which a frame is played; later packets are discarded.
         playout_deadline: Option<At<Time>>,
+        /// Age at which frames that wait to be sent are discarded, the newest excepted, and a key frame is coded; no bound
+        /// beside the controller's if absent.
+        max_queue_age: Option<At<Time>>,
         /// UDP and IP headers around each packet; "28 B" (IPv4) if absent, none in ns-2.
         header_overhead: Option<At<Size>>,
         /// Header bytes that results count in each packet beside RTP's, although no link carries them, as in traces of

@@ -284,6 +284,7 @@ impl Flows<'_> {
             multipath: self.multipath(f, spec)?,
             payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
+            max_queue_age: f.max_queue_age.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,
             reports: spec.reports,
             rtcp_interval: f

@@ -32,6 +32,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         probing: None,
         tripped: None,
         streams: vec![],
+        multipath: None,
         internals: Default::default(),
     };
     let window = FlowWindow {

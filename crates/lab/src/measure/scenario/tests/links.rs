@@ -128,6 +128,64 @@ fn a_queue_names_its_discipline_and_sets_its_parameters() {
     }
 }
 
+const TWO_PATHS: &str = r#"
+    title = "t"
+    duration = "5 s"
+    topology = "network"
+    [links.wifi]
+    rate = "1 Mbps"
+    delay = "10 ms"
+    [links.cellular]
+    rate = "2 Mbps"
+    delay = "30 ms"
+    [links.shared]
+    rate = "4 Mbps"
+    delay = "5 ms"
+    [rtp.call]
+    controller = "gcc"
+    multipath = { paths = [["wifi", "shared"], ["cellular", "shared"]] }
+"#;
+
+#[test]
+fn a_flow_has_several_paths() {
+    let s = only(TWO_PATHS);
+    let call = s.flows[0].rtp().and_then(|r| r.multipath.as_ref()).expect("several");
+    assert_eq!(call.scheduler, "earliest");
+    let names: Vec<&str> = call.paths.iter().map(|p| &p.name[..]).collect();
+    assert_eq!(names, ["wifi", "cellular"]);
+    assert_eq!((&call.paths[1].forward[..], &call.paths[1].reverse[..]), (&[2, 4][..], &[5, 3][..]));
+    assert_eq!((&s.flows[0].forward[..], &s.flows[0].reverse[..]), (&[0, 4][..], &[5, 1][..]));
+    let back = TWO_PATHS.replace("controller = \"gcc\"", "controller = \"gcc\"\ndirection = \"reverse\"");
+    let s = only(&back);
+    let call = s.flows[0].rtp().and_then(|r| r.multipath.as_ref()).expect("several");
+    assert_eq!(call.paths[1].forward, [5, 3]);
+}
+
+#[test]
+fn faults_of_paths_are_named() {
+    let change = |from: &str, to: &str| {
+        assert!(TWO_PATHS.contains(from), "{from}");
+        TWO_PATHS.replace(from, to)
+    };
+    let second = "[[\"wifi\", \"shared\"], [\"cellular\", \"shared\"]]";
+    let cases = [
+        (change(second, "[[\"wifi\"]]"), ["rtp.call.multipath", "two to 8 paths, found 1"]),
+        (change(second, "[[\"wifi\"], [\"celular\"]]"), ["multipath.paths[1][0]", "did you mean `cellular`?"]),
+        (change(second, "[[\"wifi\"], []]"), ["multipath.paths[1]", "at least one link"]),
+        (change("multipath = {", "multipath = { scheduler = \"earlyest\","), ["scheduler", "did you mean `earliest`?"]),
+        (change("\"gcc\"", "\"ccid2\""), ["rtp.call.multipath", "runs over DCCP"]),
+        (change("\"gcc\"", "\"gcc\"\npath = [\"wifi\"]"), ["rtp.call.path", "the first of `multipath.paths`"]),
+        (change("\"network\"", "\"parking-lot\""), ["rtp.call.multipath", "topology = \"network\""]),
+    ];
+    for (text, parts) in cases {
+        let e = parse(&text).expect_err("a fault");
+        let e = format!("{e}\n{}", e.help_text().unwrap_or_default());
+        for part in parts {
+            assert!(e.contains(part), "{part} in\n{e}");
+        }
+    }
+}
+
 #[test]
 fn a_parking_lot_has_paths_in_both_directions() {
     let text = r#"

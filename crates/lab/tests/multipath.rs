@@ -1,0 +1,93 @@
+//! Calls over several paths, by the shipped scenarios: rates add up, a path that dies is left, and copies count once.
+
+use std::sync::atomic::AtomicBool;
+use weir_cc::Registry;
+use weir_lab::measure::results::{FlowSummary, RunResult};
+use weir_lab::measure::run::{RunOptions, run};
+use weir_lab::measure::scenario::ScenarioFile;
+
+fn result(scenario: &str, variant: Option<&str>, controller: &str) -> RunResult {
+    let registry = Registry::builtin();
+    let file = ScenarioFile::builtin(&format!("multipath/{scenario}"), &registry).expect("shipped");
+    let scenario = file.scenario(variant, Some(controller), &registry).expect("shipped");
+    let stop = AtomicBool::new(false);
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    run(&scenario, scenario.seed, &options).expect("shipped scenarios run")
+}
+
+/// Mean goodput of a flow in a window, in kbit/s.
+fn kbps(r: &RunResult, window: &str, flow: usize) -> f64 {
+    r.window(window).expect("in the file").flows[flow].goodput_bps * 1e-3
+}
+fn frame_delay_p95(f: &FlowSummary) -> f64 {
+    f.frames.as_ref().and_then(|f| f.delay_ms).expect("frames were played").p95
+}
+
+#[test]
+fn two_paths_carry_what_each_carries_alone() {
+    for controller in ["gcc", "nada", "scream", "scream2"] {
+        let alone = ["wifi", "cellular"].map(|link| result("one-access-link", Some(link), controller));
+        let sum: f64 = alone.iter().map(|r| kbps(r, "30-90s", 0)).sum();
+        let slower = frame_delay_p95(&alone[1].flows[0]);
+        for scheduler in ["earliest", "thesis"] {
+            let both = result("two-access-links", Some(scheduler), controller);
+            let share = kbps(&both, "30-90s", 0) / sum;
+            assert!(share > 0.9, "{controller} under {scheduler}: {share:.3} of the sum");
+        }
+        let both = result("two-access-links", Some("earliest"), controller);
+        let delay = frame_delay_p95(&both.flows[0]);
+        // The goal is 20 ms; scream has 21 beside a delay of its own that swings by as much.
+        assert!(delay < slower + 25.0, "{controller}: {delay} ms, alone {slower} ms");
+    }
+}
+
+#[test]
+fn every_scheduler_keeps_a_call_alive() {
+    for controller in ["gcc", "nada", "scream"] {
+        for scheduler in weir_session::multipath::SCHEDULERS {
+            let r = result("two-access-links", Some(scheduler.name), controller);
+            let flow = &r.flows[0];
+            let m = flow.multipath.as_ref().expect("two paths");
+            assert!((m.paths.iter().map(|p| p.share).sum::<f64>() - 1.0).abs() < 1e-9);
+            let frames = flow.frames.as_ref().expect("frames were played");
+            let missed = (frames.late + frames.lost) as f64 / frames.frames as f64;
+            assert!(missed < 0.02, "{controller} under {}: {missed} of the frames missed", scheduler.name);
+            assert!(kbps(&r, "30-90s", 0) > 800.0, "{controller} under {}", scheduler.name);
+        }
+    }
+}
+
+#[test]
+fn media_leave_a_dead_path() {
+    for controller in ["gcc", "nada", "scream", "scream2"] {
+        let r = result("hand-over", Some("dies"), controller);
+        let m = r.flows[0].multipath.as_ref().expect("two paths");
+        assert!(m.longest_gap_ms < 300.0, "{controller}: {} ms at {} s", m.longest_gap_ms, m.longest_gap_at_s);
+        let frames = r.flows[0].frames.as_ref().expect("frames were played");
+        assert!(frames.lost + frames.late < 15, "{controller}: {frames:?}");
+        // The other path alone, against a call that has only such a one.
+        assert!(kbps(&r, "30-60s", 0) > 0.9 * kbps(&r, "30-60s", 1), "{controller}");
+        assert!(kbps(&r, "20-30s", 0) > 1.8 * kbps(&r, "20-30s", 1), "{controller}");
+    }
+}
+
+#[test]
+fn a_path_that_flaps_costs_little() {
+    for controller in ["gcc", "nada", "scream", "scream2"] {
+        let r = result("hand-over", Some("flaps"), controller);
+        let (two, one) = (kbps(&r, "20-80s", 0), kbps(&r, "20-80s", 1));
+        assert!(two > 0.9 * one, "{controller}: {two} beside {one} kbit/s");
+    }
+}
+
+#[test]
+fn copies_count_once() {
+    let single = result("bursty-loss", Some("best-path"), "fixed");
+    let both = result("bursty-loss", Some("redundant"), "fixed");
+    let of = |r: &RunResult| r.flows[0].multipath.as_ref().expect("two paths").clone();
+    // About a tenth is lost on each path, and both copies where the paths lose at the same time.
+    assert!((0.07..0.13).contains(&of(&single).residual_loss), "{}", of(&single).residual_loss);
+    assert!(of(&both).residual_loss < 0.02, "{}", of(&both).residual_loss);
+    assert!(both.flows[0].packets.received <= both.flows[0].packets.sent);
+    assert!(both.flows[0].rates.sent_bps > 1.9 * single.flows[0].rates.sent_bps);
+}
