@@ -58,7 +58,7 @@ pub struct TcpSegment {
     pub is_cwr: bool,
     /// Whether the segment has timestamps, which add to its header.
     pub has_timestamps: bool,
-    /// Blocks received out of order, most recently changed first.
+    /// Blocks received out of order, most recently changed first; before them a D-SACK block, if there is one.
     pub sack: [SackBlock; 3],
 }
 
@@ -66,6 +66,14 @@ impl TcpSegment {
     /// The SACK blocks in use.
     pub fn sack_blocks(&self) -> &[SackBlock] {
         &self.sack[..usize::from(self.sack_count).min(self.sack.len())]
+    }
+
+    /// The D-SACK block, which reports a duplicate: the first block, if it is below the acknowledgement or a part of the
+    /// second (RFC 2883, section 4).
+    pub fn dsack(&self) -> Option<SackBlock> {
+        let (first, others) = self.sack_blocks().split_first()?;
+        let is_part = others.first().is_some_and(|second| second.start <= first.start && first.end <= second.end);
+        (first.start < first.end && (first.end <= self.ack || is_part)).then_some(*first)
     }
 
     /// Size on the wire: 20 bytes of IPv4, 20 of TCP, the options (12 for timestamps, 4 and 8 per block for SACK; 20 on

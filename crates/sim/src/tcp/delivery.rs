@@ -10,7 +10,7 @@ enum State {
     InFlight,
     /// Detected as lost and not sent again.
     Lost,
-    /// Retransmitted: a second loss is found by the retransmission timer alone.
+    /// Retransmitted: without RACK, a second loss is found by the retransmission timer alone.
     Again,
     Delivered,
 }
@@ -29,6 +29,24 @@ struct Sent {
     lost: u64,
     is_app_limited: bool,
     state: State,
+}
+
+impl Sent {
+    /// Marks it as lost. `lost` counts the bytes lost so far, `lost_end` is the end of the segment lost before it.
+    fn lose(&mut self, lost: &mut u64, lost_end: &mut u64) -> LostSegment {
+        self.state = State::Lost;
+        let size = self.end - self.start;
+        *lost += size;
+        let begins_range = self.start != *lost_end;
+        *lost_end = self.end;
+        LostSegment {
+            size,
+            in_flight: self.in_flight,
+            lost: *lost - self.lost,
+            is_app_limited: self.is_app_limited,
+            begins_range,
+        }
+    }
 }
 
 /// A segment that was detected as lost.
@@ -198,22 +216,22 @@ impl Delivery {
         let first = self.sent.partition_point(|s| s.start < self.examined);
         for s in self.sent.iter_mut().skip(first).take_while(|s| s.start < below) {
             if s.state == State::InFlight {
-                s.state = State::Lost;
-                let size = s.end - s.start;
-                self.lost += size;
-                let lost = self.lost - s.lost;
-                let begins_range = s.start != self.lost_end;
-                self.lost_end = s.end;
-                each(LostSegment {
-                    size,
-                    in_flight: s.in_flight,
-                    lost,
-                    is_app_limited: s.is_app_limited,
-                    begins_range,
-                });
+                each(s.lose(&mut self.lost, &mut self.lost_end));
             }
         }
         self.examined = self.examined.max(below);
+        self.lost - before
+    }
+
+    /// The segments of `start..end` are lost, retransmitted ones too; each is passed to `each`. Returns their bytes.
+    pub(super) fn lose_range(&mut self, start: u64, end: u64, mut each: impl FnMut(LostSegment)) -> u64 {
+        let before = self.lost;
+        let first = self.sent.partition_point(|s| s.end <= start);
+        for s in self.sent.iter_mut().skip(first).take_while(|s| s.start < end) {
+            if matches!(s.state, State::InFlight | State::Again) {
+                each(s.lose(&mut self.lost, &mut self.lost_end));
+            }
+        }
         self.lost - before
     }
 

@@ -3,24 +3,26 @@
 //! A connection carries data in one direction. The sender implements slow start, congestion avoidance, fast retransmit
 //! and fast recovery (RFC 5681) with loss recovery by SACK (RFC 6675) or without (RFC 6582), limited transmit
 //! (RFC 3042), a retransmission timer (RFC 6298), an initial window of ten segments (RFC 6928) and, optionally, ECN
-//! (RFC 3168, RFC 8257 or RFC 9768: [`EcnFeedback`]), HyStart++ (RFC 9406) and proportional rate reduction (RFC 6937).
-//! The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is one of those in
+//! (RFC 3168, RFC 8257 or RFC 9768: [`EcnFeedback`]), HyStart++ (RFC 9406), proportional rate reduction (RFC 6937) and
+//! loss detection by RACK-TLP (RFC 8985: [`LossDetection`]) with reports of duplicates (D-SACK, RFC 2883). The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is one of those in
 //! [`avoidance`]; those that model the path also pace. Short flows, each on its own connection, are handled by two
 //! agents in all ([`ShortFlows`]).
 //!
-//! Left out: urgent data, flow control by a slow reader, Nagle's algorithm, D-SACK, RACK-TLP (RFC 8985), path MTU
-//! changes, and bytes: segments carry ranges of sequence numbers only.
+//! Left out: urgent data, flow control by a slow reader, Nagle's algorithm, undoing the response to a spurious
+//! retransmission, path MTU changes, and bytes: segments carry ranges of sequence numbers only.
 
 pub mod avoidance;
 mod delivery;
 mod ecn;
 mod hystart;
 mod pool;
+mod rack;
 mod receiver;
 mod rto;
 mod scoreboard;
 mod sender;
 mod short;
+mod tail_loss_probe;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -36,6 +38,26 @@ pub use workload::Workload;
 use std::fmt;
 use weir_units::{DataSize, TimeDelta};
 
+/// How a sender detects losses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum LossDetection {
+    /// By counts of duplicate acknowledgements or of data received later: three (RFC 6675 with SACK, RFC 6582 without).
+    #[default]
+    DupAck,
+    /// By time, with probes for losses at the tail (RACK-TLP, RFC 8985), as Linux does; requires SACK.
+    Rack,
+}
+
+impl LossDetection {
+    /// The name in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DupAck => "dupack",
+            Self::Rack => "rack",
+        }
+    }
+}
+
 /// Configuration of a TCP connection, the same for sender and receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpConfig {
@@ -49,6 +71,10 @@ pub struct TcpConfig {
     pub initial_ssthresh: Option<DataSize>,
     /// Selective acknowledgements (RFC 2018 and 6675); without them NewReno recovery (RFC 6582).
     pub sack: bool,
+    /// How the sender detects losses.
+    pub loss_detection: LossDetection,
+    /// Whether the receiver reports duplicates (D-SACK, RFC 2883); requires SACK.
+    pub dsack: bool,
     /// Timestamps (RFC 7323): 12 more bytes per segment, and a round-trip time sample from each acknowledgement.
     pub timestamps: bool,
     /// ECN, and how the receiver reports marks.
@@ -79,6 +105,8 @@ impl Default for TcpConfig {
             initial_window: 10,
             initial_ssthresh: None,
             sack: true,
+            loss_detection: LossDetection::DupAck,
+            dsack: false,
             timestamps: true,
             ecn: EcnFeedback::Off,
             hystart: false,
@@ -137,6 +165,12 @@ impl TcpConfig {
         }
         if self.prr && !self.sack {
             return error("prr", "true".into(), "false without SACK");
+        }
+        if self.loss_detection == LossDetection::Rack && !self.sack {
+            return error("loss_detection", self.loss_detection.name().into(), "dupack without SACK");
+        }
+        if self.dsack && !self.sack {
+            return error("dsack", "true".into(), "false without SACK");
         }
         if self.variant.models_path() && !self.sack {
             return error("sack", "false".into(), "true: the algorithm counts what was delivered");

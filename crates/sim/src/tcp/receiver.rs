@@ -25,6 +25,8 @@ pub struct Receiver {
     syn_ack: bool,
     /// The timestamp to echo (RFC 7323, section 4.3).
     echo: Timestamp,
+    /// What the last segment repeated, to be reported by D-SACK.
+    duplicate: Option<SackBlock>,
     last_ack: u64,
     marks: MarkEcho,
     /// DCTCP: what was waiting when the mark changed is acknowledged first, up to this byte and with this mark.
@@ -62,6 +64,7 @@ impl Receiver {
             ack_now: false,
             syn_ack: false,
             echo: Timestamp::ZERO,
+            duplicate: None,
             last_ack: 0,
             marks: MarkEcho::default(),
             before: None,
@@ -94,6 +97,10 @@ impl Receiver {
             self.echo = s.timestamp;
         }
         self.syn_ack |= s.is_syn;
+        if self.config.dsack && !s.is_syn {
+            self.duplicate = self.find_duplicate(SackBlock { start: s.seq, end });
+            self.ack_now |= self.duplicate.is_some();
+        }
         let window_end = self.next.saturating_add(self.config.receive_window.as_bytes());
         if end <= self.next || end > window_end {
             self.stats.useless += 1;
@@ -116,6 +123,16 @@ impl Receiver {
             self.keep(SackBlock { start: s.seq, end });
             self.ack_now = true;
         }
+    }
+
+    /// The first part of a segment that has already been received (RFC 2883, section 4).
+    #[cold]
+    fn find_duplicate(&self, given: SackBlock) -> Option<SackBlock> {
+        if given.start < self.next {
+            return Some(SackBlock { end: given.end.min(self.next), ..given });
+        }
+        let met = self.ranges.iter().filter(|r| r.start < given.end && given.start < r.end).min_by_key(|r| r.start)?;
+        Some(SackBlock { start: met.start.max(given.start), end: met.end.min(given.end) })
     }
 
     /// Delivers ranges that `next` has reached.
@@ -236,6 +253,13 @@ impl Receiver {
             let n = self.ranges.len().min(s.sack.len());
             s.sack[..n].copy_from_slice(&self.ranges[..n]);
             s.sack_count = n as u8;
+        }
+        if mark.is_none()
+            && let Some(duplicate) = self.duplicate.take()
+        {
+            s.sack.rotate_right(1);
+            s.sack[0] = duplicate;
+            s.sack_count = (s.sack_count + 1).min(s.sack.len() as u8);
         }
         packet.size = s.wire_size();
         packet.body = Body::Tcp(s);

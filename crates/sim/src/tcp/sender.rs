@@ -1,10 +1,11 @@
 //! The sending end: connections and acknowledgements. Growth is in `growth.rs`, loss recovery in `loss.rs` and `prr.rs`,
-//! what algorithms that model the path need in `model.rs`, transfers in `transfer.rs`.
+//! loss detection by time in `rack_tlp.rs`, rate samples and pacing in `model.rs`, transfers in `transfer.rs`.
 
 mod growth;
 mod loss;
 mod model;
 mod prr;
+mod rack_tlp;
 mod transfer;
 
 use super::avoidance::{Avoidance, CongestionAvoidance, Window};
@@ -20,6 +21,7 @@ use crate::tcp_segment::TcpSegment;
 use loss::Kind;
 use model::Model;
 use prr::Prr;
+use rack_tlp::RackTlp;
 use transfer::initial_window;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -34,6 +36,10 @@ pub struct SenderStats {
     pub recoveries: u64,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
+    /// Tail loss probes sent (RFC 8985, section 7); those that retransmit are also in [`Self::retransmits`].
+    pub probes: u64,
+    /// Acknowledgements with a D-SACK block (RFC 2883), counted with RACK only.
+    pub dsacks: u64,
     /// Window reductions by ECN-Echo.
     pub ecn_reductions: u64,
     /// Transfers acknowledged completely.
@@ -111,6 +117,8 @@ pub struct Sender {
     marks: MarkCount,
     hystart: HyStart,
     prr: Prr,
+    /// With RACK-TLP (RFC 8985). It replaces `next`, `high_rxt` and `rescued`.
+    rack_tlp: Option<Box<RackTlp>>,
     /// For algorithms that model the path.
     model: Option<Box<Model>>,
     /// Whether the algorithm paces; the earliest time of the next segment, and whether one waits for it.
@@ -163,6 +171,7 @@ impl Sender {
             marks: MarkCount::default(),
             hystart: HyStart::default(),
             prr: Prr::default(),
+            rack_tlp: None,
             model: None,
             paces: config.variant.paces(),
             next_send: Timestamp::ZERO,
@@ -202,7 +211,11 @@ impl Sender {
     }
 
     fn on_ack(&mut self, now: Timestamp, s: &TcpSegment) {
-        if self.phase == Phase::Idle || s.ack < self.una || s.ack > self.high {
+        let is_current = s.ack >= self.una && s.ack <= self.high;
+        if self.rack_tlp.is_some() && is_current {
+            self.take_ack_by_rack(now, s);
+        }
+        if self.phase == Phase::Idle || !is_current {
             self.stats.ignored += 1;
             return;
         }
@@ -227,6 +240,9 @@ impl Sender {
             self.dup_acks = 0;
             if !self.board.is_empty() && self.board.advance(self.una) {
                 self.board.clear();
+                if let Some(r) = &mut self.rack_tlp {
+                    r.renege();
+                }
             }
             rtt = self.take_rtt(now, s);
             if self.phase == Phase::Opening {
@@ -248,7 +264,8 @@ impl Sender {
             self.dup_acks += 1;
         }
         if self.model.is_some() {
-            return self.on_ack_by_model(now, s, news, was_limited);
+            self.on_ack_by_model(now, s, news, was_limited);
+            return self.arm_after_ack(now, acked > 0);
         }
         let delivered = (acked + self.board.sacked()).saturating_sub(sacked_before);
         let reduces = match self.config.ecn {
@@ -266,10 +283,13 @@ impl Sender {
                 self.count_marks(s, delivered, &self.ack_info(now, acked, rtt, was_limited))
             }
         };
+        if self.rack_tlp.is_some() {
+            return self.on_ack_by_rack(&self.ack_info(now, acked, rtt, was_limited), delivered, reduces);
+        }
         match self.phase {
             Phase::Open => {
                 if self.dup_acks as usize >= DUP_THRESH || self.board.lost_below(self.window.mss) > self.una {
-                    self.enter_recovery();
+                    self.enter_recovery(now);
                 } else if acked > 0 && !reduces {
                     let ack = self.ack_info(now, acked, rtt, was_limited);
                     self.avoidance.measure(&mut self.window, &ack);
@@ -312,7 +332,11 @@ impl Agent for Sender {
         self.check_application();
         self.refill(now);
         if self.timer.is_some_and(|t| t <= now) {
-            self.on_retransmission_timeout(now);
+            if self.rack_tlp.is_some() {
+                self.on_timer_by_rack(now);
+            } else {
+                self.on_retransmission_timeout(now);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 mod models;
 mod network;
 mod queue_disciplines;
+mod rack;
 mod random;
 mod scalable;
 
@@ -20,13 +21,15 @@ fn config() -> TcpConfig {
 }
 
 /// A sender and a receiver with a constant round-trip time and without a capacity limit; losses are selected by the
-/// segment's number on the wire, from 0.
+/// segment's number on the wire, from 0, and so are late segments.
 struct Wire {
     sender: Sender,
     receiver: Receiver,
     rtt: TimeDelta,
     now: Timestamp,
     lose: Vec<u64>,
+    /// Segments that take longer, and by how much.
+    late: Vec<(u64, TimeDelta)>,
     lose_acks_from: Option<Timestamp>,
     sent: u64,
     /// Arrival, and the packet; the forward path has the whole round-trip time, the reverse path none.
@@ -44,6 +47,7 @@ impl Wire {
             rtt: TimeDelta::from_millis(100),
             now: Timestamp::ZERO,
             lose: lose.to_vec(),
+            late: vec![],
             lose_acks_from: None,
             sent: 0,
             flight: Default::default(),
@@ -61,7 +65,10 @@ impl Wire {
             let Body::Tcp(s) = packet.body else { unreachable!("a TCP sender sends segments") };
             self.log.push((self.now, s, self.sender.window()));
             if !self.lose.contains(&self.sent) {
-                self.flight.push_back((self.now + self.rtt, packet.clone()));
+                let more = self.late.iter().find(|l| l.0 == self.sent).map_or(TimeDelta::ZERO, |l| l.1);
+                let arrival = self.now + self.rtt + more;
+                let place = self.flight.partition_point(|f| f.0 <= arrival);
+                self.flight.insert(place, (arrival, packet.clone()));
             }
             self.sent += 1;
             packet.reset(self.now);
@@ -299,6 +306,9 @@ fn bad_fields_are_named() {
     let field = |c: TcpConfig| c.check().map_err(|e| e.field);
     assert_eq!(field(TcpConfig::default()), Ok(()));
     assert_eq!(field(TcpConfig { mss: 0, ..config() }), Err("mss"));
+    let rack = TcpConfig { loss_detection: LossDetection::Rack, ..config() };
+    assert_eq!(field(TcpConfig { sack: false, ..rack }), Err("loss_detection"));
+    assert_eq!(field(TcpConfig { sack: false, dsack: true, ..config() }), Err("dsack"));
     assert_eq!(field(TcpConfig { ack_delay: TimeDelta::from_secs(1), ..config() }), Err("ack_delay"));
     assert_eq!(field(TcpConfig { min_rto: TimeDelta::ZERO, ..config() }), Err("min_rto"));
     assert_eq!(field(TcpConfig { receive_window: DataSize::ZERO, ..config() }), Err("receive_window"));

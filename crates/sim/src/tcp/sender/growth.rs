@@ -36,6 +36,11 @@ impl Sender {
             self.rto.on_sample(rtt);
             self.sample_at = self.high + 1;
         }
+        if let Some(rtt) = rtt
+            && let Some(r) = &mut self.rack_tlp
+        {
+            r.on_rtt(now, rtt);
+        }
         rtt
     }
 

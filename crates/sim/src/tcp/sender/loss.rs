@@ -20,7 +20,7 @@ pub(super) enum Kind {
 
 impl Sender {
     /// The window after congestion (RFC 5681, equation 4). Data added by limited transmit does not count.
-    fn reduce(&mut self, why: Congestion) {
+    pub(super) fn reduce(&mut self, why: Congestion) {
         let flight = (self.high - self.una).min(self.window.cwnd);
         let ssthresh = self.avoidance.on_congestion(&self.window, flight, why);
         self.window.ssthresh = ssthresh.max(2 * self.window.mss);
@@ -35,8 +35,8 @@ impl Sender {
     }
 
     /// RFC 6675, section 5, step 4; RFC 6582, section 3.2, steps 2 and 3.
-    pub(super) fn enter_recovery(&mut self) {
-        self.start_recovery();
+    pub(super) fn enter_recovery(&mut self, now: Timestamp) {
+        self.start_recovery(now);
         self.reduce(Congestion::Loss);
         self.window.cwnd = self.window.ssthresh;
         if !self.config.sack {
@@ -46,7 +46,7 @@ impl Sender {
     }
 
     /// Fast recovery without a change of the window.
-    pub(super) fn start_recovery(&mut self) {
+    pub(super) fn start_recovery(&mut self, now: Timestamp) {
         self.stats.recoveries += 1;
         self.phase = Phase::Recovery;
         self.recovery_point = self.high;
@@ -54,6 +54,9 @@ impl Sender {
         self.high_rxt = self.una;
         self.rescued = false;
         self.resend_first = true;
+        if let Some(r) = &mut self.rack_tlp {
+            r.on_recovery(now);
+        }
     }
 
     pub(super) fn recover(&mut self, acked: u64) {
@@ -85,6 +88,10 @@ impl Sender {
     /// RFC 6675's SetPipe, or its equivalent in the other phases.
     #[inline]
     pub(super) fn count_pipe(&mut self) {
+        if let Some(r) = &self.rack_tlp {
+            self.pipe = r.in_flight();
+            return;
+        }
         let outstanding = self.next - self.una;
         self.pipe = match self.phase {
             Phase::Recovery if self.config.sack => {
@@ -107,6 +114,7 @@ impl Sender {
             self.rto.back_off();
             return;
         }
+        self.mark_on_timeout(now);
         // RFC 5681, section 3.1: the threshold stays if the same segment times out again.
         let is_first = self.rto.backoffs() == 0 || self.phase != Phase::Loss;
         if !self.time_out_model(now) {
@@ -121,6 +129,9 @@ impl Sender {
         self.ecn_point = self.high;
         self.dup_acks = 0;
         self.resend_first = false;
+        if self.rack_tlp.is_some() {
+            return self.arm_after_timeout(now);
+        }
         // SACK information is kept (RFC 6675, section 5.1): a receiver that reneges is detected.
         self.next = self.una;
         self.pipe = 0;
@@ -128,6 +139,9 @@ impl Sender {
 
     /// The next segment to send: first byte, length and kind.
     pub(super) fn choose(&mut self) -> Option<(u64, u64, Kind)> {
+        if self.rack_tlp.is_some() {
+            return self.choose_by_rack();
+        }
         let mss = self.window.mss;
         if self.phase == Phase::Recovery {
             if self.resend_first {
@@ -200,6 +214,7 @@ impl Sender {
             // Karn: a retransmitted segment gives no RTT sample (RFC 6298, section 3).
             self.timed = None;
             match (kind, self.phase) {
+                _ if self.rack_tlp.is_some() => {}
                 (Kind::Rescue, _) => self.rescued = true,
                 (_, Phase::Recovery) => self.high_rxt = self.high_rxt.max(end),
                 _ => self.next = end,
@@ -209,8 +224,11 @@ impl Sender {
             self.sent_by_model(now, start, len);
         }
         self.prr.on_sent(len);
-        self.pipe += len;
         self.resend_first = false;
+        if self.rack_tlp.is_some() {
+            return self.sent_by_rack(now, start, len, kind);
+        }
+        self.pipe += len;
         if self.timer.is_none() {
             self.timer = Some(now + self.rto.rto());
         }

@@ -65,8 +65,11 @@ impl Sender {
         self.open_model(now);
         let Some(mut model) = self.model.take() else { return };
         let mut rs = model.delivery.on_ack(now, self.una, s.sack_blocks(), news);
-        let mut lost_below = self.board.lost_below(self.window.mss);
-        if self.dup_acks as usize >= DUP_THRESH {
+        let by_rack = self.rack_tlp.is_some();
+        let mut lost_below = if by_rack { 0 } else { self.board.lost_below(self.window.mss) };
+        if by_rack {
+            self.detect_losses(now);
+        } else if self.dup_acks as usize >= DUP_THRESH {
             lost_below = lost_below.max(self.una + 1);
         }
         self.count_pipe();
@@ -76,14 +79,17 @@ impl Sender {
             self.phase = Phase::Open;
             self.resend_first = false;
             self.avoidance.on_event(&mut self.window, &c, PathEvent::Recovered);
-        } else if self.phase == Phase::Open && lost_below > self.una {
-            self.start_recovery();
+        } else if self.phase == Phase::Open && (lost_below > self.una || self.has_lost()) {
+            self.start_recovery(now);
             self.avoidance.on_event(&mut self.window, &c, PathEvent::FastRecovery);
         }
         self.high_rxt = self.high_rxt.max(self.una);
         if lost_below > self.una {
             let (avoidance, window) = (&mut self.avoidance, &mut self.window);
             rs.newly_lost = model.delivery.lose(lost_below, |lost| avoidance.on_lost(window, &c, &lost));
+        }
+        if by_rack {
+            rs.newly_lost = self.lose_by_rack(&mut model, &c);
         }
         self.count_pipe();
         let c = model.connection(self, now, was_limited);
@@ -94,12 +100,41 @@ impl Sender {
         self.model = Some(model);
     }
 
+    /// Passes what RACK has marked as lost to the algorithm; returns its bytes.
+    fn lose_by_rack(&mut self, model: &mut Model, c: &Connection) -> u64 {
+        let Some(r) = &self.rack_tlp else { return 0 };
+        let (avoidance, window) = (&mut self.avoidance, &mut self.window);
+        let lost = r.newly_lost().iter();
+        lost.map(|l| model.delivery.lose_range(l.start, l.end, |lost| avoidance.on_lost(window, c, &lost))).sum()
+    }
+
+    /// RACK has marked losses without an acknowledgement. Returns whether the algorithm models the path.
+    pub(super) fn lose_by_model(&mut self, now: Timestamp) -> bool {
+        let Some(mut model) = self.model.take() else { return false };
+        self.count_pipe();
+        let c = model.connection(self, now, false);
+        if self.phase == Phase::Open && self.has_lost() {
+            self.start_recovery(now);
+            self.avoidance.on_event(&mut self.window, &c, PathEvent::FastRecovery);
+        }
+        self.lose_by_rack(&mut model, &c);
+        self.model = Some(model);
+        true
+    }
+
     /// The retransmission timer expired; returns whether an algorithm that models the path has set the window.
     pub(super) fn time_out_model(&mut self, now: Timestamp) -> bool {
         if let Some(model) = &mut self.model {
-            model.delivery.lose_all();
+            match &self.rack_tlp {
+                None => model.delivery.lose_all(),
+                Some(r) => {
+                    for l in r.newly_lost() {
+                        model.delivery.lose_range(l.start, l.end, |_| ());
+                    }
+                }
+            }
         }
-        self.pipe = 0;
+        self.pipe = self.rack_tlp.as_ref().map_or(0, |r| r.in_flight());
         self.inform(now, PathEvent::Timeout)
     }
 

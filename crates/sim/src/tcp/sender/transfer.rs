@@ -1,9 +1,9 @@
 //! Transfers: how each begins on a connection, gets its data, and ends.
 
 use super::{HyStart, Model, Phase, Sender};
-use crate::tcp::TcpConfig;
 use crate::tcp::avoidance::{Avoidance, CongestionAvoidance, Window};
 use crate::tcp::rto::Rto;
+use crate::tcp::{LossDetection, TcpConfig};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 impl Sender {
@@ -37,6 +37,9 @@ impl Sender {
             if let Some(model) = &mut self.model {
                 model.restart();
             }
+            if let Some(r) = &mut self.rack_tlp {
+                r.restart();
+            }
             // RFC 5681, section 4.1; the last acknowledgement was received no earlier than the segment that it answers
             // was sent.
             if self.model.is_none() && now.saturating_since(self.idle_since) > self.rto.rto() {
@@ -48,6 +51,7 @@ impl Sender {
             self.avoidance = Avoidance::new(self.config.variant, &self.window, now, seed);
             self.model = self.config.variant.models_path().then(Box::<Model>::default);
             self.rto = Rto::new(self.config.min_rto);
+            self.rack_tlp = (self.config.loss_detection == LossDetection::Rack).then(Box::default);
             self.signal_cwr = false;
             self.hystart = HyStart::default();
             self.next_send = now;

@@ -62,12 +62,13 @@ proptest! {
     #[test]
     fn random_segments_neither_panic_nor_loop(
         segments in prop::collection::vec(any_segment(), 1..200), sack: bool, ecn: bool, timestamps: bool, handshake: bool, variant in any_variant(),
-        hystart: bool, prr: bool,
+        hystart: bool, prr: bool, rack: bool, dsack: bool,
     ) {
         let sack = sack || variant.models_path();
         let ecn = if ecn { variant.with_ecn() } else { variant.ecn() };
-        let prr = prr && sack;
-        let c = TcpConfig { variant, sack, ecn, hystart, prr, timestamps, handshake, receive_window: DataSize::from_bytes(200_000), ..config() };
+        let (prr, dsack) = (prr && sack, dsack && sack);
+        let loss_detection = if rack && sack { LossDetection::Rack } else { LossDetection::DupAck };
+        let c = TcpConfig { variant, sack, ecn, hystart, prr, loss_detection, dsack, timestamps, handshake, receive_window: DataSize::from_bytes(200_000), ..config() };
         let size = Distribution::Constant { value: 20_000.0 };
         let workload = Workload::OnOff { size, off: Distribution::Constant { value: 0.0 }, starts_on: false, persistent: false, seed: 1 };
         let mut s = Sender::new(c, workload).expect("valid");
@@ -96,6 +97,32 @@ proptest! {
         let mut w = Wire::new(c, Workload::Transfer { size }, &lose);
         w.run(Timestamp::from_secs(20_000));
         prop_assert_eq!(w.receiver.delivered(), size);
+        prop_assert_eq!(w.sender.stats().transfers, 1);
+        prop_assert!(w.sender.poll_timeout().is_none());
+    }
+
+    #[test]
+    fn any_pattern_of_loss_and_reordering_is_repaired_with_rack(
+        lose in prop::collection::vec(0u64..150, 0..60), late in prop::collection::vec((0u64..150, 0i64..400), 0..40),
+        variant in any_variant(), timestamps: bool, every in 1u32..3, prr: bool, dsack: bool, handshake: bool,
+        gap in prop::option::of((0i64..1_000, 0i64..2_000)),
+    ) {
+        let loss_detection = LossDetection::Rack;
+        let ecn = variant.ecn();
+        let c = TcpConfig { prr, ecn, variant, timestamps, ack_every: every, handshake, loss_detection, dsack, ..config() };
+        let size = DataSize::from_bytes(120 * MSS + 17);
+        let mut w = Wire::new(c, Workload::Transfer { size }, &lose);
+        w.late = late.into_iter().map(|(k, ms)| (k, TimeDelta::from_millis(ms))).collect();
+        if let Some((from, ms)) = gap {
+            // Acknowledgements are lost for a while.
+            w.run(Timestamp::from_millis(from));
+            w.lose_acks_from = Some(Timestamp::from_millis(from));
+            w.run(Timestamp::from_millis(from + ms));
+            w.lose_acks_from = None;
+        }
+        w.run(Timestamp::from_secs(20_000));
+        prop_assert_eq!(w.receiver.delivered(), size);
+        prop_assert_eq!(w.receiver.out_of_order(), 0);
         prop_assert_eq!(w.sender.stats().transfers, 1);
         prop_assert!(w.sender.poll_timeout().is_none());
     }
