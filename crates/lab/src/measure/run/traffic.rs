@@ -21,6 +21,8 @@ pub(super) fn tcp_ends(flow: &Flow, t: &TcpFlow, seed: u64) -> Result<Ends<Endpo
         ecn: if t.ecn { t.algorithm.with_ecn() } else { tcp::EcnFeedback::Off },
         hystart: t.hystart,
         prr: t.prr,
+        loss_detection: t.loss_detection,
+        dsack: t.loss_detection == tcp::LossDetection::Rack,
         seed,
         mss,
         ack_every: if t.delayed_acks { 2 } else { 1 },

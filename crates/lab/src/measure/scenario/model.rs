@@ -6,6 +6,8 @@ use super::paths::Multipath;
 use weir_cc::throughput::Equation;
 use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
 use weir_path::{Capacity, Dscp, LinkConfig};
+/// How a TCP sender detects losses.
+pub use weir_sim::tcp::LossDetection as TcpLossDetection;
 /// TCP congestion control.
 pub use weir_sim::tcp::Variant as TcpAlgorithm;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
@@ -289,6 +291,8 @@ pub struct TcpFlow {
     pub hystart: bool,
     /// Whether the window falls in proportion to deliveries during fast recovery (RFC 6937).
     pub prr: bool,
+    /// How losses are detected; with RACK-TLP the receiver reports duplicates (D-SACK, RFC 2883).
+    pub loss_detection: TcpLossDetection,
     /// Its data to send.
     pub traffic: TcpTraffic,
     /// Payload of a full segment.

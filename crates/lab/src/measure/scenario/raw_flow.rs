@@ -207,6 +207,9 @@ flow! {
         hystart: Option<bool>,
         /// Proportional rate reduction (RFC 6937), as in Linux; false if absent.
         prr: Option<At<bool>>,
+        /// How losses are detected; "dupack" if absent. With "rack", as in current kernels, the receiver also reports
+        /// duplicates (D-SACK, RFC 2883).
+        loss_detection: Option<At<RawTcpLossDetection>>,
         /// Whether connections open with a handshake; true if absent, never in ns-2.
         handshake: Option<bool>,
         /// Minimum retransmission timeout; "1 s" (RFC 6298) if absent, "200 ms" in ns-2 and Linux.
@@ -237,6 +240,17 @@ pub(super) enum RawTcpAlgorithm {
     Bbr1,
     /// BBR version 3 (draft-ietf-ccwg-bbr).
     Bbr,
+}
+
+/// How a TCP sender detects losses.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "TcpLossDetection")]
+pub(super) enum RawTcpLossDetection {
+    /// By counts: RFC 6675, without selective acknowledgements RFC 6582.
+    DupAck,
+    /// By time, with probes for losses at the tail (RACK-TLP, RFC 8985).
+    Rack,
 }
 
 flow! {

@@ -71,11 +71,19 @@ impl Flows<'_> {
                 "`prr` counts what was delivered, which needs selective acknowledgements: leave `sack` out",
             );
         }
+        let loss_detection = match f.loss_detection.as_ref().map(|l| (l.value, &l.span)) {
+            None | Some((RawTcpLossDetection::DupAck, _)) => TcpLossDetection::DupAck,
+            Some((RawTcpLossDetection::Rack, _)) if sack => TcpLossDetection::Rack,
+            Some((RawTcpLossDetection::Rack, span)) => {
+                return refuse(span, "`rack` needs selective acknowledgements: leave `sack` out");
+            }
+        };
         Ok(TcpFlow {
             algorithm,
             ecn: uses_ecn || f.ecn.as_ref().is_some_and(|e| e.value),
             hystart: f.hystart.unwrap_or(false),
             prr: f.prr.as_ref().is_some_and(|p| p.value),
+            loss_detection,
             traffic,
             segment: self.payload(f.segment.as_ref(), DEFAULT_SEGMENT)?,
             delayed_acks: f.delayed_acks.unwrap_or(true),

@@ -134,6 +134,7 @@ fn tcp_takes_ns2s_settings_and_every_kind_of_traffic() {
         size = "1 MB"
         idle = "1 s"
         persistent = true
+        loss_detection = "rack"
     "#;
     let s = only(&text);
     let tcp = |k: usize| match &s.flows[k].kind {
@@ -146,6 +147,7 @@ fn tcp_takes_ns2s_settings_and_every_kind_of_traffic() {
         ecn: false,
         hystart: false,
         prr: false,
+        loss_detection: TcpLossDetection::DupAck,
         traffic: TcpTraffic::Short { arrivals: 347.2, size: pareto },
         segment: DataSize::from_bytes(1_460),
         delayed_acks: false,
@@ -160,6 +162,7 @@ fn tcp_takes_ns2s_settings_and_every_kind_of_traffic() {
     assert_eq!(tcp(2).traffic, TcpTraffic::Stream { rate: DataRate::from_mbps(30) });
     assert_eq!((tcp(2).initial_window, tcp(2).max_window, tcp(2).sack), (10, None, true));
     assert!(matches!(tcp(3).traffic, TcpTraffic::OnOff { starts_on: true, persistent: true, .. }));
+    assert_eq!([tcp(2), tcp(3)].map(|t| t.loss_detection), [TcpLossDetection::DupAck, TcpLossDetection::Rack]);
 }
 
 #[test]

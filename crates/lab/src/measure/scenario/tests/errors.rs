@@ -267,6 +267,7 @@ fn errors_state_position_fault_and_remedy() {
         (tcp("max_window = 0"), &["tcp.x.max_window", "1 to 16000 segments, found 0"]),
         (tcp("initial_window = 2000"), &["tcp.x.initial_window", "1 to 1000 segments"]),
         (tcp("min_rto = \"2 min\""), &["tcp.x.min_rto", "at most 60 s"]),
+        (tcp("loss_detection = \"rack\"\nsack = false"), &["tcp.x.loss_detection", "leave `sack` out"]),
         (tcp("rate = \"0 bps\""), &["tcp.x.rate", "above zero"]),
         (tcp("rate = \"1 Mbps\"\nsize = \"1 MB\""), &["tcp.x.rate", "`size`", "leave `rate` out"]),
         (tcp("arrivals = 30"), &["tcp.x.arrivals", "need a `size`", "pareto"]),
