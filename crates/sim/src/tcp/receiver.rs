@@ -127,6 +127,7 @@ impl Receiver {
 
     /// The first part of a segment that has already been received (RFC 2883, section 4).
     #[cold]
+    #[inline(never)]
     fn find_duplicate(&self, given: SackBlock) -> Option<SackBlock> {
         if given.start < self.next {
             return Some(SackBlock { end: given.end.min(self.next), ..given });
@@ -199,7 +200,7 @@ impl Agent for Receiver {
         self.ack_at
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
         if self.before.is_some() {
             return self.acknowledge_before(now, packet);
@@ -234,6 +235,19 @@ impl Receiver {
         true
     }
 
+    /// SACK blocks, with the D-SACK block before the others (RFC 2883, section 4) if `is_latest`: the acknowledgement
+    /// answers the last segment.
+    #[inline(never)]
+    fn write_blocks(&mut self, s: &mut TcpSegment, is_latest: bool) {
+        let duplicate = if is_latest { self.duplicate.take() } else { None };
+        let mut n = 0;
+        for block in duplicate.iter().chain(&self.ranges).take(s.sack.len()) {
+            s.sack[n] = *block;
+            n += 1;
+        }
+        s.sack_count = n as u8;
+    }
+
     #[inline]
     fn write_ack(&mut self, now: Timestamp, packet: &mut Packet, ack: u64, mark: Option<bool>) {
         let mut s = TcpSegment {
@@ -249,17 +263,8 @@ impl Receiver {
         if self.config.ecn != EcnFeedback::Off {
             self.marks.write(self.config.ecn, mark, &mut s);
         }
-        if self.config.sack && !self.ranges.is_empty() {
-            let n = self.ranges.len().min(s.sack.len());
-            s.sack[..n].copy_from_slice(&self.ranges[..n]);
-            s.sack_count = n as u8;
-        }
-        if mark.is_none()
-            && let Some(duplicate) = self.duplicate.take()
-        {
-            s.sack.rotate_right(1);
-            s.sack[0] = duplicate;
-            s.sack_count = (s.sack_count + 1).min(s.sack.len() as u8);
+        if self.config.sack && (!self.ranges.is_empty() || self.duplicate.is_some()) {
+            self.write_blocks(&mut s, mark.is_none());
         }
         packet.size = s.wire_size();
         packet.body = Body::Tcp(s);

@@ -107,6 +107,40 @@ fn a_loss_repaired_by_the_probe_reduces_the_window() {
     assert_eq!(unneeded.sender.stats().dsacks, 1);
 }
 
+/// Section 9.1: a flow limited by its application needs no three later segments.
+#[test]
+fn a_live_source_repairs_a_loss_after_its_next_segment() {
+    // A segment every 100 ms; the one sent at 500 ms is lost.
+    let source = Workload::Stream { rate: DataRate::from_kbps(80) };
+    let repeat = |c: TcpConfig| {
+        let mut w = Wire::new(c, source, &[4]);
+        w.run(Timestamp::from_secs(3));
+        let s = w.sender.stats();
+        assert_eq!((s.retransmits, s.timeouts, s.probes), (1, 0, 0), "{s:?}");
+        times(&w, 4)
+    };
+    // The next segment's acknowledgement is received at 700 ms, and those after it every 100 ms.
+    assert_eq!(repeat(rack()), [500, 700]);
+    assert_eq!(repeat(config()), [500, 900]);
+}
+
+/// Section 9.3: a window of 20 segments is never full, and ten of ten are lost.
+#[test]
+fn a_lost_flight_is_repaired_without_a_timeout() {
+    let c = TcpConfig { initial_window: 20, handshake: true, prr: true, ..rack() };
+    let mut w = Wire::new(c, transfer(10), &(1..11).collect::<Vec<_>>());
+    w.run(Timestamp::from_secs(5));
+    let s = w.sender.stats();
+    assert_eq!((s.timeouts, s.probes, s.retransmits, s.recoveries), (0, 1, 10, 1), "{s:?}");
+    // A handshake, the probe two round trips after the flight, and four round trips as in slow start: the probe's
+    // acknowledgement allows the first two.
+    assert_eq!(w.numbers(0, 300), [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!([300, 400, 500, 600, 700].map(|ms| w.numbers(ms, ms + 1).len()), [1, 2, 4, 3, 0]);
+    assert_eq!(s.transfer_time, TimeDelta::from_millis(700));
+    // Half of the flight (RFC 5681, equation 4); the example halves the window.
+    assert_eq!(w.sender.window().ssthresh, 5 * MSS);
+}
+
 #[test]
 fn reordering_is_waited_for_once_it_was_seen() {
     let limits = TcpConfig { initial_window: 10, initial_ssthresh: Some(DataSize::from_bytes(20 * MSS)), ..rack() };
