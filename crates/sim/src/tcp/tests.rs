@@ -7,6 +7,7 @@ use weir_path::queue::{codel, drop_tail, dualpi2, fq_codel, pie, red};
 use weir_path::{Discipline, Limit, LinkConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
+mod common;
 mod models;
 mod network;
 mod queue_disciplines;

@@ -1,5 +1,6 @@
 //! BBR over links, with HyStart++ and proportional rate reduction beside standard TCP.
 
+use super::common::{minute, network, sender};
 use super::*;
 
 /// A bulk flow's result with a round trip of 40 ms.
@@ -27,40 +28,24 @@ fn run_at(mbps: u64, config: TcpConfig, limit: Limit, random_loss: f64) -> Run {
     if random_loss > 0.0 {
         forward.loss = weir_path::Loss::Independent { share: random_loss };
     }
-    let mut sim = Simulator::with_observer(7, StreamHash::default());
-    let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
-    let sender = Sender::new(config, Workload::Bulk).expect("valid");
-    let a = sim.add_agent(Endpoint::TcpSender(Box::new(sender)), Timestamp::ZERO);
-    let b = sim.add_agent(Endpoint::TcpReceiver(Receiver::new(config).expect("valid")), Timestamp::ZERO);
-    sim.connect(a, b, &route);
-    let delivered = |sim: &Simulator<_, _>| match sim.agent(b) {
-        Endpoint::TcpReceiver(r) => r.delivered().as_bytes() as f64,
-        other => unreachable!("{other:?}"),
-    };
+    let (mut sim, link, pairs) = network(7, forward, reverse, &[(config, Workload::Bulk, 0)]);
     let lost = |sim: &mut Simulator<_, _>| {
-        let s = sim.link(route.forward[0]).stats();
+        let s = sim.link(link).stats();
         (s.dropped_queue.packets as f64, s.offered.packets as f64)
     };
     assert_eq!(sim.run_until(Timestamp::from_secs(3)), Outcome::Reached);
     let first = lost(&mut sim);
     assert_eq!(sim.run_until(Timestamp::from_secs(20)), Outcome::Reached);
-    let (before, early) = (delivered(&sim), lost(&mut sim));
-    let mut waits = vec![];
-    for tick in 2_001..=8_000 {
-        let now = Timestamp::from_millis(10 * tick);
-        assert_eq!(sim.run_until(now), Outcome::Reached);
-        waits.push(sim.link(route.forward[0]).queue_delay(now).as_millis_f64());
-    }
-    waits.sort_by(f64::total_cmp);
+    let early = lost(&mut sim);
+    let minute = minute(&mut sim, link, rate, &pairs);
     let late = lost(&mut sim);
-    let Endpoint::TcpSender(sender) = sim.agent(a) else { unreachable!("stays what it is") };
     Run {
-        share: (delivered(&sim) - before) * 8.0 / (60.0 * rate.as_bps_f64() * 1_448.0 / 1_500.0),
-        p50: waits[waits.len() / 2],
-        p95: waits[waits.len() * 95 / 100],
+        share: minute.shares[0],
+        p50: minute.percentile(50),
+        p95: minute.percentile(95),
         early_loss: first.0 / first.1,
         late_loss: (late.0 - early.0) / (late.1 - early.1),
-        sender: sender.stats(),
+        sender: sender(&sim, pairs[0].0).stats(),
     }
 }
 

@@ -1,8 +1,7 @@
 //! TCP over links.
 
+use super::common::{Flow, Net, Pair, capacity, delivered, network, sender};
 use super::*;
-
-type Net = Simulator<Endpoint, StreamHash>;
 
 fn link(bps: u64, ms: i64, queue: Limit) -> LinkConfig {
     let mut c = LinkConfig::constant(DataRate::from_bps(bps), TimeDelta::from_millis(ms));
@@ -13,31 +12,10 @@ fn link(bps: u64, ms: i64, queue: Limit) -> LinkConfig {
 fn paper_path() -> LinkConfig {
     link(2_000_000, 50, Limit::Size(DataSize::from_bytes(75_000)))
 }
-fn net(forward: LinkConfig, flows: &[(TcpConfig, Workload, i64)]) -> (Net, Vec<(AgentId, AgentId)>) {
-    let mut sim = Simulator::with_observer(5, StreamHash::default());
+fn net(forward: LinkConfig, flows: &[Flow]) -> (Net, Vec<Pair>) {
     let reverse = LinkConfig { limit: Limit::Unlimited, discipline: Discipline::default(), ..forward.clone() };
-    let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
-    let pairs = flows.iter().map(|&(config, workload, start_ms)| {
-        let sender = Endpoint::TcpSender(Box::new(Sender::new(config, workload).expect("valid")));
-        let a = sim.add_agent(sender, Timestamp::from_millis(start_ms));
-        let b = sim.add_agent(Endpoint::TcpReceiver(Receiver::new(config).expect("valid")), Timestamp::ZERO);
-        sim.connect(a, b, &route);
-        (a, b)
-    });
-    let pairs = pairs.collect();
+    let (sim, _, pairs) = network(5, forward, reverse, flows);
     (sim, pairs)
-}
-fn delivered(sim: &Net, id: AgentId) -> f64 {
-    match sim.agent(id) {
-        Endpoint::TcpReceiver(r) => r.delivered().as_bytes() as f64,
-        other => unreachable!("{other:?}"),
-    }
-}
-fn sender(sim: &Net, id: AgentId) -> &Sender {
-    match sim.agent(id) {
-        Endpoint::TcpSender(s) => s,
-        other => unreachable!("{other:?}"),
-    }
 }
 
 #[test]
@@ -58,8 +36,7 @@ fn a_bulk_flow_fills_the_link() {
                 )],
             );
             assert_eq!(sim.run_until(Timestamp::from_secs(120)), Outcome::Reached);
-            // The share of data in 2 Mbit/s is 1448/1500.
-            let share = delivered(&sim, pairs[0].1) * 8.0 / (120.0 * 2e6 * 1_448.0 / 1_500.0);
+            let share = delivered(&sim, pairs[0].1) / capacity(DataRate::from_mbps(2), 120.0);
             let s = sender(&sim, pairs[0].0).stats();
             // BBR paces at 99 %, and holds back for 0.2 s of each 5 or 10 s.
             let least = if variant.models_path() { 0.95 } else { 0.97 };

@@ -1,5 +1,6 @@
 //! TCP over a link with each queue discipline, compared with drop tail.
 
+use super::common::{minute, network, sender};
 use super::*;
 use crate::udp;
 
@@ -22,38 +23,19 @@ fn run(discipline: Discipline, mbps: u64, variant: Variant, ecn: bool) -> Run {
     // A round trip of 80 ms, and a second of queue.
     let reverse = LinkConfig::constant(rate, TimeDelta::from_millis(40));
     let forward = LinkConfig { limit: Limit::Time(TimeDelta::from_secs(1)), discipline, ..reverse.clone() };
-    let mut sim = Simulator::with_observer(5, StreamHash::default());
-    let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
     let ecn = if ecn { variant.with_ecn() } else { variant.ecn() };
     let config = TcpConfig { ecn, ..TcpConfig::of(variant) };
-    let sender = Sender::new(config, Workload::Bulk).expect("valid");
-    let a = sim.add_agent(Endpoint::TcpSender(Box::new(sender)), Timestamp::ZERO);
-    let b = sim.add_agent(Endpoint::TcpReceiver(Receiver::new(config).expect("valid")), Timestamp::ZERO);
-    sim.connect(a, b, &route);
-    let delivered = |sim: &Simulator<_, _>| match sim.agent(b) {
-        Endpoint::TcpReceiver(r) => r.delivered().as_bytes() as f64,
-        other => unreachable!("{other:?}"),
-    };
-    assert_eq!(sim.run_until(Timestamp::from_secs(20)), Outcome::Reached);
-    let before = delivered(&sim);
-    let mut waits = vec![];
-    for tick in 2_001..=8_000 {
-        let now = Timestamp::from_millis(10 * tick);
-        assert_eq!(sim.run_until(now), Outcome::Reached);
-        waits.push(sim.link(route.forward[0]).queue_delay(now).as_millis_f64());
-    }
-    waits.sort_by(f64::total_cmp);
-    let stats = sim.link(route.forward[0]).stats();
-    let Endpoint::TcpSender(sender) = sim.agent(a) else { unreachable!("stays what it is") };
+    let (mut sim, link, pairs) = network(5, forward, reverse, &[(config, Workload::Bulk, 0)]);
+    let minute = minute(&mut sim, link, rate, &pairs);
+    let stats = sim.link(link).stats();
     Run {
-        // The share of data in a packet is 1448/1500.
-        share: (delivered(&sim) - before) * 8.0 / (60.0 * rate.as_bps_f64() * 1_448.0 / 1_500.0),
-        mean_wait: waits.iter().sum::<f64>() / waits.len() as f64,
-        p95_wait: waits[waits.len() * 95 / 100],
+        share: minute.shares[0],
+        mean_wait: minute.waits.iter().sum::<f64>() / minute.waits.len() as f64,
+        p95_wait: minute.percentile(95),
         dropped_aqm: stats.dropped_aqm.packets,
         dropped_queue: stats.dropped_queue.packets,
         marked: stats.marked.packets,
-        sender: sender.stats(),
+        sender: sender(&sim, pairs[0].0).stats(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! RACK-TLP (RFC 8985) and D-SACK (RFC 2883) in a connection.
 
+use super::common::{capacity, delivered, network, sender};
 use super::*;
 use weir_path::Reordering;
 
@@ -203,17 +204,9 @@ fn share(config: TcpConfig, change: impl Fn(&mut LinkConfig)) -> (f64, SenderSta
     let reverse = LinkConfig::constant(rate, TimeDelta::from_millis(20));
     let mut forward = LinkConfig { limit: Limit::Time(TimeDelta::from_millis(50)), ..reverse.clone() };
     change(&mut forward);
-    let mut sim = Simulator::with_observer(7, StreamHash::default());
-    let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
-    let sender = Sender::new(config, Workload::Bulk).expect("valid");
-    let a = sim.add_agent(Endpoint::TcpSender(Box::new(sender)), Timestamp::ZERO);
-    let b = sim.add_agent(Endpoint::TcpReceiver(Receiver::new(config).expect("valid")), Timestamp::ZERO);
-    sim.connect(a, b, &route);
+    let (mut sim, _, pairs) = network(7, forward, reverse, &[(config, Workload::Bulk, 0)]);
     assert_eq!(sim.run_until(Timestamp::from_secs(60)), Outcome::Reached);
-    let (Endpoint::TcpSender(s), Endpoint::TcpReceiver(r)) = (sim.agent(a), sim.agent(b)) else {
-        unreachable!("they stay what they are")
-    };
-    (r.delivered().as_bits() as f64 / (60.0 * rate.as_bps_f64() * 1_448.0 / 1_500.0), s.stats())
+    (delivered(&sim, pairs[0].1) / capacity(rate, 60.0), sender(&sim, pairs[0].0).stats())
 }
 
 fn of(variant: Variant, loss_detection: LossDetection) -> TcpConfig {
@@ -241,4 +234,30 @@ fn reordering_within_a_quarter_of_the_round_trip_costs_no_rate() {
     let (timed, t) = share(of(Variant::Cubic, LossDetection::Rack), reorder);
     assert!(timed > 0.9, "{timed} {t:?}");
     assert!(counted < 0.6, "{counted} {c:?}");
+}
+
+#[test]
+fn short_flows_wait_for_fewer_timeouts() {
+    // 20 segments each, of which one in 50 is lost.
+    let run = |loss_detection| {
+        // Without handshakes, whose losses are timeouts in any case.
+        let config = TcpConfig { handshake: false, ..of(Variant::Cubic, loss_detection) };
+        let flows = ShortFlows { arrivals_per_s: 5.0, size: Distribution::Constant { value: 28_960.0 }, seed: 3 };
+        let reverse = LinkConfig::constant(DataRate::from_mbps(10), TimeDelta::from_millis(20));
+        let loss = weir_path::Loss::Independent { share: 0.02 };
+        let forward = LinkConfig { limit: Limit::Time(TimeDelta::from_millis(200)), loss, ..reverse.clone() };
+        let mut sim = Simulator::with_observer(7, StreamHash::default());
+        let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
+        let sender = Endpoint::ShortSender(Box::new(ShortSender::new(config, flows).expect("valid")));
+        let receiver = Endpoint::ShortReceiver(Box::new(ShortReceiver::new(config).expect("valid")));
+        let (a, b) = (sim.add_agent(sender, Timestamp::ZERO), sim.add_agent(receiver, Timestamp::ZERO));
+        sim.connect(a, b, &route);
+        assert_eq!(sim.run_until(Timestamp::from_secs(200)), Outcome::Reached);
+        let Endpoint::ShortSender(s) = sim.agent(a) else { unreachable!("it stays what it is") };
+        s.stats()
+    };
+    let (counted, timed) = (run(LossDetection::DupAck), run(LossDetection::Rack));
+    assert!(counted.completed.abs_diff(timed.completed) < 10 && timed.completed > 900, "{timed:?}");
+    assert!(timed.timeouts < counted.timeouts / 3, "{} and {}", timed.timeouts, counted.timeouts);
+    assert!(timed.active_time < counted.active_time * 9 / 10, "{} and {}", timed.active_time, counted.active_time);
 }

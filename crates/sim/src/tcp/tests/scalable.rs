@@ -1,5 +1,6 @@
 //! DCTCP and Prague over links that mark.
 
+use super::common::{minute, network, sender};
 use super::*;
 
 /// Bulk flows that share a link for a minute after 20 s.
@@ -15,40 +16,13 @@ fn share(mbps: u64, one_way_ms: i64, discipline: Discipline, flows: &[TcpConfig]
     let rate = DataRate::from_mbps(mbps);
     let reverse = LinkConfig::constant(rate, TimeDelta::from_millis(one_way_ms));
     let forward = LinkConfig { limit: Limit::Time(TimeDelta::from_millis(500)), discipline, ..reverse.clone() };
-    let mut sim = Simulator::with_observer(5, StreamHash::default());
-    let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
-    let mut pairs = vec![];
-    for (k, config) in flows.iter().enumerate() {
-        let config = TcpConfig { seed: k as u64, ..*config };
-        let sender = Sender::new(config, Workload::Bulk).expect("valid");
-        let a = sim.add_agent(Endpoint::TcpSender(Box::new(sender)), Timestamp::from_millis(700 * k as i64));
-        let b = sim.add_agent(Endpoint::TcpReceiver(Receiver::new(config).expect("valid")), Timestamp::ZERO);
-        sim.connect(a, b, &route);
-        pairs.push((a, b));
-    }
-    let delivered = |sim: &Simulator<_, _>| -> Vec<f64> {
-        let one = |b| match sim.agent(b) {
-            Endpoint::TcpReceiver(r) => r.delivered().as_bytes() as f64,
-            other => unreachable!("{other:?}"),
-        };
-        pairs.iter().map(|p| one(p.1)).collect()
-    };
-    assert_eq!(sim.run_until(Timestamp::from_secs(20)), Outcome::Reached);
-    let before = delivered(&sim);
-    let mut waits = vec![];
-    for tick in 2_001..=8_000 {
-        let now = Timestamp::from_millis(10 * tick);
-        assert_eq!(sim.run_until(now), Outcome::Reached);
-        waits.push(sim.link(route.forward[0]).queue_delay(now).as_millis_f64());
-    }
-    waits.sort_by(f64::total_cmp);
-    let data = 60.0 * rate.as_bps_f64() / 8.0 * 1_448.0 / 1_500.0;
-    let shares = delivered(&sim).iter().zip(before).map(|(after, before)| (after - before) / data).collect();
-    let stats = |a| match sim.agent(a) {
-        Endpoint::TcpSender(s) => s.stats(),
-        other => unreachable!("{other:?}"),
-    };
-    Shared { shares, senders: pairs.iter().map(|p| stats(p.0)).collect(), p99_ms: waits[waits.len() * 99 / 100] }
+    let flows = flows.iter().enumerate();
+    let flows: Vec<_> =
+        flows.map(|(k, c)| (TcpConfig { seed: k as u64, ..*c }, Workload::Bulk, 700 * k as i64)).collect();
+    let (mut sim, link, pairs) = network(5, forward, reverse, &flows);
+    let minute = minute(&mut sim, link, rate, &pairs);
+    let senders = pairs.iter().map(|p| sender(&sim, p.0).stats()).collect();
+    Shared { p99_ms: minute.percentile(99), shares: minute.shares, senders }
 }
 
 fn step(threshold_bytes: u64) -> Discipline {
