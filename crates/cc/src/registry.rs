@@ -152,6 +152,7 @@ macro_rules! controllers {
 }
 
 controllers! {
+    BbrRtc(crate::bbr_rtc::BbrRtc),
     Cnadu(crate::cnadu::Cnadu),
     DpFec(crate::dpfec::DpFec),
     Fbra(crate::fbra::Fbra),

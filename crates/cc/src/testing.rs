@@ -1,5 +1,7 @@
 //! Helpers for tests of controllers: setups in kbit/s, cues with default fields, metrics by name.
 
+pub(crate) mod link;
+
 use crate::cue::{Cue, EstimateKind, ReceiverEstimate, ReportBlock};
 use crate::spec::{Algorithm, Setup, Start};
 use crate::{Controller, Limits};

@@ -1,15 +1,12 @@
 //! The controller in a closed loop over a model of one link: drop-tail, fixed rate, delay both ways.
 
-mod link;
-
 use super::*;
 use crate::testing::Kbps;
-use link::{Link, Reno, Second, run_with};
+use crate::testing::link::{Link, PACKET, Reno, Second, run_with};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_units::{DataSize, Ecn};
 
-const PACKET: u64 = 1_000;
 const KBPS: fn(u64) -> DataRate = DataRate::from_kbps;
 
 fn run(link: &Link, seconds: i64) -> Vec<Second> {
@@ -130,7 +127,8 @@ fn an_application_that_sent_a_twentieth_recovers_when_it_sends_everything() {
 #[test]
 fn a_fall_to_a_25th_of_the_capacity_is_followed_by_what_arrives_now() {
     let capacity = |ms| if ms < 20_000 { 50_000 } else { 2_000 };
-    let mut c = Kbps { floor: 50, start: 500, ceiling: 60_000 }.sender(&[("overhead", 0.0), ("pacing_factor", 2.5)]);
+    let mut c: Gcc =
+        Kbps { floor: 50, start: 500, ceiling: 60_000 }.sender(&[("overhead", 0.0), ("pacing_factor", 2.5)]);
     let link = Link { capacity, buffer: 200_000, ..Link::default() };
     let r = run_with(&mut c, &link, 40, &mut Reno::default());
     assert_between("before", r[19].target, 30_000.0, 51_000.0);

@@ -1,18 +1,20 @@
 //! A model of one link in steps of a millisecond: drop-tail, delay both ways, feedback, and a loss-based flow beside the call.
 
-use super::PACKET;
 use crate::controller::Controller;
-use crate::cue::{Cue, SentPacket, TransportFeedback};
-use crate::gcc::Gcc;
+use crate::cue::{Cue, QueueState, SentPacket, TransportFeedback};
 use crate::history::{ReportedPacket, SentHistory};
 use crate::pacer::{Pacer, PacerDecision};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use weir_units::{DataSize, Ecn, RemoteTimestamp, Timestamp};
+use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+
+/// Bytes of every packet.
+pub(crate) const PACKET: u64 = 1_000;
+const STEP: TimeDelta = TimeDelta::from_millis(1);
 
 /// A loss-based flow on the same link: slow start, one packet more per round trip, halved on loss.
 #[derive(Default)]
-pub(super) struct Reno {
+pub(crate) struct Reno {
     from_ms: i64,
     until_ms: i64,
     window: f64,
@@ -24,7 +26,7 @@ pub(super) struct Reno {
     recovers_at: i64,
 }
 impl Reno {
-    pub(super) fn between(from_ms: i64, until_ms: i64) -> Self {
+    pub(crate) fn between(from_ms: i64, until_ms: i64) -> Self {
         Self { from_ms, until_ms, window: 2.0, threshold: f64::MAX, ..Self::default() }
     }
     fn tick(&mut self, ms: i64) {
@@ -48,40 +50,66 @@ impl Reno {
     }
 }
 
-pub(super) struct Link {
+pub(crate) struct Link {
     /// Capacity in kbit/s at a time in ms.
-    pub(super) capacity: fn(i64) -> u64,
-    pub(super) buffer: u64,
-    pub(super) loss: f64,
+    pub(crate) capacity: fn(i64) -> u64,
+    pub(crate) buffer: u64,
+    pub(crate) loss: f64,
     /// Feedback messages are lost in this span of ms.
-    pub(super) silent: (i64, i64),
+    pub(crate) silent: (i64, i64),
     /// Ratio of the encoder's rate to the target.
-    pub(super) encoder: fn(i64) -> f64,
+    pub(crate) encoder: fn(i64) -> f64,
+    /// One way, in ms; feedback takes twice that.
+    pub(crate) one_way: i64,
+    /// Interval of feedback, in ms.
+    pub(crate) feedback: i64,
+    /// Whether the pacer's times are exact rather than those of the steps, which are too coarse for a pacing rate near
+    /// the target.
+    pub(crate) is_exact: bool,
 }
 impl Default for Link {
     fn default() -> Self {
-        Self { capacity: |_| 1_000, buffer: 75_000, loss: 0.0, silent: (0, 0), encoder: |_| 1.0 }
+        Self {
+            capacity: |_| 1_000,
+            buffer: 75_000,
+            loss: 0.0,
+            silent: (0, 0),
+            encoder: |_| 1.0,
+            one_way: 100,
+            feedback: 100,
+            is_exact: false,
+        }
     }
 }
 
 #[derive(Default, Clone, Copy)]
-pub(super) struct Second {
+pub(crate) struct Second {
     /// Mean target in kbit/s.
-    pub(super) target: f64,
+    pub(crate) target: f64,
     /// Rate of bytes that arrived, in kbit/s.
-    pub(super) received: f64,
+    pub(crate) received: f64,
     /// Mean and maximum queueing delay, in ms.
-    pub(super) queue: f64,
-    pub(super) max_queue: f64,
-    pub(super) probes: u32,
+    pub(crate) queue: f64,
+    pub(crate) max_queue: f64,
+    /// Mean age of the oldest packet between encoder and pacer, in ms.
+    pub(crate) waiting: f64,
+    pub(crate) probes: u32,
+    /// Packets sent, and those of padding among them.
+    pub(crate) sent: u32,
+    pub(crate) padded: u32,
 }
 
-/// Runs in steps of 1 ms: 100 ms one way, feedback every 100 ms, an ideal codec at 50 frames per second.
-pub(super) fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Second> {
+fn bytes(packets: usize) -> DataSize {
+    DataSize::from_bytes(packets as u64 * PACKET)
+}
+
+/// Runs in steps of 1 ms, with an ideal codec at 50 frames per second.
+pub(crate) fn run_with(c: &mut impl Controller, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Second> {
     let mut rng = Pcg64Mcg::seed_from_u64(7);
     let mut history = SentHistory::new();
     let mut pacer = Pacer::new(&c.target(), Timestamp::ZERO);
-    let mut waiting = 0u64;
+    // When each packet entered the queue between encoder and pacer.
+    let mut waiting = std::collections::VecDeque::<i64>::new();
     let mut made = 0.0;
     let mut next_sequence = 0;
     // (sequence, size) in the queue; no sequence number for the other flow's packets.
@@ -118,23 +146,41 @@ pub(super) fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno)
         s.target += target.media_rate.as_kbps_f64() / 1e3;
         if ms % 20 == 0 {
             made += target.media_rate.as_bps_f64() / 8.0 * 0.02 * (link.encoder)(ms);
-            waiting += (made / PACKET as f64) as u64;
+            let packets = (made / PACKET as f64) as usize;
+            waiting.extend(std::iter::repeat_n(ms, packets));
             made %= PACKET as f64;
+            let oldest_age = TimeDelta::from_millis(ms - waiting.front().unwrap_or(&ms));
+            c.on_queue(&QueueState { now, added: bytes(packets), queued: bytes(waiting.len()), oldest_age });
         }
+        let target = c.target();
+        pacer.set_target(&target, now);
+        s.waiting += (ms - waiting.front().unwrap_or(&ms)) as f64 / 1e3;
+        let (mut at, mut sent, mut padded) = (now, 0u32, 0u32);
         loop {
-            let (probe, is_padding) = match pacer.poll(now, waiting > 0) {
+            let (probe, is_padding) = match pacer.poll(at, !waiting.is_empty()) {
                 PacerDecision::Media { probe } => (probe, false),
                 PacerDecision::Padding { probe } => (probe, true),
+                PacerDecision::Wait(t) if link.is_exact && t < now + STEP => {
+                    at = t;
+                    continue;
+                }
                 PacerDecision::Wait(_) | PacerDecision::Idle => break,
             };
-            waiting -= u64::from(!is_padding);
             let size = DataSize::from_bytes(PACKET);
-            pacer.on_sent(now, size, is_padding, probe);
+            let flight = history.bytes_in_flight();
+            if target.window.is_some_and(|w| flight + size > w && !flight.is_zero()) {
+                break;
+            }
+            (sent, padded) = (sent + 1, padded + u32::from(is_padding));
+            if !is_padding {
+                waiting.pop_front();
+            }
+            pacer.on_sent(at, size, is_padding, probe);
             let mut p = SentPacket {
                 is_padding,
                 probe,
-                queued: DataSize::from_bytes(waiting * PACKET),
-                ..SentPacket::media(now, next_sequence, size)
+                queued: bytes(waiting.len()),
+                ..SentPacket::media(at, next_sequence, size)
             };
             history.on_sent(&p);
             p.bytes_in_flight = history.bytes_in_flight();
@@ -145,6 +191,8 @@ pub(super) fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno)
             }
             next_sequence += 1;
         }
+        s.sent += sent;
+        s.padded += padded;
         cross.tick(ms);
         while cross.sends(ms) {
             cross.in_flight += 1.0;
@@ -152,7 +200,7 @@ pub(super) fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno)
                 queue.push_back((None, PACKET));
                 queued += PACKET;
             } else {
-                cross.losses.push_back(ms + 200 + (queued * 8 / (link.capacity)(ms)) as i64);
+                cross.losses.push_back(ms + 2 * link.one_way + (queued * 8 / (link.capacity)(ms)) as i64);
             }
         }
         let capacity = (link.capacity)(ms) as f64;
@@ -168,11 +216,11 @@ pub(super) fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno)
                 highest = sequence;
                 if rng.random::<f64>() >= link.loss {
                     s.received += size as f64 * 8.0 / 1e3;
-                    let arrival = Some(RemoteTimestamp::from_millis(77_000 + ms + 100));
+                    let arrival = Some(RemoteTimestamp::from_millis(77_000 + ms + link.one_way));
                     arrived.push(ReportedPacket { sequence, arrival, ecn: Ecn::NotEct });
                 }
             } else {
-                cross.acks.push_back(ms + 200);
+                cross.acks.push_back(ms + 2 * link.one_way);
             }
         }
         if queue.is_empty() {
@@ -181,7 +229,7 @@ pub(super) fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno)
         let wait = queued as f64 * 8.0 / capacity;
         s.queue += wait / 1e3;
         s.max_queue = s.max_queue.max(wait);
-        if ms % 100 == 99 && !arrived.is_empty() {
+        if ms % link.feedback == link.feedback - 1 && !arrived.is_empty() {
             let lost = (reported..=highest)
                 .filter(|&q| !arrived.iter().any(|a| a.sequence == q))
                 .map(|sequence| ReportedPacket { sequence, arrival: None, ecn: Ecn::NotEct })
@@ -191,7 +239,7 @@ pub(super) fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno)
             all.extend(lost);
             all.sort_by_key(|r| r.sequence);
             if ms < link.silent.0 || ms >= link.silent.1 {
-                on_way_back.push_back((ms + 200, all));
+                on_way_back.push_back((ms + 2 * link.one_way, all));
             }
         }
     }
