@@ -21,6 +21,7 @@ pub mod fixed;
 mod frames;
 pub mod gcc;
 pub mod gcc_remb;
+pub mod gcc_scream2;
 mod history;
 mod incoming_rate;
 pub mod linphone;

@@ -159,6 +159,7 @@ controllers! {
     Fixed(crate::fixed::Fixed),
     Gcc(crate::gcc::Gcc),
     GccRemb(crate::gcc_remb::GccRemb),
+    GccScream2(crate::gcc_scream2::GccScream2),
     Linphone(crate::linphone::Linphone),
     Nada(crate::nada::Nada),
     Rrtcc(crate::rrtcc::Rrtcc),

@@ -253,16 +253,8 @@ fn only_feedback_and_limits_change_the_target() {
     assert_eq!((kbps(&bbr), bbr.target().pacing_rate), (200.0, DataRate::from_kbps(200)));
 }
 
-const LINK: Link = Link {
-    capacity: |_| 5_000,
-    buffer: 187_500,
-    loss: 0.0,
-    silent: (0, 0),
-    encoder: |_| 1.0,
-    one_way: 50,
-    feedback: 100,
-    is_exact: true,
-};
+const LINK: Link =
+    Link { capacity: |_| 5_000, buffer: 187_500, one_way: 50, feedback: 100, is_exact: true, ..Link::DEFAULT };
 
 fn run(link: &Link, seconds: i64) -> Vec<Second> {
     run_with(&mut bbr(&[]), link, seconds, &mut Reno::default())

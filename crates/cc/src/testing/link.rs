@@ -66,23 +66,29 @@ pub(crate) struct Link {
     /// Whether the pacer's times are exact rather than those of the steps, which are too coarse for a pacing rate near
     /// the target.
     pub(crate) is_exact: bool,
+    /// Queueing delay above which packets are marked CE, in ms.
+    pub(crate) marks_above_ms: f64,
+}
+impl Link {
+    pub(crate) const DEFAULT: Self = Self {
+        capacity: |_| 1_000,
+        buffer: 75_000,
+        loss: 0.0,
+        silent: (0, 0),
+        encoder: |_| 1.0,
+        one_way: 100,
+        feedback: 100,
+        is_exact: false,
+        marks_above_ms: f64::INFINITY,
+    };
 }
 impl Default for Link {
     fn default() -> Self {
-        Self {
-            capacity: |_| 1_000,
-            buffer: 75_000,
-            loss: 0.0,
-            silent: (0, 0),
-            encoder: |_| 1.0,
-            one_way: 100,
-            feedback: 100,
-            is_exact: false,
-        }
+        Self::DEFAULT
     }
 }
 
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Second {
     /// Mean target in kbit/s.
     pub(crate) target: f64,
@@ -104,7 +110,7 @@ fn bytes(packets: usize) -> DataSize {
 }
 
 /// Runs in steps of 1 ms, with an ideal codec at 50 frames per second.
-pub(crate) fn run_with(c: &mut impl Controller, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Second> {
+pub(crate) fn run_with(c: &mut dyn Controller, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Second> {
     let mut rng = Pcg64Mcg::seed_from_u64(7);
     let mut history = SentHistory::new();
     let mut pacer = Pacer::new(&c.target(), Timestamp::ZERO);
@@ -217,7 +223,9 @@ pub(crate) fn run_with(c: &mut impl Controller, link: &Link, seconds: i64, cross
                 if rng.random::<f64>() >= link.loss {
                     s.received += size as f64 * 8.0 / 1e3;
                     let arrival = Some(RemoteTimestamp::from_millis(77_000 + ms + link.one_way));
-                    arrived.push(ReportedPacket { sequence, arrival, ecn: Ecn::NotEct });
+                    let is_marked = queued as f64 * 8.0 / capacity > link.marks_above_ms;
+                    let ecn = if is_marked { Ecn::Ce } else { Ecn::NotEct };
+                    arrived.push(ReportedPacket { sequence, arrival, ecn });
                 }
             } else {
                 cross.acks.push_back(ms + 2 * link.one_way);
