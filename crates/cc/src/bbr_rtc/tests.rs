@@ -322,8 +322,11 @@ fn padding_keeps_the_estimate_where_the_encoder_sends_half() {
 }
 
 #[test]
-fn it_shares_with_a_loss_based_flow() {
-    let r = run_with(&mut bbr(&[]), &LINK, 100, &mut Reno::between(30_000, 70_000));
-    assert_between("beside it", mean(&r[40..70], |s| s.received), 2_000.0, 4_600.0);
+fn it_keeps_more_beside_a_loss_based_flow_than_gcc() {
+    let beside = |c: &mut dyn Controller| run_with(c, &LINK, 100, &mut Reno::between(30_000, 70_000));
+    let r = beside(&mut bbr(&[]));
+    assert_between("beside it", mean(&r[40..70], |s| s.received), 3_000.0, 4_600.0);
     assert_between("after it", mean(&r[80..], |s| s.received), 4_500.0, 5_000.0);
+    let gcc = beside(&mut KBPS.sender::<crate::gcc::Gcc>(&[("overhead", 0.0)]));
+    assert_between("GCC beside it", mean(&gcc[40..70], |s| s.received), 1_000.0, 2_800.0);
 }
