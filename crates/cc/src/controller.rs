@@ -93,6 +93,16 @@ impl Target {
     }
 }
 
+/// What is left to a flow that is coupled with others of one sender ([`crate::coupled`]).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Coupled {
+    /// The rate from which to continue (FSE_R of RFC 8699); `None` leaves the controller's own.
+    pub rate: Option<DataRate>,
+    /// Factor on increases that do not grow with the rate or window itself, above 0 to 1: the flow's share of its group,
+    /// so that the increases of all members add up to those of one flow. 1 for a flow on its own.
+    pub increase: f64,
+}
+
 /// Why a controller requests a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -129,6 +139,16 @@ pub trait Controller: Send {
     fn on_cue(&mut self, cue: &Cue<'_>);
     /// The application has changed its bounds; the target obeys them as soon as this returns.
     fn on_limits(&mut self, limits: Limits, now: Timestamp);
+    /// The rate that the controller has calculated for its path, without what the RTP queue or the source change of it:
+    /// CC_R of RFC 8699, for coupling with other flows. `None` for a controller that cannot continue from another rate.
+    fn coupled_rate(&self) -> Option<DataRate> {
+        None
+    }
+    /// The flow is coupled with others from now on, or no longer ([`Coupled::increase`] is 1).
+    /// [`Self::coupled_rate`] is the rate given as soon as this returns, within the limits.
+    fn on_coupled(&mut self, coupled: &Coupled, now: Timestamp) {
+        let _ = (coupled, now);
+    }
     /// A frame has entered the RTP queue.
     fn on_queue(&mut self, queue: &QueueState) {
         let _ = queue;

@@ -6,7 +6,7 @@
 //! and the new rate to FEC." The paper does not say what a step is and when it has succeeded; both are guesses made
 //! here.
 
-use crate::controller::{Controller, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, Fate, QueueState, SentPacket};
 use crate::fbra::probe::{Outcome, Probing};
 use crate::rtt;
@@ -250,6 +250,14 @@ impl<C: Controller> Controller for FecProbing<C> {
         self.media = limits.clamp(self.media);
         self.greatest = self.inner.target().media_rate;
         self.follow(self.greatest, now, ProbeResult::Open);
+    }
+    fn coupled_rate(&self) -> Option<DataRate> {
+        self.inner.coupled_rate()
+    }
+    fn on_coupled(&mut self, coupled: &Coupled, now: Timestamp) {
+        let before = self.inner.target().media_rate;
+        self.inner.on_coupled(coupled, now);
+        self.follow(before, now, ProbeResult::Open);
     }
     fn on_queue(&mut self, queue: &QueueState) {
         self.inner.on_queue(queue);

@@ -42,7 +42,9 @@ pub mod throughput;
 pub mod tmmbr;
 pub mod tunable;
 
-pub use controller::{Controller, Limits, ProbeCluster, ReceiverController, RepairPlan, Report, Target, TimeoutReason};
+pub use controller::{
+    Controller, Coupled, Limits, ProbeCluster, ReceiverController, RepairPlan, Report, Target, TimeoutReason,
+};
 pub use cue::Cue;
 pub use history::{HistoryCounters, ReportedPacket, SentHistory};
 pub use one_way_delay::OneWayDelayMeter;

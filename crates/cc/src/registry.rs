@@ -1,12 +1,12 @@
 //! The controllers by name: list and dispatch. Entries are described by [`crate::spec`].
 
-use crate::controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
 use crate::fec_probing::{self, FecProbing};
 use crate::spec::{Algorithm, Pair, Setup, Spec};
 use crate::tunable::SetupError;
 use std::sync::Arc;
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Makes both halves for one of an algorithm's names.
 type Make = Arc<dyn Fn(&str, &Setup) -> Result<Pair<Sender, Receiver>, SetupError> + Send + Sync>;
@@ -116,6 +116,8 @@ macro_rules! controllers {
             fn on_packet_sent(&mut self, p: &SentPacket) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_packet_sent(p)) }
             fn on_cue(&mut self, cue: &Cue<'_>) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_cue(cue)) }
             fn on_limits(&mut self, l: Limits, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_limits(l, now)) }
+            fn coupled_rate(&self) -> Option<DataRate> { dispatch!(self, Sender { $($var)* FecProbing }, c => c.coupled_rate()) }
+            fn on_coupled(&mut self, k: &Coupled, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_coupled(k, now)) }
             fn on_queue(&mut self, q: &QueueState) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_queue(q)) }
             fn on_timeout(&mut self, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_timeout(now)) }
             fn target(&self) -> Target { dispatch!(self, Sender { $($var)* FecProbing }, c => c.target()) }

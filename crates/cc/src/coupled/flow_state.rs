@@ -14,6 +14,17 @@ pub enum Division {
     Passive,
 }
 
+impl Division {
+    /// Names and divisions.
+    pub const NAMED: [(&str, Self); 3] =
+        [("active", Self::Active), ("conservative", Self::Conservative), ("passive", Self::Passive)];
+
+    /// The division of a name in [`Self::NAMED`].
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.into_iter().find(|(n, _)| *n == name).map(|(_, division)| division)
+    }
+}
+
 /// A registered flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowNumber(u32);
@@ -118,6 +129,14 @@ impl FlowStateExchange {
     /// The sum of the rates calculated in a group (S_CR).
     pub fn sum(&self, group: Group) -> DataRate {
         self.groups.iter().find(|g| g.group == group).map_or(DataRate::ZERO, |g| DataRate::from_bps_f64(g.sum))
+    }
+
+    /// Divides a group's sum again, after a flow has stopped: the others need not wait for an update. Nothing with
+    /// [`Division::Passive`], where each flow takes its part with its own update.
+    pub fn share_out(&mut self, group: Group) {
+        if self.division != Division::Passive && self.groups.iter().any(|g| g.group == group) {
+            self.divide(group);
+        }
     }
 
     /// A controller has calculated a new rate (UPDATE). The new rates, of this flow or of all flows of its group, are
@@ -338,6 +357,21 @@ mod tests {
         assert_eq!(fse.sum(7), DataRate::from_mbps(2));
         fse.update(flows[0], at(401, 2.0));
         assert_eq!(fse.sum(7), DataRate::from_mbps(3));
+    }
+
+    #[test]
+    fn the_rate_of_a_flow_that_stops_goes_to_the_others() {
+        let mut fse = FlowStateExchange::new(Division::Active);
+        let flows = [1.0, 1.0].map(|p| fse.register(7, p, DataRate::from_mbps(2)));
+        fse.deregister(flows[0]);
+        close(mbps(&fse, flows[1]), 2.0);
+        fse.share_out(7);
+        close(mbps(&fse, flows[1]), 4.0);
+        // Passive flows take their parts with their own updates.
+        let mut passive = FlowStateExchange::new(Division::Passive);
+        let flow = passive.register(7, 1.0, DataRate::from_mbps(2));
+        passive.share_out(7);
+        close(mbps(&passive, flow), 2.0);
     }
 
     #[test]

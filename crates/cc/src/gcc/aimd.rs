@@ -53,6 +53,8 @@ pub(super) struct Aimd {
     state: State,
     last_change: Option<Timestamp>,
     rtt: TimeDelta,
+    /// Factor on additive increase: the share of a group of coupled flows.
+    share: f64,
 }
 
 impl Aimd {
@@ -67,6 +69,7 @@ impl Aimd {
             state: State::Hold,
             last_change: None,
             rtt: DEFAULT_RTT,
+            share: 1.0,
         }
     }
 
@@ -88,6 +91,14 @@ impl Aimd {
     pub(super) fn set_rate(&mut self, rate: DataRate, now: Timestamp) {
         self.rate = rate.as_bps_f64().max(self.floor);
         self.last_change = Some(now);
+    }
+
+    /// Coupling with other flows has set the estimate. Neither the time to grow nor that since a reduction begins anew.
+    pub(super) fn couple(&mut self, rate: Option<DataRate>, share: f64) {
+        self.share = share;
+        if let Some(rate) = rate {
+            self.rate = rate.as_bps_f64().max(self.floor);
+        }
     }
 
     /// Whether overuse at `now` may lower the estimate again.
@@ -140,12 +151,12 @@ impl Aimd {
         self.last_change = Some(now);
     }
 
-    /// Half a packet per response time, in bit/s per second.
+    /// Half a packet per response time, in bit/s per second; of coupled flows, the share of one flow of their joint rate.
     fn additive_slope(&self) -> f64 {
-        let frame = self.rate / FRAMES_PER_SECOND;
+        let frame = self.rate / self.share / FRAMES_PER_SECOND;
         let packet = frame / libm::ceil(frame / PACKET_BITS).max(1.0);
         let response = 2.0 * (self.rtt + RESPONSE_DELAY).as_secs_f64();
-        (packet / response).max(MIN_ADDITIVE)
+        (packet / response).max(MIN_ADDITIVE) * self.share
     }
 
     fn decrease(&mut self, now: Timestamp) {
@@ -215,6 +226,20 @@ mod tests {
         // Frames of 25,500 to 28,000 bits in 3 packets over twice 300 ms: 14.2 to 15.6 kbit/s each second, for 5 s.
         let grown = a.rate().as_kbps_f64() - 765.0;
         assert!((71.0..78.0).contains(&grown), "{grown}");
+    }
+
+    /// Two coupled flows of half the rate grow together as one would.
+    #[test]
+    fn a_coupled_flow_adds_its_share_of_one_flows_increase() {
+        let grown = |share: f64| {
+            let mut a = aimd(1_000);
+            a.update(Usage::Over, Some(KBPS(900)), false, at(0));
+            a.couple(Some(DataRate::from_bps_f64(765e3 * share)), share);
+            a.update(Usage::Normal, Some(KBPS(895)), false, at(100));
+            a.update(Usage::Normal, Some(KBPS(895)), false, at(1_100));
+            a.rate().as_bps_f64() - 765e3 * share
+        };
+        assert!(grown(1.0) > 10e3 && (grown(0.5) * 2.0 - grown(1.0)).abs() < 10.0, "{} {}", grown(0.5), grown(1.0));
     }
 
     #[test]

@@ -119,6 +119,17 @@ impl LossRule {
         self.lowest.clear();
     }
 
+    /// Coupling with other flows has set the rate: what limits it moves along.
+    pub(super) fn couple(&mut self, rate: DataRate) {
+        let factor = rate.as_bps_f64() / self.rate.max(1.0);
+        self.lowest.scale(factor);
+        if let Some(v2) = &mut self.v2 {
+            v2.scale(factor);
+        }
+        self.delay_limit = Some(rate.as_bps_f64());
+        self.set(rate.as_bps_f64());
+    }
+
     /// Counts the packets of one feedback message; `regained` were reported lost earlier.
     pub(super) fn on_packets(&mut self, lost: u64, expected: u64, regained: u64, now: Timestamp) {
         self.lost = (self.lost + lost).saturating_sub(regained);
@@ -210,6 +221,9 @@ impl SlidingMin {
     }
     fn clear(&mut self) {
         self.len = 0;
+    }
+    fn scale(&mut self, factor: f64) {
+        self.entries.iter_mut().for_each(|e| e.1 *= factor);
     }
     fn min(&self) -> Option<f64> {
         (self.len > 0).then(|| self.entries[self.first].1)

@@ -144,6 +144,17 @@ impl LossV2 {
         self.ceiling = limits.ceiling.as_bps_f64();
     }
 
+    /// The rate was changed by this factor from outside: the bandwidth that losses are explained by moves along.
+    pub(super) fn scale(&mut self, factor: f64) {
+        if let Some(best) = &mut self.best {
+            best.bandwidth *= factor;
+        }
+        self.result *= factor;
+        for bound in [&mut self.window_limit, &mut self.hold.rate] {
+            *bound = (*bound * factor).min(f64::MAX);
+        }
+    }
+
     /// The upper bound in bit/s, once there are enough observations.
     pub(super) fn rate(&self) -> Option<f64> {
         (self.best.is_some() && self.count >= MIN_OBSERVATIONS).then_some(self.result)

@@ -34,7 +34,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-use crate::controller::{Controller, Limits, ProbeCluster, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, ProbeCluster, Target, TimeoutReason};
 use crate::cue::{Cue, PacketResult, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
@@ -363,6 +363,18 @@ impl Controller for Gcc {
         self.loss.set_limits(limits);
         self.set_target();
         self.probes.set_ceiling(limits.ceiling, now);
+    }
+
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(self.rate)
+    }
+
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        self.aimd.couple(coupled.rate, coupled.increase);
+        if coupled.rate.is_some() {
+            self.loss.couple(self.aimd.rate());
+            self.set_target();
+        }
     }
 
     fn on_timeout(&mut self, now: Timestamp) {

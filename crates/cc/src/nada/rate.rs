@@ -19,12 +19,14 @@ pub(super) struct ReferenceRate {
     updated: Timestamp,
     rtt: TimeDelta,
     limits: Limits,
+    /// Factor on PRIO: the share of a group of coupled flows.
+    share: f64,
 }
 
 impl ReferenceRate {
     pub(super) fn new(start: DataRate, limits: Limits, now: Timestamp) -> Self {
         let r_ref = limits.clamp(start).as_bps_f64();
-        Self { r_ref, x_prev: 0.0, updated: now, rtt: TimeDelta::ZERO, limits }
+        Self { r_ref, x_prev: 0.0, updated: now, rtt: TimeDelta::ZERO, limits, share: 1.0 }
     }
 
     /// r_ref in bit/s.
@@ -41,6 +43,15 @@ impl ReferenceRate {
     pub(super) fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
         self.clip();
+    }
+    /// Coupling with other flows has set r_ref (RFC 8699, section 6.1). The increase of a gradual update does not depend
+    /// on r_ref, so that each flow adds its share of it.
+    pub(super) fn couple(&mut self, rate: Option<DataRate>, share: f64) {
+        self.share = share;
+        if let Some(rate) = rate {
+            self.r_ref = rate.as_bps_f64();
+            self.clip();
+        }
     }
     /// Whether half of DELTA has passed since the last update.
     pub(super) fn is_due(&self, now: Timestamp, config: &Config) -> bool {
@@ -67,7 +78,7 @@ impl ReferenceRate {
     fn gradual_change(&self, delta: TimeDelta, x_curr: f64, config: &Config) -> f64 {
         let tau = config.tau.as_millis_f64();
         let r_max = self.limits.ceiling.as_bps_f64();
-        let offset = x_curr * self.r_ref - config.prio * config.xref.as_millis_f64() * r_max;
+        let offset = x_curr * self.r_ref - config.prio * self.share * config.xref.as_millis_f64() * r_max;
         let change = (x_curr - self.x_prev) * self.r_ref;
         -config.kappa * (delta.as_millis_f64() / tau * offset + config.eta * change) / tau
     }

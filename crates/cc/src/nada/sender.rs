@@ -5,11 +5,11 @@ use super::rate::ReferenceRate;
 use super::receiver::NadaReceiver;
 use super::signal::{Aggregator, CongestionSignal, mode_number};
 use super::window::Arrival;
-use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, NadaReport, QueueState, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 const SENDER_SIDE: &str = "nada";
 const RECEIVER_SIDE: &str = "nada-receiver";
@@ -161,6 +161,12 @@ impl Controller for Nada {
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.rate.set_limits(limits);
     }
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(DataRate::from_bps_f64(self.rate.bps()))
+    }
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        self.rate.couple(coupled.rate, coupled.increase);
+    }
     fn on_queue(&mut self, queue: &QueueState) {
         self.queued = queue.queued;
     }
@@ -198,7 +204,6 @@ mod tests {
     use super::*;
     use crate::cue::{NadaMode, PacketResult};
     use crate::testing::{Kbps, metric};
-    use weir_units::DataRate;
 
     const KBPS: Kbps = Kbps { floor: 150, start: 1_000, ceiling: 3_000 };
     fn sent(ms: i64, queued: u64) -> SentPacket {
@@ -240,6 +245,23 @@ mod tests {
         // 20 packets delayed by 40 ms: x_offset = 40 - 30, x_diff = 40, delta = 200.
         assert_eq!((metric(&n, "x_curr_ms"), metric(&n, "rmode"), metric(&n, "rtt_ms")), (40.0, 1.0, 80.0));
         assert_eq!(n.target().media_rate, DataRate::from_kbps(916));
+    }
+
+    /// Two coupled flows of half the rate change together as one would.
+    #[test]
+    fn a_coupled_flow_takes_its_share_of_one_flows_change() {
+        let changed = |rate: u64, increase: f64| {
+            let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
+            let rate = DataRate::from_kbps(rate);
+            n.on_coupled(&Coupled { rate: Some(rate), increase }, Timestamp::ZERO);
+            assert_eq!(n.coupled_rate(), Some(rate));
+            feedback(&mut n, 0, 100, 0);
+            feedback(&mut n, 100, 200, 0);
+            let before = metric(&n, "r_ref_bps");
+            feedback(&mut n, 200, 400, 40);
+            metric(&n, "r_ref_bps") - before
+        };
+        assert!((changed(2_000, 1.0) - 2.0 * changed(1_000, 0.5)).abs() < 1.0);
     }
 
     #[test]

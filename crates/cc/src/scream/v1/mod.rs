@@ -19,7 +19,7 @@ mod window;
 
 pub use config::Config;
 
-use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
@@ -171,6 +171,10 @@ impl Controller for Scream {
         self.limits = limits;
         self.stream.on_limits(&limits);
         self.refresh();
+    }
+
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        self.network.window.set_growth(coupled.increase);
     }
 
     fn on_queue(&mut self, queue: &QueueState) {

@@ -71,6 +71,8 @@ pub(super) struct Window {
     /// When the trend was last high, or an event last occurred.
     congested_at: Timestamp,
     peak: PeakFlight,
+    /// Factor on growth: that of a subflow among coupled ones.
+    growth: f64,
 }
 
 impl Window {
@@ -83,6 +85,7 @@ impl Window {
             fast_increase: true,
             congested_at: now,
             peak: PeakFlight::new(now),
+            growth: 1.0,
         };
         w.raise_mss(config.mss);
         w
@@ -103,6 +106,11 @@ impl Window {
             self.raise_mss(size);
         }
         larger
+    }
+
+    /// Sets the factor on growth, 0 to 1.
+    pub(super) fn set_growth(&mut self, growth: f64) {
+        self.growth = growth;
     }
 
     /// Congestion was detected outside the window.
@@ -135,7 +143,7 @@ impl Window {
         if self.fast_increase {
             if a.trend < config.qdelay_trend_th {
                 if in_flight * 1.5 + newly > self.cwnd {
-                    self.cwnd += newly;
+                    self.cwnd += self.growth * newly;
                 }
                 return;
             }
@@ -145,7 +153,7 @@ impl Window {
         let used = in_flight * 1.25 + newly > self.cwnd;
         if off_target <= 0.0 || used {
             let gain = if off_target > 0.0 { config.gain_up } else { config.gain_down };
-            self.cwnd += gain * off_target * newly * self.mss / self.cwnd;
+            self.cwnd += self.growth * gain * off_target * newly * self.mss / self.cwnd;
         }
         let most = self.peak.get() as f64 * config.max_bytes_in_flight_head_room;
         self.cwnd = self.cwnd.min(most).max(self.min);
@@ -231,6 +239,20 @@ mod tests {
         let mut w = steady();
         w.on_acknowledgement(&ack(2_000, 14_400, ms(25), 0.3), &Config::default());
         assert_eq!(w.cwnd(), bytes(20_000), "1.25 x 14,400 + 2,000 is not above the window");
+    }
+
+    #[test]
+    fn a_coupled_window_changes_by_its_factor() {
+        let mut w = steady();
+        w.set_growth(0.25);
+        w.on_acknowledgement(&ack(4_000, 19_000, ms(25), 0.3), &Config::default());
+        // A quarter of 150.
+        assert_eq!(w.cwnd(), bytes(20_037));
+        let mut w = steady();
+        w.set_growth(0.25);
+        w.on_acknowledgement(&ack(4_000, 1_000, ms(150), 0.3), &Config::default());
+        // A quarter of -100.
+        assert_eq!(w.cwnd(), bytes(19_975));
     }
 
     #[test]

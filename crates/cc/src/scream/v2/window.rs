@@ -60,6 +60,8 @@ pub(super) struct Window {
     congested_at: Timestamp,
     /// Whether `max_allowed_t` was below the window at the last update.
     application_limited: bool,
+    /// Factor on growth: that of a subflow among coupled ones.
+    growth: f64,
 }
 
 impl Window {
@@ -72,7 +74,13 @@ impl Window {
             least,
             congested_at: now,
             application_limited: false,
+            growth: 1.0,
         }
+    }
+
+    /// Sets the factor on growth, 0 to 1.
+    pub(super) fn set_growth(&mut self, growth: f64) {
+        self.growth = growth;
     }
 
     /// Keeps room for two packets of this size.
@@ -138,7 +146,8 @@ impl Window {
             * scale.max(LEAST_SCALE)
             * c.srtt.ratio(config.virtual_rtt).unwrap_or(1.0).min(1.0)
             * c.delay_scale.max(LEAST_DELAY_SCALE)
-            * (1.0 + multiplicative);
+            * (1.0 + multiplicative)
+            * self.growth;
         let most = c.mss + c.peak_flight * config.bytes_in_flight_head_room;
         self.application_limited = most < self.size;
         if increment > 0.0 && self.size + increment <= most && !c.is_target_highest {
@@ -247,6 +256,15 @@ mod tests {
         assert!((grown(Conditions { srtt: ms(5), now: at(1_000), ..CALM }) - 400.0).abs() < 1e-9, "a fifth of both");
         assert_eq!(grown(Conditions { is_target_highest: true, ..calm }), 0.0);
         assert_eq!(grown(Conditions { peak_flight: 10_000.0, ..calm }), 0.0, "1,000 + 2 x 10,000 is less");
+    }
+
+    #[test]
+    fn a_coupled_window_grows_by_its_factor() {
+        let c = Config::default();
+        let mut w = window(20_000, &c);
+        w.set_growth(0.25);
+        w.update(None, 20_000.0, &CALM, &c);
+        assert_eq!(w.size(), 20_250.0);
     }
 
     #[test]
