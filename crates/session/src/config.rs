@@ -2,7 +2,7 @@
 
 use crate::allocation::{Demand, MediaKind};
 use crate::identity::{Label, StreamIdentity};
-use crate::multipath::AnyScheduler;
+use crate::multipath::{AnyScheduler, Coupling};
 use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
@@ -211,6 +211,15 @@ pub struct MultipathConfig {
     /// The controllers of the second path and those after it; more than
     /// [`MAX_PATHS`](crate::multipath::MAX_PATHS) paths in all are left out.
     pub controllers: Vec<Sender>,
+    /// Which paths share one flow's rate.
+    pub coupling: Coupling,
+}
+
+impl MultipathConfig {
+    /// Paths of these controllers beside the first, each a flow of its own.
+    pub fn new(scheduler: AnyScheduler, controllers: Vec<Sender>) -> Self {
+        Self { scheduler, controllers, coupling: Coupling::None }
+    }
 }
 
 impl SendConfig {

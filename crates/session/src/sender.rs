@@ -1,6 +1,7 @@
 //! The sending direction: streams, the paths that they use, and the connection of the two.
 
 mod breaker;
+mod coupling;
 mod key_frames;
 mod list;
 mod liveness;
@@ -123,9 +124,24 @@ impl Sender {
     /// Applies the controller's target after an event that may have changed it.
     pub(crate) fn follow_controller(&mut self, path: usize, now: Timestamp) {
         if let Some(wanted) = self.paths[path].wants_news() {
-            self.apply_target(path, wanted, now);
+            if self.is_coupled() {
+                self.follow_group(path, now);
+            } else {
+                self.apply_target(path, wanted, now);
+            }
         }
         self.paths[path].take_probes(now);
+    }
+
+    /// As [`Self::follow_controller`], with paths that are coupled.
+    #[inline(never)]
+    fn follow_group(&mut self, path: usize, now: Timestamp) {
+        for id in self.couple(path, now).iter() {
+            let index = self.path_index(id);
+            if let Some(wanted) = self.paths[index].wants_news() {
+                self.apply_target(index, wanted, now);
+            }
+        }
     }
 
     /// Applies a target within the bounds of the application and the circuit breaker.
@@ -242,6 +258,9 @@ impl Sender {
     }
 
     pub(crate) fn on_limits(&mut self, limits: weir_cc::Limits, now: Timestamp) {
+        if let Some(m) = &mut self.multipath {
+            m.set_ceiling(limits.ceiling);
+        }
         for path in 0..self.paths.len() {
             self.paths[path].controller.on_limits(limits, now);
             self.follow_controller(path, now);
@@ -260,6 +279,9 @@ impl Sender {
         let last = p.last_transport();
         let reports = p.reader.twcc(feedback, move |s| crate::sent::nearest(last, s), now);
         let rtt = p.on_reports(reports, |_| TimeDelta::ZERO, now);
+        if self.is_coupled() {
+            self.on_results(path, now);
+        }
         self.follow_controller(path, now);
         rtt
     }

@@ -50,6 +50,8 @@ pub(super) struct FurtherPath {
     circuit_breaker: Option<circuit_breaker::Config>,
     feedback_guard: Option<feedback_guard::Config>,
     ecn: Ecn,
+    /// Upper bound of each path's rate.
+    ceiling: DataRate,
 }
 
 impl FurtherPath {
@@ -60,6 +62,7 @@ impl FurtherPath {
             circuit_breaker: send.circuit_breaker,
             feedback_guard: send.feedback_guard,
             ecn: config.ecn,
+            ceiling: send.limits.ceiling,
         }
     }
 }
@@ -96,7 +99,7 @@ impl Endpoint {
             sender.paths.push(SendPath::new(path, now));
         }
         if sender.paths.len() > 1 {
-            sender.use_paths(config.scheduler, now);
+            sender.use_paths(config.scheduler, config.coupling, like.ceiling, now);
             self.is_multipath = true;
         }
     }
@@ -365,7 +368,8 @@ impl Endpoint {
     }
 
     fn on_subflow_feedback(&mut self, path: usize, packet: &Packet<'_>, now: Timestamp) {
-        let Some(sender) = &mut self.sender else { return };
+        // An end may send on fewer paths than it receives on.
+        let Some(sender) = self.sender.as_mut().filter(|s| path < s.paths.len()) else { return };
         let rtt = match packet {
             Packet::Twcc(f) => sender.on_twcc(path, f, now),
             Packet::Ccfb(f) => sender.on_subflow_ccfb(path, f, now),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `scheduler` | the interface of packet schedulers |
 //! | `registry` | the schedulers by name |
+//! | `coupling` | which paths share one flow's rate |
 //! | `characterisation` | the condition of a path by its reports (thesis, section 6.1.1) |
 //! | `skew` | playout delay over paths of unlike latency (thesis, section 6.1.1) |
 //!
@@ -12,6 +13,7 @@
 
 mod best_path;
 mod characterisation;
+mod coupling;
 mod credits;
 mod delivery;
 mod earliest;
@@ -25,6 +27,7 @@ mod skew;
 mod thesis;
 
 pub use characterisation::{Condition, PathReport};
+pub use coupling::Coupling;
 pub use registry::{AnyScheduler, SCHEDULERS};
 pub use scheduler::{MAX_PATHS, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
 pub use skew::SkewPlayout;

@@ -1,10 +1,11 @@
 //! Several paths in the sending direction: the scheduler, what it knows of each path, and copies of packets.
 
+use super::coupling::Coupler;
 use super::liveness::Liveness;
 use super::{NextPacket, Sender};
 use crate::datagram::Kind;
 use crate::feedback::ccfb_packets;
-use crate::multipath::{AnyScheduler, PathReport, PathSet, PathView, Scheduled, Scheduler};
+use crate::multipath::{AnyScheduler, Coupling, PathReport, PathSet, PathView, Scheduled, Scheduler};
 use crate::sent::nearest;
 use weir_cc::cue::{QueueState, ReportBlock, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
@@ -27,6 +28,8 @@ pub(crate) struct Multipath {
     copied: Option<SentPacket>,
     /// Paths that could be used at the last decision.
     usable: PathSet,
+    /// Groups of coupled paths; `None` without coupling.
+    pub(super) coupler: Option<Box<Coupler>>,
 }
 
 /// The paths of the packet to be sent next.
@@ -78,6 +81,12 @@ impl Multipath {
             copies: PathSet::NONE,
             copied: None,
             usable: PathSet::NONE,
+            coupler: None,
+        }
+    }
+    pub(super) fn set_ceiling(&mut self, ceiling: DataRate) {
+        if let Some(c) = &mut self.coupler {
+            c.set_ceiling(ceiling);
         }
     }
     /// Whether the packet to be sent next waits for this path.
@@ -101,11 +110,18 @@ impl PathState {
 
 impl Sender {
     /// Uses several paths from now on: packets have numbers of their own on each.
-    pub(crate) fn use_paths(&mut self, scheduler: AnyScheduler, now: Timestamp) {
-        self.multipath =
-            Some(Box::new(Multipath::new(scheduler, self.paths.len(), self.paths[0].has_packet_feedback())));
+    pub(crate) fn use_paths(&mut self, scheduler: AnyScheduler, coupling: Coupling, ceiling: DataRate, now: Timestamp) {
+        let mut m = Multipath::new(scheduler, self.paths.len(), self.paths[0].has_packet_feedback());
+        m.coupler = Coupler::new(coupling, self.paths.len(), ceiling, now).map(Box::new);
+        self.multipath = Some(Box::new(m));
         self.streams.iter_mut().for_each(|s| s.media.keep());
         self.share_out(now);
+    }
+
+    /// Whether paths may be coupled.
+    #[inline]
+    pub(super) fn is_coupled(&self) -> bool {
+        self.multipath.as_ref().is_some_and(|m| m.coupler.is_some())
     }
 
     /// What the scheduler sees of the paths.
@@ -168,6 +184,7 @@ impl Sender {
         let changed = m.usable != before;
         self.multipath = Some(m);
         if changed {
+            self.regroup(now);
             self.share_out(now);
         }
         sent
@@ -342,6 +359,9 @@ impl Sender {
         let holding =
             |p: &weir_cc::cue::PacketResult| p.arrival.map_or(TimeDelta::ZERO, |a: RemoteTimestamp| report - a);
         let rtt = p.on_reports(reports, holding, now);
+        if self.is_coupled() {
+            self.on_results(path, now);
+        }
         self.follow_controller(path, now);
         rtt
     }

@@ -214,6 +214,11 @@ impl SendPath {
         rtt
     }
 
+    /// The packets that the last per-packet feedback resolved.
+    pub(crate) fn results(&self) -> &[PacketResult] {
+        &self.results
+    }
+
     pub(crate) fn on_block(&mut self, block: ReportBlock) {
         self.breaker.on_block(&block);
         self.controller.on_cue(&Cue::ReportBlock(block));

@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod coupling;
+mod shared;
 mod two_paths;
 
 use two_paths::{Paths, media_of, plan_of, subflow_of};

@@ -19,7 +19,7 @@ pub(crate) fn plan_of(controller: &str, scheduler: &str, kbps: u64) -> CallPlan 
     let setup = Setup { limits, start_rate: start, now: Timestamp::ZERO, seed: 2, params: vec![] };
     let second = Control::new(&Registry::builtin(), controller, &setup).expect("built in").controller;
     let scheduler = AnyScheduler::named(scheduler).expect("in the list");
-    plan.send.multipath = Some(MultipathConfig { scheduler, controllers: vec![second.sender] });
+    plan.send.multipath = Some(MultipathConfig::new(scheduler, vec![second.sender]));
     plan.receive.further_paths = vec![second.receiver];
     plan
 }

@@ -25,7 +25,7 @@ pub(super) fn add(
     }
     // Names are checked when the scenario is read.
     let Some(scheduler) = AnyScheduler::named(&multipath.scheduler) else { return Ok(()) };
-    plan.send.multipath = Some(MultipathConfig { scheduler, controllers });
+    plan.send.multipath = Some(MultipathConfig::new(scheduler, controllers));
     if rtp.streams.is_empty() {
         plan.send.demand.most = rtp.ceiling;
     }
