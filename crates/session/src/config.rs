@@ -2,7 +2,7 @@
 
 use crate::allocation::{Demand, MediaKind};
 use crate::identity::{Label, StreamIdentity};
-use crate::multipath::{AnyScheduler, Coupling};
+use crate::multipath::{AnyScheduler, Coupling, SkewPlayoutConfig};
 use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
@@ -269,6 +269,10 @@ pub struct ReceiveConfig {
     /// Plays frames as early as their jitter allows instead of at the deadline. The deadline is then
     /// [`AdaptivePlayout::max`], and [`Self::playout_deadline`] is ignored.
     pub adaptive_playout: Option<AdaptivePlayout>,
+    /// Plays frames of video by the skew of the call's paths, instead of [`Self::adaptive_playout`] and
+    /// [`Self::playout_deadline`], which are ignored then. Audio has adaptive playout up to
+    /// [`SkewPlayoutConfig::max`].
+    pub skew_playout: Option<SkewPlayoutConfig>,
     /// Whether packet content is kept for [`Endpoint::take_frame`](crate::Endpoint::take_frame); requires a playout
     /// deadline.
     pub content: bool,
@@ -334,6 +338,8 @@ pub struct IncomingConfig {
     pub playout_deadline: Option<TimeDelta>,
     /// See [`ReceiveConfig::adaptive_playout`].
     pub adaptive_playout: Option<AdaptivePlayout>,
+    /// See [`ReceiveConfig::skew_playout`].
+    pub skew_playout: Option<SkewPlayoutConfig>,
     /// See [`ReceiveConfig::content`].
     pub content: bool,
     /// Picture feedback.
@@ -351,6 +357,7 @@ impl IncomingConfig {
             resilience: None,
             playout_deadline: None,
             adaptive_playout: None,
+            skew_playout: None,
             content: false,
             picture: PictureFeedback::default(),
         }

@@ -9,6 +9,7 @@ mod repair;
 mod resent;
 mod restart;
 mod retransmission;
+mod skewed;
 pub(crate) mod source;
 mod stream;
 mod subflow;

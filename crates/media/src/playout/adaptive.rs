@@ -119,6 +119,8 @@ pub(super) struct Adaptive {
     last: Timestamp,
     /// The last frame decided.
     decided: Option<i64>,
+    /// If the caller sets the delay: by how much more delays are counted since capture times have become known.
+    steered: Option<TimeDelta>,
 }
 
 impl Adaptive {
@@ -133,6 +135,7 @@ impl Adaptive {
             changed: NEVER,
             last: NEVER,
             decided: None,
+            steered: None,
         }
     }
 
@@ -143,14 +146,15 @@ impl Adaptive {
 
     /// A new stream begins.
     pub(super) fn restart(&mut self) {
-        let (last, floor) = (self.last, self.floor);
-        *self = Self { last, floor, ..Self::new(self.config) };
+        let (last, floor, steered) = (self.last, self.floor, self.steered.map(|_| TimeDelta::ZERO));
+        *self = Self { last, floor, steered, ..Self::new(self.config) };
     }
 
     /// The stream continues on another path.
     fn forget_delays(&mut self) {
         let (last, decided, floor) = (self.last, self.decided, self.floor);
-        *self = Self { last, decided, floor, ..Self::new(self.config) };
+        let steered = self.steered.map(|_| TimeDelta::ZERO);
+        *self = Self { last, decided, floor, steered, ..Self::new(self.config) };
     }
 
     /// Whether the playout time of a frame at these ticks has passed.
@@ -167,6 +171,7 @@ impl Adaptive {
     fn shift(&mut self, by: TimeDelta) {
         self.delays.shift(by);
         self.base.shift(by);
+        self.steered = self.steered.map(|offset| offset + by);
         self.delay = self.clamp(self.delay + by);
     }
 
@@ -176,6 +181,10 @@ impl Adaptive {
 
     /// A frame is complete with this delay from its capture. Returns the amount by which capture times move later.
     fn on_frame(&mut self, now: Timestamp, delay: TimeDelta) -> TimeDelta {
+        if self.steered.is_some() {
+            self.delays.push(delay.min(self.config.max));
+            return TimeDelta::ZERO;
+        }
         let later = if self.synchronised { TimeDelta::ZERO } else { self.base.update(now, delay) };
         if later != TimeDelta::ZERO {
             self.shift(-later);
@@ -207,6 +216,28 @@ impl Playout {
     pub fn adaptive(config: AdaptivePlayout) -> Self {
         let config = AdaptivePlayout { min: config.min.max(TimeDelta::ZERO).min(config.max), ..config };
         Self { adaptive: Some(Box::new(Adaptive::new(config))), ..Self::new(config.max) }
+    }
+
+    /// As [`Self::adaptive`], with the delay that [`Self::set_delay`] sets instead of one that follows the frames.
+    pub fn steered(config: AdaptivePlayout) -> Self {
+        let mut playout = Self::adaptive(config);
+        if let Some(adaptive) = &mut playout.adaptive {
+            adaptive.steered = Some(TimeDelta::ZERO);
+        }
+        playout
+    }
+
+    /// Sets the delay from capture to playout, within the bounds, as counted from the arrival of the first packet: what
+    /// capture times that have become known since then change of it is added. No effect unless the playout is
+    /// [`Self::steered`].
+    pub fn set_delay(&mut self, delay: TimeDelta, now: Timestamp) {
+        let Some(adaptive) = &mut self.adaptive else { return };
+        let Some(offset) = adaptive.steered else { return };
+        let delay = adaptive.clamp(delay + offset);
+        if delay != adaptive.delay {
+            // Frames due by the new delay are played now.
+            (adaptive.delay, adaptive.changed) = (delay, now);
+        }
     }
 
     /// Sets a lower bound of each frame's delay from capture, up to the deadline, regardless of the stream's own

@@ -50,6 +50,7 @@ impl ReceiveConfig {
             resilience: self.resilience,
             playout_deadline: self.playout_deadline,
             adaptive_playout: self.adaptive_playout,
+            skew_playout: self.skew_playout,
             content: self.content,
             picture: endpoint.picture,
         };

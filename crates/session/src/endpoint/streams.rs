@@ -278,6 +278,11 @@ impl Incoming<'_> {
     pub fn playout_stats(&self) -> Option<PlayoutStats> {
         Some(self.stream().playout.as_ref()?.stats())
     }
+    /// Current delay from capture to playout, if there is playout of frames. Capture is by this end's clock, or by the
+    /// arrival of packets: see [`Playout`](weir_media::Playout).
+    pub fn playout_delay(&self) -> Option<TimeDelta> {
+        Some(self.stream().playout.as_ref()?.delay())
+    }
     /// Counters of received content, and the bytes kept now.
     pub fn content_counters(&self) -> (ContentCounters, DataSize) {
         self.stream().content.as_ref().map_or_else(Default::default, |c| (c.counters, c.size()))

@@ -30,7 +30,7 @@ pub use characterisation::{Condition, PathReport};
 pub use coupling::Coupling;
 pub use registry::{AnyScheduler, SCHEDULERS};
 pub use scheduler::{MAX_PATHS, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
-pub use skew::SkewPlayout;
+pub use skew::{SkewPlayout, SkewPlayoutConfig};
 
 #[cfg(test)]
 mod tests;

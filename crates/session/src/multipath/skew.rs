@@ -13,6 +13,18 @@ const SKEW_WEIGHT: f64 = 0.01;
 /// One part of the greatest path skew, and 124 of the playout delay before.
 const PLAYOUT_PARTS: f64 = 125.0;
 
+/// Playout by [`SkewPlayout`]: the delay from the arrival of a stream's first packet, as if that had been captured then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SkewPlayoutConfig {
+    /// Added to the delay: the skews are medians, so that it has no room for a path's own jitter, nor for the time in
+    /// which a frame's packets are sent.
+    pub margin: TimeDelta,
+    /// The deadline: later packets are discarded.
+    pub max: TimeDelta,
+    /// How long an incomplete frame is awaited past its playout time, within `max`; `None` for as long as that.
+    pub patience: Option<TimeDelta>,
+}
+
 /// The nearest whole span.
 fn nanos(ns: f64) -> TimeDelta {
     TimeDelta::from_nanos(1).mul_f64(ns)

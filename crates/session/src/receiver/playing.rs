@@ -72,6 +72,9 @@ impl IncomingStream {
             self.late.0 = 0;
             self.from_fastest = self.adaptive.is_some();
             playout.restart_delays(now, rtp_timestamp);
+            if let Some(skewed) = &mut self.skewed {
+                skewed.restart();
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use super::lips::SenderClock;
 use super::packet::{Incoming, Jump};
 use super::path::ReceivePath;
 use super::resent::ResentStream;
+use super::skewed::Skewed;
 use crate::allocation::MediaKind;
 use crate::arrivals::ArrivalLog;
 use crate::config::IncomingConfig;
@@ -57,9 +58,15 @@ fn new_playout(
     media: MediaKind,
     deadline: Option<TimeDelta>,
     adaptive: Option<AdaptivePlayout>,
+    skewed: Option<&Skewed>,
 ) -> Option<Box<Playout>> {
     let is_video = media != MediaKind::Audio;
-    adaptive.map(Playout::adaptive).or(deadline.map(Playout::new)).filter(|_| is_video).map(Box::new)
+    skewed
+        .map(Skewed::playout)
+        .or(adaptive.map(Playout::adaptive))
+        .or(deadline.map(Playout::new))
+        .filter(|_| is_video)
+        .map(Box::new)
 }
 
 fn new_audio(
@@ -120,6 +127,8 @@ pub(crate) struct IncomingStream {
     pub(super) reception: RepairReception,
     pub(super) deadline: Option<TimeDelta>,
     pub(super) adaptive: Option<AdaptivePlayout>,
+    /// Playout by the skew of paths, instead of [`Self::adaptive`].
+    pub(super) skewed: Option<Box<Skewed>>,
     /// Whether adaptive playout is relative to the fastest frame although capture times are known, since by those
     /// everything is late.
     pub(super) from_fastest: bool,
@@ -150,7 +159,10 @@ impl IncomingStream {
         now: Timestamp,
     ) -> Self {
         let clock_rate = config.identity.clock_rate;
-        let deadline = config.adaptive_playout.map(|a| a.max).or(config.playout_deadline);
+        let skewed = config.skew_playout.filter(|_| config.media != MediaKind::Audio);
+        let skewed = skewed.map(|c| Box::new(Skewed::new(c, clock_rate)));
+        let adaptive = config.skew_playout.map(|c| AdaptivePlayout::up_to(c.max)).or(config.adaptive_playout);
+        let deadline = adaptive.map(|a| a.max).or(config.playout_deadline);
         let mut r = Self {
             id,
             identity: config.identity,
@@ -159,7 +171,7 @@ impl IncomingStream {
             log: path.stream_log(),
             reception: config.repair,
             deadline,
-            adaptive: config.adaptive_playout,
+            adaptive,
             from_fastest: false,
             repair: None,
             nack: config
@@ -173,8 +185,9 @@ impl IncomingStream {
             interval: None,
             one_way_delay: None,
             events: VecDeque::new(),
-            playout: new_playout(config.media, deadline, config.adaptive_playout),
-            audio: new_audio(config.media, deadline, config.adaptive_playout),
+            playout: new_playout(config.media, deadline, adaptive, skewed.as_deref()),
+            audio: new_audio(config.media, deadline, adaptive),
+            skewed,
             content: deadline
                 .filter(|_| config.content && config.media != MediaKind::Audio)
                 .map(|d| Box::new(ContentStore::new(d))),
@@ -213,12 +226,16 @@ impl IncomingStream {
             resilience: None,
             playout_deadline: self.deadline,
             adaptive_playout: self.adaptive,
+            skew_playout: self.skewed.as_ref().map(|s| s.config),
             content: self.content.is_some() || self.keeps_slots,
             picture: self.picture.config(),
         }
     }
     pub(super) fn restart_playout(&mut self) {
-        self.playout = new_playout(self.media, self.deadline, self.adaptive);
+        if let Some(skewed) = &mut self.skewed {
+            skewed.restart();
+        }
+        self.playout = new_playout(self.media, self.deadline, self.adaptive, self.skewed.as_deref());
         self.audio = new_audio(self.media, self.deadline, self.adaptive);
     }
     /// Applies the session's parameters.
@@ -267,6 +284,7 @@ impl IncomingStream {
             path.log_packet(sequence, packet.ecn, now);
         }
         self.schedule_feedback(path, now);
+        self.follow_skew(path.id, packet, now);
         let discarded = self.play(path, sequence, packet, payload, now);
         if discarded && let Some(subflow) = &mut path.subflow {
             subflow.on_discarded(packet.payload);

@@ -4,6 +4,7 @@
 mod common;
 mod coupling;
 mod shared;
+mod skew;
 mod two_paths;
 
 use two_paths::{Paths, media_of, plan_of, subflow_of};

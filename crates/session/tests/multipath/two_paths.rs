@@ -94,6 +94,11 @@ impl Paths {
         }
     }
 
+    /// Changes the one-way delay of a path towards the receiver.
+    pub(crate) fn set_delay(&mut self, path: usize, ms: i64) {
+        self.links[0][path].delay = TimeDelta::from_millis(ms);
+    }
+
     pub(crate) fn run_until(&mut self, end: Timestamp) {
         let mut steps = 0u32;
         loop {

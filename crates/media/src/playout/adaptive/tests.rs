@@ -356,3 +356,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_steered_delay_is_the_callers() {
+    let config = AdaptivePlayout { min: ms(20.0), max: MAX, patience: Some(ms(10.0)) };
+    let mut p = Playout::steered(config);
+    // Frames take 50 ms, then 70 ms: the delay stays.
+    let list = arrivals(60, |frame, _, at| Some(at + ms(if frame < 30 { 50.0 } else { 70.0 })));
+    p.on_packet(list[0].0, &list[0].1);
+    p.set_delay(ms(90.0), list[0].0);
+    let events = play(&mut p, &list[1..]);
+    assert_eq!((p.delay(), events.len()), (ms(90.0), 60));
+    assert!(events.iter().all(|(_, e)| e.delay.is_some()));
+    // The first packet arrived 50 ms after capture, so capture is taken to be 50 ms later.
+    let played: Vec<_> = events.iter().map(|(frame, e)| e.at - captured(*frame)).collect();
+    assert!(played.iter().all(|lag| *lag == ms(140.0)), "{played:?}");
+    // Within its bounds.
+    p.set_delay(ms(1.0), captured(60));
+    assert_eq!(p.delay(), config.min);
+    p.set_delay(TimeDelta::MAX, captured(60));
+    assert_eq!(p.delay(), MAX);
+    // Capture times that become known count from then on.
+    p.set_delay(ms(90.0), captured(60));
+    p.set_capture_time((60u32 * 33 * 90).wrapping_sub(50_000), captured(60));
+    p.set_delay(ms(100.0), captured(60));
+    assert_eq!(p.delay(), ms(150.0));
+    // Other playout is not steered.
+    for mut other in [Playout::new(MAX), Playout::adaptive(config)] {
+        let before = other.delay();
+        other.set_delay(ms(90.0), captured(0));
+        assert_eq!(other.delay(), before);
+    }
+}
