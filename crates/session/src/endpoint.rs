@@ -9,6 +9,7 @@ mod reports;
 mod resilience;
 mod split;
 mod streams;
+mod subflow_times;
 mod subflows;
 mod transport;
 
@@ -22,7 +23,6 @@ use crate::feedback::TwccWriter;
 use crate::frames::RecoveryStats;
 use crate::identity::Label;
 use crate::ids::OutgoingId;
-use crate::multipath::PathSet;
 use crate::nack::NackCounters;
 use crate::observer::MaybeObserver;
 use crate::receiver::{IncomingStream, ReceiveCounters, Receiver, Shared};
@@ -82,9 +82,8 @@ const STREAM_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Endpoint {
     bye: Bye,
     paused: bool,
-    /// Whether the call has several paths, and those on which reports are due.
+    /// Whether the call has several paths.
     is_multipath: bool,
-    subflows_due: PathSet,
     /// Whether an early report is wanted, by the application or on the other end's request (RFC 6051).
     early_wanted: bool,
     /// Whether to request a sender report (RFC 6051), once per reporting interval.
@@ -115,6 +114,8 @@ pub struct Endpoint {
     remote_reason: Option<Box<str>>,
     /// The reason that this end's goodbye gives.
     own_reason: Option<Box<str>>,
+    /// When reports on each of several paths are due.
+    subflow_times: Option<Box<subflow_times::SubflowTimes>>,
     /// A packet of which copies are to be sent on other paths.
     copy: Option<Box<PacketCopy>>,
     /// Buffers in which compounds are assembled.
@@ -227,7 +228,7 @@ impl Endpoint {
             counters: EndpointCounters::default(),
             paused: false,
             is_multipath: false,
-            subflows_due: PathSet::NONE,
+            subflow_times: None,
             copy: None,
             bye: Bye::No,
             plan,
@@ -255,6 +256,9 @@ impl Endpoint {
         }
         if let Some((feedback, reports)) = plans {
             endpoint.add_receive_paths(halves, feedback, reports, now);
+        }
+        if endpoint.is_multipath {
+            endpoint.follow_paths(now);
         }
         endpoint.follow_streams();
         endpoint.set_packet_overheads(now);
@@ -299,6 +303,9 @@ impl Endpoint {
         if let Some(r) = &self.receiver {
             at = at.min(r.poll_timeout());
             self.picture_timeout(r, &mut at);
+        }
+        if let Some(times) = &self.subflow_times {
+            crate::timers::earliest(&mut at, times.next());
         }
         Some(at)
     }

@@ -20,6 +20,9 @@ const FIRST_SIZE: f64 = 120.0;
 /// so that the first reports are early.
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(250);
 
+/// Least spacing of a subflow's packets, so that none follows at once.
+const LEAST_SPACING: TimeDelta = TimeDelta::from_millis(1);
+
 /// Inputs of the timer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtcpTimerConfig {
@@ -59,6 +62,8 @@ pub struct RtcpTimer {
     last: Timestamp,
     /// The last interval drawn by RTCP's share.
     drawn: TimeDelta,
+    /// Packets that RTCP's share has to hold in each interval.
+    parts: u32,
 }
 
 impl RtcpTimer {
@@ -70,6 +75,7 @@ impl RtcpTimer {
             round_trip: None,
             last: now,
             drawn: TimeDelta::ZERO,
+            parts: 1,
             next: now,
             early_allowed_at: now,
         };
@@ -115,10 +121,33 @@ impl RtcpTimer {
         DataSize::from_bytes(self.average_size as u64)
     }
 
+    /// Sets how many packets this end sends in each interval: the regular one, and those of subflows.
+    pub(crate) fn set_parts(&mut self, parts: u32) {
+        self.parts = parts.max(1);
+    }
+
+    /// The spacing to the next packet of a subflow, in the mean `factor` times that of regular packets. A plan's reports
+    /// are neither spaced by the factor nor randomised.
+    pub(crate) fn draw(&self, factor: f64, rng: &mut impl Rng) -> TimeDelta {
+        let share = self.interval(rng);
+        let spacing = match self.config.plan {
+            Some(_) => self.planned().max(share),
+            None => self.config.t_rr_interval.mul_f64(rng.random_range(0.5..1.5)).max(share).mul_f64(factor),
+        };
+        spacing.max(LEAST_SPACING)
+    }
+
+    /// The mean spacing of regular packets.
+    pub(crate) fn mean_interval(&self) -> TimeDelta {
+        let planned = self.config.plan.map_or(self.config.t_rr_interval, |_| self.planned());
+        self.calculated_interval().max(planned)
+    }
+
     /// Deterministic calculated interval T_d (RFC 3550, section 6.3.1).
     pub fn calculated_interval(&self) -> TimeDelta {
         let c = &self.config;
         let mut bandwidth = c.session_bandwidth.as_bps_f64() * RTCP_BANDWIDTH_SHARE;
+        bandwidth /= f64::from(self.parts);
         let mut n = f64::from(c.members);
         if f64::from(c.senders) <= n * SENDER_SHARE {
             let (share, count) =
@@ -130,7 +159,9 @@ impl RtcpTimer {
     }
 
     fn interval(&self, rng: &mut impl Rng) -> TimeDelta {
-        self.calculated_interval().mul_f64(rng.random_range(0.5..1.5) / COMPENSATION)
+        let drawn = rng.random_range(0.5..1.5);
+        // Without reconsideration the compensation leaves more than RTCP's share, which several packets must not take.
+        self.calculated_interval().mul_f64(if self.parts > 1 { drawn } else { drawn / COMPENSATION })
     }
 
     /// Whether an early feedback packet may be sent at `now`; if not, feedback waits for the regular packet.

@@ -149,9 +149,6 @@ impl Endpoint {
         if let Some(r) = self.receiver.as_mut().filter(|_| reported) {
             r.on_feedback_sent(on_wire, now);
         }
-        if regular && self.is_multipath {
-            self.want_subflow_reports();
-        }
         if regular {
             // It may be repeated once per reporting interval (RFC 6051, section 3.2).
             if self.sync == Sync::Asked && self.first_incoming().is_none_or(|s| s.heard.media.is_none()) {

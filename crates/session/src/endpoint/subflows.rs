@@ -6,7 +6,7 @@ use crate::config::{EndpointConfig, MultipathConfig, SendConfig};
 use crate::datagram::Transmit;
 use crate::feedback::{MAX_FEEDBACK, MAX_SUBFLOW_FEEDBACK, TwccWriter};
 use crate::identity::FeedbackSsrcs;
-use crate::multipath::{MAX_PATHS, PathSet};
+use crate::multipath::MAX_PATHS;
 use crate::observer::Seen;
 use crate::receiver::{ReceivePath, Subflow};
 use crate::rtcp::{Heard, NextUnit, ReportContext, report_block, write_report};
@@ -131,7 +131,7 @@ impl Endpoint {
         self.is_multipath = true;
     }
 
-    fn path_count(&self) -> usize {
+    pub(super) fn path_count(&self) -> usize {
         let sending = self.sender.as_ref().map_or(0, |s| s.paths.len());
         let receiving = self.receiver.as_ref().map_or(0, |r| 1 + r.others.len());
         sending.max(receiving).min(MAX_PATHS)
@@ -156,7 +156,7 @@ impl Endpoint {
         Some(stats)
     }
 
-    fn subflow(&self, path: usize) -> Option<&Subflow> {
+    pub(super) fn subflow(&self, path: usize) -> Option<&Subflow> {
         self.receiver.as_ref()?.paths().nth(path)?.subflow.as_deref()
     }
     fn subflow_mut(&mut self, path: usize) -> Option<&mut Subflow> {
@@ -192,12 +192,6 @@ impl Endpoint {
         Some(Transmit { path, ..copy.transmit })
     }
 
-    /// A regular compound was sent: reports on each path follow it.
-    pub(super) fn want_subflow_reports(&mut self) {
-        let all = (0..self.path_count() as u8).map(PathId::new);
-        self.subflows_due = all.fold(PathSet::NONE, PathSet::with);
-    }
-
     /// The path for RTCP about the whole call: the first that can be used, or on which media arrived last.
     pub(super) fn rtcp_path(&self) -> PathId {
         if let Some(m) = self.sender.as_ref().and_then(|s| s.multipath.as_ref()) {
@@ -212,16 +206,24 @@ impl Endpoint {
     pub(super) fn poll_subflow_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let is_due = |p: &ReceivePath| p.is_feedback_due(now) || p.subflow.as_ref().is_some_and(|s| s.report.is_some());
         let due = self.receiver.iter().flat_map(|r| r.paths()).find(|p| is_due(p)).map(|p| p.id);
-        let path = due.or(self.subflows_due.first())?;
-        self.write_subflow_rtcp(path, now, out)
+        if let Some(path) = due {
+            return self.write_subflow_rtcp(path, now, out);
+        }
+        // Paths with nothing to report wait for their next time.
+        while let Some(path) = self.subflow_times.as_ref().and_then(|t| t.due(now)) {
+            if self.is_reported(path.index(), now) {
+                return self.write_subflow_rtcp(path, now, out);
+            }
+            self.after_subflow_reports(path, now);
+        }
+        None
     }
 
     #[inline(never)]
     fn write_subflow_rtcp(&mut self, path: PathId, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let index = path.index();
         let is_avpf = self.config.params.profile == Profile::Avpf;
-        let reports = self.subflows_due.contains(path);
-        self.subflows_due = self.subflows_due.iter().filter(|p| *p != path).fold(PathSet::NONE, PathSet::with);
+        let reports = self.subflow_times.as_ref().is_some_and(|t| t.is_due(path, now));
         let receiving = self.receiver.as_mut().and_then(|r| r.path_mut(index));
         let feedback = is_avpf && receiving.is_some_and(|p| p.is_feedback_due(now));
         let report = self.subflow_mut(index).and_then(|s| s.report.take());
@@ -250,6 +252,9 @@ impl Endpoint {
             r.on_subflow_feedback_sent(index, upto, on_wire, now);
         }
         self.timer.on_packet(on_wire);
+        if reports {
+            self.after_subflow_reports(path, now);
+        }
         if let Some(o) = &mut self.observer {
             o.on_rtcp_sent(&Seen { now, bytes: out, payload: 0, source: None });
         }
