@@ -2,6 +2,7 @@
 
 mod control;
 mod incoming;
+mod interfaces;
 mod outgoing;
 mod picture;
 mod remote;
@@ -13,6 +14,7 @@ mod subflow_times;
 mod subflows;
 mod transport;
 
+pub use interfaces::MAX_OFFERED;
 pub use streams::{Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, StreamError};
 pub use subflows::PathStats;
 
@@ -65,8 +67,13 @@ pub struct EndpointCounters {
     pub collisions: u64,
     /// RTP without a subflow number, or with one that belongs to no path, and reports on such subflows.
     pub unknown_subflow: u64,
-    /// Addresses offered in-band for further paths, which are not used.
+    /// Addresses offered in-band for further paths.
     pub interfaces_offered: u64,
+    /// Those of them that were not kept: names, addresses to which no media can be sent, those beyond
+    /// [`MAX_OFFERED`], and those in packets of another source.
+    pub interfaces_refused: u64,
+    /// Changes of [`Endpoint::offered_addresses`].
+    pub offers: u64,
 }
 
 /// Separates the repair stream's random values from the others.
@@ -114,6 +121,8 @@ pub struct Endpoint {
     remote_reason: Option<Box<str>>,
     /// The reason that this end's goodbye gives.
     own_reason: Option<Box<str>>,
+    /// Addresses offered for further paths.
+    interfaces: Option<Box<interfaces::Interfaces>>,
     /// When reports on each of several paths are due.
     subflow_times: Option<Box<subflow_times::SubflowTimes>>,
     /// A packet of which copies are to be sent on other paths.
@@ -229,6 +238,7 @@ impl Endpoint {
             paused: false,
             is_multipath: false,
             subflow_times: None,
+            interfaces: None,
             copy: None,
             bye: Bye::No,
             plan,

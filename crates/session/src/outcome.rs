@@ -28,6 +28,9 @@ pub struct RtcpOutcome {
     pub unknown_source: u32,
     /// BYEs of the other end's sources.
     pub goodbyes: u32,
+    /// Changes of the addresses that the other end offers
+    /// ([`Endpoint::offered_addresses`](crate::Endpoint::offered_addresses)).
+    pub offers: u32,
 }
 
 /// Why a datagram was not accepted.

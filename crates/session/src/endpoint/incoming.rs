@@ -67,6 +67,7 @@ impl Endpoint {
             malformed: more(self.counters.malformed, before.malformed),
             unknown_source: more(self.counters.unknown_source, before.unknown_source),
             goodbyes: more(self.counters.byes, before.byes),
+            offers: more(self.counters.offers, before.offers),
         })
     }
 

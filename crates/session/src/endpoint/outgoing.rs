@@ -130,6 +130,9 @@ impl Endpoint {
         if is_avpf {
             self.write_picture_feedback(now, out);
         }
+        if regular && self.interfaces.is_some() {
+            self.write_interfaces(out);
+        }
         if !self.goodbyes.is_empty() {
             write_bye(&self.goodbyes, None, out);
             self.goodbyes.clear();

@@ -294,14 +294,14 @@ impl Endpoint {
         }
     }
 
-    /// Multipath RTCP from the other end. Addresses in it are counted and not used: no media is sent to an address that
-    /// was not configured.
+    /// Multipath RTCP from the other end. Addresses in it are kept for the caller and not used here: no media is sent to
+    /// an address that was not configured.
     pub(super) fn on_subflow_reports(&mut self, m: &Mprtcp<'_>, now: Timestamp) {
+        self.on_interfaces(m);
         for block in m.blocks.iter() {
             let reports = match block {
                 Block::Reports(reports) => reports,
                 Block::Interface(_) => {
-                    self.counters.interfaces_offered += 1;
                     continue;
                 }
                 _ => {

@@ -1,0 +1,91 @@
+//! Addresses that an end offers in-band for further paths (draft-ietf-avtcore-mprtp-03, sections 8.1.4 and 9.3).
+
+use super::Endpoint;
+use core::net::{IpAddr, SocketAddr};
+use weir_wire::rtcp::mprtcp::{Block, Interface, InterfaceAddress, Mprtcp, Writer};
+
+/// Most addresses that are kept of the other end's, and sent of this end's: as many as a call can have paths.
+pub const MAX_OFFERED: usize = crate::multipath::MAX_PATHS;
+/// Regular compounds that carry this end's addresses after a change, since they may be lost (calibrated).
+const REPEATS: u8 = 3;
+
+/// Both ends' addresses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Interfaces {
+    /// The other end's, in its order of preference.
+    offered: Vec<SocketAddr>,
+    own: Vec<SocketAddr>,
+    /// Compounds that are still to carry this end's.
+    repeats: u8,
+}
+
+/// The address of a block, if media could be sent there at all: no name, which would have to be resolved, and no
+/// group's, broadcast or unspecified address.
+fn usable(interface: &Interface<'_>) -> Option<SocketAddr> {
+    let ip = match interface.address() {
+        InterfaceAddress::V4(ip) => IpAddr::V4(ip),
+        InterfaceAddress::V6(ip) => IpAddr::V6(ip),
+        InterfaceAddress::Name(_) => return None,
+    };
+    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    (!ip.is_multicast() && !ip.is_unspecified() && !is_broadcast).then(|| SocketAddr::new(ip, interface.port()))
+}
+
+impl Endpoint {
+    /// The addresses that the other end offers for further paths, at most [`MAX_OFFERED`], the preferred ones first.
+    ///
+    /// Nothing is sent to them by this. Anyone who can forge RTCP of the call can offer an address, so that the caller
+    /// has to check that the other end answers there before it directs a path to it.
+    pub fn offered_addresses(&self) -> &[SocketAddr] {
+        self.interfaces.as_ref().map_or(&[], |i| &i.offered)
+    }
+
+    /// Offers these addresses of this end for further paths, the preferred ones first, with the next three regular
+    /// compounds. They replace those offered before; beyond [`MAX_OFFERED`] they are left out. Offer them again whenever
+    /// an interface appears or disappears.
+    pub fn offer_addresses(&mut self, addresses: &[SocketAddr]) {
+        let interfaces = self.interfaces.get_or_insert_default();
+        interfaces.own.clear();
+        interfaces.own.extend(addresses.iter().filter(|a| a.port() != 0).take(MAX_OFFERED));
+        interfaces.repeats = REPEATS;
+    }
+
+    /// A regular compound is written: appends this end's addresses if they are to be sent.
+    pub(super) fn write_interfaces(&mut self, out: &mut Vec<u8>) {
+        let Some(interfaces) = self.interfaces.as_mut().filter(|i| i.repeats > 0) else { return };
+        interfaces.repeats -= 1;
+        let mut writer = Writer::new(out, self.config.ssrc, self.config.remote_ssrc);
+        for address in &interfaces.own {
+            let ip = match address.ip() {
+                IpAddr::V4(ip) => InterfaceAddress::V4(ip),
+                IpAddr::V6(ip) => InterfaceAddress::V6(ip),
+            };
+            if let Some(interface) = Interface::new(address.port(), ip) {
+                writer.interface(&interface);
+            }
+        }
+        writer.finish();
+    }
+
+    /// Takes the addresses in a packet, which replace those offered before.
+    pub(super) fn on_interfaces(&mut self, m: &Mprtcp<'_>) {
+        let mut addresses = m.blocks.iter().filter_map(|b| if let Block::Interface(i) = b { Some(i) } else { None });
+        let Some(first) = addresses.next() else { return };
+        let is_theirs = m.sender_ssrc == self.config.remote_ssrc;
+        let interfaces = self.interfaces.get_or_insert_default();
+        let before = interfaces.offered.clone();
+        if is_theirs {
+            interfaces.offered.clear();
+        }
+        for interface in core::iter::once(first).chain(addresses) {
+            self.counters.interfaces_offered += 1;
+            let address = usable(&interface).filter(|_| is_theirs);
+            let known = address.is_some_and(|a| interfaces.offered.contains(&a));
+            match address.filter(|_| !known && interfaces.offered.len() < MAX_OFFERED) {
+                Some(address) => interfaces.offered.push(address),
+                None => self.counters.interfaces_refused += u64::from(!known),
+            }
+        }
+        self.counters.offers += u64::from(interfaces.offered != before);
+    }
+}
