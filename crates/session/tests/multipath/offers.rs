@@ -2,7 +2,7 @@
 
 use super::two_paths::{Paths, plan_of};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use weir_session::{Datagram, MAX_OFFERED, Outcome};
+use weir_session::{Datagram, Endpoint, MAX_OFFERED, Outcome};
 use weir_units::{Ecn, PathId, Timestamp};
 use weir_wire::rtcp::mprtcp::{Interface, InterfaceAddress, Writer};
 
@@ -104,4 +104,22 @@ fn addresses_to_which_no_media_can_go_are_refused() {
     assert_eq!((call.a.offered_addresses().len(), call.a.counters().interfaces_refused), (0, 6));
     assert_eq!(receive(&mut call, &advertisement(22, bad.into_iter().chain([v4(1)]))), 1);
     assert_eq!(call.a.offered_addresses().len(), 1);
+}
+
+/// Feedback on a subflow on which this end does not send, though it receives there.
+#[test]
+fn feedback_on_a_path_without_a_sender_changes_nothing() {
+    let other = call();
+    let mut plan = plan_of("gcc", "round-robin", 1_000);
+    plan.send.multipath = None;
+    let mut end = Endpoint::new(plan.sender, Some(plan.send), Some(plan.receive), Timestamp::ZERO);
+    let before = end.target();
+    let mut passed = 0;
+    for (at, bytes, t) in other.sent[1].iter().filter(|(.., t)| !t.is_rtp() && t.path.index() == 1) {
+        let outcome = end.handle_datagram(*at, &Datagram { path: t.path, ..Datagram::new(bytes, Ecn::NotEct) });
+        assert!(matches!(outcome, Outcome::Rtcp(_)), "{outcome:?}");
+        passed += 1;
+    }
+    assert!(passed > 10, "{passed}");
+    assert_eq!(end.target(), before);
 }
