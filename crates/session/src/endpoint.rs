@@ -1,6 +1,7 @@
 //! One end of a call.
 
 mod control;
+mod handover;
 mod incoming;
 mod interfaces;
 mod outgoing;
@@ -14,6 +15,7 @@ mod subflow_times;
 mod subflows;
 mod transport;
 
+pub use handover::{Handover, PathError, PathUse};
 pub use interfaces::MAX_OFFERED;
 pub use streams::{Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, StreamError};
 pub use subflows::PathStats;
@@ -72,6 +74,8 @@ pub struct EndpointCounters {
     /// Those of them that were not kept: names, addresses to which no media can be sent, those beyond
     /// [`MAX_OFFERED`], and those in packets of another source.
     pub interfaces_refused: u64,
+    /// Packets of a path's check that answer none, or come on a path that was removed.
+    pub checks_refused: u64,
     /// Changes of [`Endpoint::offered_addresses`].
     pub offers: u64,
 }
@@ -121,6 +125,8 @@ pub struct Endpoint {
     remote_reason: Option<Box<str>>,
     /// The reason that this end's goodbye gives.
     own_reason: Option<Box<str>>,
+    /// Paths added and removed; with several paths only.
+    handovers: Option<Box<handover::Handovers>>,
     /// Addresses offered for further paths.
     interfaces: Option<Box<interfaces::Interfaces>>,
     /// When reports on each of several paths are due.
@@ -239,6 +245,7 @@ impl Endpoint {
             is_multipath: false,
             subflow_times: None,
             interfaces: None,
+            handovers: None,
             copy: None,
             bye: Bye::No,
             plan,
@@ -261,13 +268,16 @@ impl Endpoint {
         if let Some(r) = &mut endpoint.receiver {
             r.set_params(&params);
         }
+        let mut like = None;
         if let Some((multipath, path)) = further {
             endpoint.add_send_paths(multipath, &path, now);
+            like = Some(path);
         }
         if let Some((feedback, reports)) = plans {
             endpoint.add_receive_paths(halves, feedback, reports, now);
         }
         if endpoint.is_multipath {
+            endpoint.handovers = Some(Box::new(handover::Handovers::new(like)));
             endpoint.follow_paths(now);
         }
         endpoint.follow_streams();
@@ -316,6 +326,9 @@ impl Endpoint {
         }
         if let Some(times) = &self.subflow_times {
             crate::timers::earliest(&mut at, times.next());
+        }
+        if let Some(handovers) = &self.handovers {
+            crate::timers::earliest(&mut at, handovers.next());
         }
         Some(at)
     }

@@ -53,8 +53,8 @@ pub use content::ContentCounters;
 pub use control::{CallPlan, Control, EndName};
 pub use datagram::{Datagram, Kind, Transmit};
 pub use endpoint::{
-    Endpoint, EndpointCounters, Incoming, IncomingStats, MAX_OFFERED, MAX_STREAMS, Outgoing, OutgoingStats, PathStats,
-    StreamError,
+    Endpoint, EndpointCounters, Handover, Incoming, IncomingStats, MAX_OFFERED, MAX_STREAMS, Outgoing, OutgoingStats,
+    PathError, PathStats, PathUse, StreamError,
 };
 pub use frames::RecoveryStats;
 pub use identity::{Label, MAX_LABEL, StreamIdentity};

@@ -88,6 +88,9 @@ impl Endpoint {
     /// Whether there is something to report of a subflow: this end sends on it, or has received media or a sender report
     /// recently, which a report answers (section 8.5).
     pub(super) fn is_reported(&self, path: usize, now: Timestamp) -> bool {
+        if self.closed_paths().contains(PathId::new(path as u8)) {
+            return false;
+        }
         if self.sender.as_ref().is_some_and(|s| path < s.paths.len()) {
             return true;
         }

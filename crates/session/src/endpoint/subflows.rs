@@ -65,6 +65,20 @@ impl FurtherPath {
             ceiling: send.limits.ceiling,
         }
     }
+
+    /// A path like the first.
+    pub(super) fn config(&self, id: PathId, controller: weir_cc::Sender, first: u64) -> PathConfig {
+        PathConfig {
+            id,
+            controller,
+            per_packet_feedback: self.per_packet_feedback,
+            reports: self.reports,
+            circuit_breaker: self.circuit_breaker,
+            feedback_guard: self.feedback_guard,
+            ecn: self.ecn,
+            first,
+        }
+    }
 }
 
 /// A packet as sent on one path, for others.
@@ -86,17 +100,7 @@ impl Endpoint {
         let firsts = [1, 2, 3, 4, 5, 6, 7].map(|n| self.first_numbers(u16::MAX - n).media);
         let Some(sender) = &mut self.sender else { return };
         for ((controller, n), first) in config.controllers.into_iter().zip(1..MAX_PATHS as u8).zip(firsts) {
-            let path = PathConfig {
-                id: PathId::new(n),
-                controller,
-                per_packet_feedback: like.per_packet_feedback,
-                reports: like.reports,
-                circuit_breaker: like.circuit_breaker,
-                feedback_guard: like.feedback_guard,
-                ecn: like.ecn,
-                first,
-            };
-            sender.paths.push(SendPath::new(path, now));
+            sender.paths.push(SendPath::new(like.config(PathId::new(n), controller, first), now));
         }
         if sender.paths.len() > 1 {
             sender.use_paths(config.scheduler, config.coupling, like.ceiling, now);
@@ -204,6 +208,9 @@ impl Endpoint {
 
     /// Reports and feedback on one path that are due, in one datagram on that path.
     pub(super) fn poll_subflow_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some(transmit) = self.poll_check(now, out) {
+            return Some(transmit);
+        }
         let is_due = |p: &ReceivePath| p.is_feedback_due(now) || p.subflow.as_ref().is_some_and(|s| s.report.is_some());
         let due = self.receiver.iter().flat_map(|r| r.paths()).find(|p| is_due(p)).map(|p| p.id);
         if let Some(path) = due {
@@ -251,16 +258,22 @@ impl Endpoint {
         {
             r.on_subflow_feedback_sent(index, upto, on_wire, now);
         }
-        self.timer.on_packet(on_wire);
+        self.on_subflow_rtcp_sent(size, out, now);
         if reports {
             self.after_subflow_reports(path, now);
         }
+        Some(Transmit { path, payload: 0, size, ecn: Ecn::NotEct, rtp: None })
+    }
+
+    /// A datagram of multipath RTCP is written: counts it.
+    pub(super) fn on_subflow_rtcp_sent(&mut self, size: DataSize, out: &[u8], now: Timestamp) {
+        let on_wire = size + DataSize::from_bytes(u64::from(self.config.header_overhead));
+        self.timer.on_packet(on_wire);
         if let Some(o) = &mut self.observer {
             o.on_rtcp_sent(&Seen { now, bytes: out, payload: 0, source: None });
         }
         self.counters.rtcp_sent += 1;
         self.counters.rtcp_bytes += on_wire.as_bytes();
-        Some(Transmit { path, payload: 0, size, ecn: Ecn::NotEct, rtp: None })
     }
 
     /// The sender report of an end that sends, and the receiver report and discarded bytes of one that receives.
@@ -353,6 +366,7 @@ impl Endpoint {
                     }
                 }
             }
+            Packet::App(app) => self.on_check(path, app),
             _ => self.on_subflow_feedback(path, packet, now),
         }
     }

@@ -82,6 +82,11 @@ impl ReceivePath {
         }
     }
 
+    /// Another path with the same feedback and reports.
+    pub(crate) fn another(&self, controller: Option<Receiver>, twcc: TwccWriter, now: Timestamp) -> Self {
+        Self::new(self.plan, self.reports, controller, twcc, now)
+    }
+
     /// Makes this one of several paths: arrivals are logged by the subflow's numbers, in any format of feedback.
     pub(crate) fn make_subflow(&mut self, id: PathId, clock_rate: u32) {
         self.id = id;

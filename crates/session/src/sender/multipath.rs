@@ -2,10 +2,10 @@
 
 use super::coupling::Coupler;
 use super::liveness::Liveness;
-use super::{NextPacket, Sender};
+use super::{NextPacket, PathConfig, SendPath, Sender};
 use crate::datagram::Kind;
 use crate::feedback::ccfb_packets;
-use crate::multipath::{AnyScheduler, Coupling, PathReport, PathSet, PathView, Scheduled, Scheduler};
+use crate::multipath::{AnyScheduler, Coupling, MAX_PATHS, PathReport, PathSet, PathView, Scheduled, Scheduler};
 use crate::sent::nearest;
 use weir_cc::cue::{QueueState, ReportBlock, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
@@ -28,6 +28,10 @@ pub(crate) struct Multipath {
     copied: Option<SentPacket>,
     /// Paths that could be used at the last decision.
     usable: PathSet,
+    /// Paths that carry nothing: not checked yet, or removed; and those removed once another can carry media.
+    closed: PathSet,
+    leaving: PathSet,
+    by_packet: bool,
     /// Groups of coupled paths; `None` without coupling.
     pub(super) coupler: Option<Box<Coupler>>,
 }
@@ -81,6 +85,9 @@ impl Multipath {
             copies: PathSet::NONE,
             copied: None,
             usable: PathSet::NONE,
+            closed: PathSet::NONE,
+            leaving: PathSet::NONE,
+            by_packet,
             coupler: None,
         }
     }
@@ -102,6 +109,10 @@ impl Multipath {
     }
 }
 
+fn without(set: PathSet, path: PathId) -> PathSet {
+    set.iter().filter(|p| *p != path).fold(PathSet::NONE, PathSet::with)
+}
+
 impl PathState {
     fn on_rtt(&mut self, rtt: TimeDelta) {
         self.rtt = Some(self.rtt.map_or(rtt, |smoothed| smoothed + (rtt - smoothed).mul_f64(RTT_WEIGHT)));
@@ -112,10 +123,41 @@ impl Sender {
     /// Uses several paths from now on: packets have numbers of their own on each.
     pub(crate) fn use_paths(&mut self, scheduler: AnyScheduler, coupling: Coupling, ceiling: DataRate, now: Timestamp) {
         let mut m = Multipath::new(scheduler, self.paths.len(), self.paths[0].has_packet_feedback());
-        m.coupler = Coupler::new(coupling, self.paths.len(), ceiling, now).map(Box::new);
+        m.coupler = Coupler::new(coupling, MAX_PATHS, ceiling, now).map(Box::new);
         self.multipath = Some(Box::new(m));
         self.streams.iter_mut().for_each(|s| s.media.keep());
         self.share_out(now);
+    }
+
+    /// Adds a path, or replaces a removed one with this number. It carries nothing until it is opened.
+    pub(crate) fn add_path(&mut self, config: PathConfig, now: Timestamp) {
+        let (id, index) = (config.id, config.id.index());
+        let Some(m) = self.multipath.as_mut().filter(|_| index <= self.paths.len()) else { return };
+        let state = PathState { liveness: Liveness::new(m.by_packet), ..PathState::default() };
+        m.closed = m.closed.with(id);
+        if index < self.paths.len() {
+            (self.paths[index], m.states[index]) = (SendPath::new(config, now), state);
+        } else {
+            self.paths.push(SendPath::new(config, now));
+            m.states.push(state);
+        }
+    }
+    /// The other end has answered on a path.
+    pub(crate) fn open_path(&mut self, path: PathId) {
+        if let Some(m) = &mut self.multipath {
+            m.closed = without(m.closed, path);
+        }
+    }
+    /// A path carries media no more, or only until another one can.
+    pub(crate) fn remove_path(&mut self, path: PathId, once_another_can: bool) {
+        let Some(m) = &mut self.multipath else { return };
+        if once_another_can {
+            m.leaving = m.leaving.with(path);
+        } else {
+            m.closed = m.closed.with(path);
+        }
+        m.copies = without(m.copies, path);
+        m.chosen = None;
     }
 
     /// Whether paths may be coupled.
@@ -130,7 +172,7 @@ impl Sender {
         for (p, state) in self.paths.iter_mut().zip(&mut m.states) {
             m.views.push(PathView {
                 id: p.id,
-                is_usable: p.breaker.tripped().is_none() && state.liveness.is_live(now),
+                is_usable: !m.closed.contains(p.id) && p.breaker.tripped().is_none() && state.liveness.is_live(now),
                 rate: p.payload_rate(),
                 rtt: state.rtt,
                 loss: state.loss,
@@ -138,10 +180,15 @@ impl Sender {
                 window: p.target().window,
             });
         }
+        if !m.leaving.is_empty() && m.views.iter().any(|v| v.is_usable && !m.leaving.contains(v.id)) {
+            m.closed = m.leaving.iter().fold(m.closed, PathSet::with);
+            m.leaving = PathSet::NONE;
+            m.views.iter_mut().for_each(|v| v.is_usable &= !m.closed.contains(v.id));
+        }
         if m.views.iter().all(|v| !v.is_usable) {
             // Nothing is better than the paths that there are.
             for (view, p) in m.views.iter_mut().zip(&self.paths) {
-                view.is_usable = p.breaker.tripped().is_none();
+                view.is_usable = !m.closed.contains(p.id) && p.breaker.tripped().is_none();
             }
         }
     }

@@ -1,0 +1,221 @@
+//! Paths added and removed in mid-call. A new path carries no media until the other end has answered there, as in
+//! RFC 9000, section 8.2: a challenge of random octets that only who receives on the path can return. It is sent as an
+//! APP packet in a subflow's reports, since draft-ietf-avtcore-mprtp-03 leaves such checks to ICE.
+
+use super::Endpoint;
+use super::subflows::{FurtherPath, twcc_writer};
+use crate::datagram::Transmit;
+use crate::multipath::{MAX_PATHS, PathSet};
+use rand::RngExt;
+use weir_cc::{Receiver, Sender};
+use weir_units::{DataSize, Ecn, PathId, TimeDelta, Timestamp};
+use weir_wire::rtcp::App;
+use weir_wire::rtcp::mprtcp::Writer;
+
+/// Name of the packets, and their subtypes.
+const NAME: [u8; 4] = *b"WPCK";
+const CHALLENGE: u8 = 0;
+const RESPONSE: u8 = 1;
+/// Challenges of a check, and the time to the second, doubled with each (calibrated: 15.5 s in all).
+const CHALLENGES: u32 = 5;
+const FIRST_WAIT: TimeDelta = TimeDelta::from_millis(500);
+
+/// What becomes of a path that is removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handover {
+    /// It carries media until another path can.
+    MakeBeforeBreak,
+    /// It carries no media from now on.
+    BreakBeforeMake,
+}
+
+/// Use of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathUse {
+    /// It may carry media.
+    Open,
+    /// The other end has not answered there yet.
+    Checked,
+    /// The other end has not answered there; the path carries nothing.
+    Failed,
+    /// It was removed.
+    Removed,
+}
+
+/// A path could not be added or removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PathError {
+    /// The call was made with one path.
+    #[error("the call was made with one path")]
+    SinglePath,
+    /// The call has [`MAX_PATHS`] paths.
+    #[error("the call has as many paths as are possible")]
+    TooMany,
+    /// The call does not have the path.
+    #[error("the call does not have the path")]
+    Unknown,
+    /// It is the only one left.
+    #[error("the path is the only one")]
+    LastPath,
+}
+
+/// What is known of paths that were added or removed.
+pub(super) struct Handovers {
+    uses: [Option<Use>; MAX_PATHS],
+    /// Octets to be returned on each path.
+    replies: [Option<[u8; 8]>; MAX_PATHS],
+    like: Option<FurtherPath>,
+}
+
+#[derive(Clone, Copy)]
+enum Use {
+    /// The challenge, when it is sent next, and how often it was.
+    Checked([u8; 8], Timestamp, u32),
+    Failed,
+    Removed,
+}
+
+impl Handovers {
+    pub(super) fn new(like: Option<FurtherPath>) -> Self {
+        Self { uses: [None; MAX_PATHS], replies: [None; MAX_PATHS], like }
+    }
+    /// When the next challenge is due.
+    pub(super) fn next(&self) -> Option<Timestamp> {
+        self.uses.iter().filter_map(|u| if let Some(Use::Checked(_, next, _)) = u { Some(*next) } else { None }).min()
+    }
+}
+
+impl Endpoint {
+    /// Adds a path, with a controller at an end that sends, and with that controller's receiver half at one that
+    /// receives. Its number is the least that is free; both ends have to add it, so that they agree on it. It carries
+    /// media once the other end has answered on it, see [`Self::path_use`].
+    ///
+    /// # Errors
+    /// The call was made with one path, or has too many; nothing changes then.
+    pub fn add_path(
+        &mut self,
+        sender: Option<Sender>,
+        half: Option<Receiver>,
+        now: Timestamp,
+    ) -> Result<PathId, PathError> {
+        let count = self.path_count();
+        let Some(handovers) = self.handovers.as_ref().filter(|_| self.is_multipath) else {
+            return Err(PathError::SinglePath);
+        };
+        let free = handovers.uses.iter().take(count).position(|u| matches!(u, Some(Use::Removed | Use::Failed)));
+        let index = free.unwrap_or(count);
+        if index >= MAX_PATHS {
+            return Err(PathError::TooMany);
+        }
+        let id = PathId::new(index as u8);
+        let mut open = true;
+        let first = self.first_numbers(u16::MAX - 64 - u16::from(id.number())).media;
+        if let (Some(s), Some(controller), Some(like)) = (&mut self.sender, sender, &handovers.like) {
+            s.add_path(like.config(id, controller, first), now);
+            open = false;
+        }
+        if let Some(r) = &mut self.receiver {
+            let clock_rate = r.streams[0].identity.clock_rate;
+            let twcc = twcc_writer(self.config.ssrc, self.config.remote_ssrc, true);
+            let mut path = r.path.another(half, twcc, now);
+            path.make_subflow(id, clock_rate);
+            path.set_params(&self.config.params);
+            match r.path_mut(index) {
+                Some(old) => *old = path,
+                None => r.others.push(path),
+            }
+        }
+        let nonce: [u8; 8] = self.rng.random();
+        if let Some(h) = &mut self.handovers {
+            h.uses[index] = (!open).then_some(Use::Checked(nonce, now, 0));
+        }
+        self.follow_paths(now);
+        Ok(id)
+    }
+
+    /// Removes a path. Its number may be used again by [`Self::add_path`].
+    ///
+    /// # Errors
+    /// The call does not have the path, or no other; nothing changes then.
+    pub fn remove_path(&mut self, path: PathId, handover: Handover) -> Result<(), PathError> {
+        let is_used = |p: PathId| matches!(self.path_use(p), Some(PathUse::Open | PathUse::Checked));
+        if !is_used(path) {
+            return Err(PathError::Unknown);
+        }
+        if (0..self.path_count() as u8).map(PathId::new).filter(|p| is_used(*p)).count() < 2 {
+            return Err(PathError::LastPath);
+        }
+        if let Some(s) = &mut self.sender {
+            s.remove_path(path, handover == Handover::MakeBeforeBreak);
+        }
+        if let Some(h) = &mut self.handovers {
+            (h.uses[path.index()], h.replies[path.index()]) = (Some(Use::Removed), None);
+        }
+        Ok(())
+    }
+
+    /// The use of a path; `None` if the call has never had it.
+    pub fn path_use(&self, path: PathId) -> Option<PathUse> {
+        let handovers = self.handovers.as_ref().filter(|_| path.index() < self.path_count())?;
+        Some(match handovers.uses[path.index()] {
+            None => PathUse::Open,
+            Some(Use::Checked(..)) => PathUse::Checked,
+            Some(Use::Failed) => PathUse::Failed,
+            Some(Use::Removed) => PathUse::Removed,
+        })
+    }
+
+    /// A packet of a check has arrived in a path's reports.
+    pub(super) fn on_check(&mut self, path: usize, app: &App<'_>) {
+        let Ok(octets) = <[u8; 8]>::try_from(app.data) else { return };
+        let Some(h) = self.handovers.as_mut().filter(|_| app.name == NAME && path < MAX_PATHS) else { return };
+        match (app.subtype, h.uses[path]) {
+            (CHALLENGE, None | Some(Use::Checked(..))) => h.replies[path] = Some(octets),
+            (RESPONSE, Some(Use::Checked(nonce, ..))) if nonce == octets => {
+                h.uses[path] = None;
+                if let Some(s) = &mut self.sender {
+                    s.open_path(PathId::new(path as u8));
+                }
+            }
+            _ => self.counters.checks_refused += 1,
+        }
+    }
+
+    /// The next response or challenge that is due.
+    pub(super) fn poll_check(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        let h = self.handovers.as_mut()?;
+        let mut found = None;
+        for index in 0..MAX_PATHS {
+            if let Some(octets) = h.replies[index].take() {
+                found = Some((index, RESPONSE, octets));
+                break;
+            }
+            let Some(Use::Checked(nonce, next, tries)) = h.uses[index] else { continue };
+            if next > now {
+                continue;
+            }
+            if tries >= CHALLENGES {
+                h.uses[index] = Some(Use::Failed);
+                continue;
+            }
+            h.uses[index] = Some(Use::Checked(nonce, now + FIRST_WAIT * (1 << tries), tries + 1));
+            found = Some((index, CHALLENGE, nonce));
+            break;
+        }
+        let (index, subtype, data) = found?;
+        let ssrc = self.config.ssrc;
+        let mut writer = Writer::new(out, ssrc, self.config.remote_ssrc);
+        writer.reports(index as u16, |out| App { subtype, ssrc, name: NAME, data: &data }.write_into(out));
+        writer.finish();
+        let size = DataSize::from_bytes(out.len() as u64);
+        self.on_subflow_rtcp_sent(size, out, now);
+        Some(Transmit { path: PathId::new(index as u8), payload: 0, size, ecn: Ecn::NotEct, rtp: None })
+    }
+
+    /// Paths on which nothing is to be sent but checks.
+    pub(super) fn closed_paths(&self) -> PathSet {
+        let Some(h) = &self.handovers else { return PathSet::NONE };
+        let closed = (0..MAX_PATHS).filter(|i| h.uses[*i].is_some());
+        closed.fold(PathSet::NONE, |set, i| set.with(PathId::new(i as u8)))
+    }
+}

@@ -1,0 +1,144 @@
+//! Paths added and removed in mid-call.
+
+use super::two_paths::{Paths, media_of, plan_of};
+use weir_cc::{Limits, Receiver, Registry, Sender, Setup};
+use weir_session::{Control, Datagram, Handover, PathError, PathUse};
+use weir_units::{DataRate, Ecn, PathId, Timestamp};
+use weir_wire::rtcp::{App, mprtcp::Writer};
+
+const A: PathId = PathId::FIRST;
+const B: PathId = PathId::new(1);
+
+fn controller(now: Timestamp) -> (Sender, Option<Receiver>) {
+    let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(1) };
+    let setup = Setup { limits, start_rate: DataRate::from_kbps(300), now, seed: 5, params: vec![] };
+    let pair = Control::new(&Registry::builtin(), "gcc", &setup).expect("built in").controller;
+    (pair.sender, pair.receiver)
+}
+
+/// A call over two paths, of which the second is removed after 5 s.
+fn over_the_first() -> Paths {
+    let mut call = Paths::new(plan_of("gcc", "earliest", 1_000), [(2_000, 10), (2_000, 10)]);
+    call.run_until(Timestamp::from_secs(5));
+    for end in [&mut call.a, &mut call.b] {
+        assert_eq!(end.remove_path(B, Handover::BreakBeforeMake), Ok(()));
+        assert_eq!(end.path_use(B), Some(PathUse::Removed));
+    }
+    call.run_until(Timestamp::from_secs(10));
+    assert_eq!(media(&call, B, 5_000, 10_000), 0);
+    assert!(media(&call, A, 5_000, 10_000) > 100);
+    call
+}
+
+fn add(call: &mut Paths) {
+    let (sender, half) = controller(call.now);
+    assert_eq!(call.a.add_path(Some(sender), None, call.now), Ok(B));
+    assert_eq!(call.b.add_path(None, half, call.now), Ok(B));
+    assert_eq!(call.a.path_use(B), Some(PathUse::Checked));
+}
+
+/// Media packets sent on a path between two times in milliseconds.
+fn media(call: &Paths, path: PathId, from: i64, to: i64) -> usize {
+    let span = Timestamp::from_millis(from)..Timestamp::from_millis(to);
+    call.sent[0].iter().filter(|(at, _, t)| t.path == path && media_of(t) && span.contains(at)).count()
+}
+
+#[test]
+fn an_added_path_carries_media_once_the_other_end_has_answered() {
+    let mut call = over_the_first();
+    add(&mut call);
+    call.run_until(Timestamp::from_secs(20));
+    assert_eq!(call.a.path_use(B), Some(PathUse::Open));
+    // A round trip is 20 ms.
+    assert_eq!(media(&call, B, 10_000, 10_020), 0);
+    assert!(media(&call, B, 10_020, 20_000) > 100);
+    assert_eq!(call.a.counters().checks_refused + call.b.counters().checks_refused, 0);
+}
+
+#[test]
+fn no_media_goes_to_an_address_where_nobody_answers() {
+    let mut call = over_the_first();
+    call.dead = Some(1);
+    add(&mut call);
+    let from = call.sent[0].len();
+    call.run_until(Timestamp::from_secs(60));
+    assert_eq!(call.a.path_use(B), Some(PathUse::Failed));
+    let there: Vec<_> = call.sent[0][from..].iter().filter(|(.., t)| t.path == B).collect();
+    assert!(there.len() == 5 && there.iter().all(|(.., t)| !t.is_rtp() && t.size.as_bytes() < 50), "{there:?}");
+    assert!(media(&call, A, 50_000, 60_000) > 200);
+    // It can be tried again.
+    call.dead = None;
+    let (sender, _) = controller(call.now);
+    assert_eq!(call.a.add_path(Some(sender), None, call.now), Ok(B));
+    call.run_until(Timestamp::from_secs(70));
+    assert_eq!(call.a.path_use(B), Some(PathUse::Open));
+}
+
+#[test]
+fn a_forged_answer_opens_nothing() {
+    let mut call = over_the_first();
+    call.dead = Some(1);
+    add(&mut call);
+    let app = |subtype, data: &[u8]| {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, 22, 11);
+        writer.reports(1, |out| App { subtype, ssrc: 22, name: *b"WPCK", data }.write_into(out));
+        writer.finish();
+        out
+    };
+    for guess in 0..1_000u64 {
+        call.a.handle_datagram(call.now, &Datagram::new(&app(1, &guess.to_be_bytes()), Ecn::NotEct));
+    }
+    assert_eq!((call.a.path_use(B), call.a.counters().checks_refused), (Some(PathUse::Checked), 1_000));
+    // A storm of challenges has one answer at a time.
+    let sent = call.sent[0].len();
+    for guess in 0..1_000u64 {
+        call.a.handle_datagram(call.now, &Datagram::new(&app(0, &guess.to_be_bytes()), Ecn::NotEct));
+    }
+    call.run_until(call.now + weir_units::TimeDelta::from_millis(1));
+    assert!(call.sent[0][sent..].iter().filter(|(.., t)| t.path == B).count() <= 2);
+}
+
+#[test]
+fn make_before_break_leaves_no_gap() {
+    // Frames are 33 ms apart.
+    for (handover, most) in [(Handover::MakeBeforeBreak, 100), (Handover::BreakBeforeMake, 2_000)] {
+        let mut call = over_the_first();
+        add(&mut call);
+        for end in [&mut call.a, &mut call.b] {
+            assert_eq!(end.remove_path(A, handover), Ok(()));
+        }
+        call.run_until(Timestamp::from_secs(20));
+        // The first path is left, and the second has taken over.
+        assert_eq!(media(&call, A, 10_500, 20_000), 0, "{handover:?}");
+        assert!(media(&call, B, 11_000, 20_000) > 200, "{handover:?}");
+        assert_eq!(media(&call, A, 10_001, 20_000) > 0, handover == Handover::MakeBeforeBreak);
+        let start = Timestamp::from_secs(10);
+        let times: Vec<_> =
+            call.sent[0].iter().filter(|(at, _, t)| media_of(t) && *at >= start).map(|(at, ..)| *at).collect();
+        let gap = times.windows(2).map(|w| (w[1] - w[0]).as_millis()).max().expect("media");
+        assert!(gap < most, "{handover:?}: {gap} ms");
+    }
+}
+
+#[test]
+fn numbers_out_of_range_and_too_many_paths_are_errors() {
+    let mut call = Paths::new(plan_of("gcc", "earliest", 1_000), [(2_000, 10), (2_000, 10)]);
+    let now = call.now;
+    for n in [2, 7, 8, 255] {
+        assert_eq!(call.a.remove_path(PathId::new(n), Handover::BreakBeforeMake), Err(PathError::Unknown));
+        assert_eq!(call.a.path_use(PathId::new(n)), None);
+    }
+    for n in 2..8 {
+        assert_eq!(call.a.add_path(Some(controller(now).0), None, now), Ok(PathId::new(n)));
+    }
+    assert_eq!(call.a.add_path(Some(controller(now).0), None, now), Err(PathError::TooMany));
+    for n in 1..8 {
+        assert_eq!(call.a.remove_path(PathId::new(n), Handover::BreakBeforeMake), Ok(()));
+    }
+    assert_eq!(call.a.remove_path(A, Handover::BreakBeforeMake), Err(PathError::LastPath));
+    let mut plan = plan_of("gcc", "earliest", 1_000);
+    plan.send.multipath = None;
+    let (mut single, _) = plan.into_ends(now);
+    assert_eq!(single.add_path(Some(controller(now).0), None, now), Err(PathError::SinglePath));
+}
