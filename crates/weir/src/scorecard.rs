@@ -8,13 +8,17 @@ use crate::session::Session;
 use crate::tables::{fold, table};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
+use weir_lab::measure::results::RunResult;
 use weir_lab::measure::run::run;
-use weir_lab::publish::scorecard::{Phase, SUITES, Suite, judge};
+use weir_lab::measure::scenario::Scenario;
+use weir_lab::publish::scorecard::{Phase, SUITES, Suite, benchmark, judge};
 
 const LEGEND: &str = "each judged by its last 10 s. use: what the media flows carry over \
-                      what fits, at least 85 % (beside TCP, the minimum rates). loss: at most 5 %. var: standard deviation over mean of a target, at most 0.15. \
+                      what fits, at least 85 % (in RFC 8867 beside TCP, the minimum rates). loss: at most 5 %. var: standard deviation over mean of a target, at most 0.15. \
                       fair: Jain's index at the end, at least 0.95. The criteria stand in docs/fidelity.md.";
 /// The controllers on the card by default: those with recordings of their authors' programs.
 const CONTROLLERS: [&str; 4] = ["gcc", "nada", "scream", "scream2"];
@@ -42,13 +46,16 @@ struct Case {
     phases: Vec<Phase>,
 }
 
+/// What TCP carries in each case and variant that is compared with TCP.
+type Benchmarks = BTreeMap<(String, Option<String>), RunResult>;
+
 pub(crate) fn scorecard(session: &Session, args: &ScorecardArgs) -> Done {
     let controllers: Vec<String> = match &args.controllers[..] {
         [] => CONTROLLERS.iter().map(|c| (*c).to_owned()).collect(),
         given => given.to_vec(),
     };
     let suite = SUITES.iter().find(|s| s.name == args.suite).unwrap_or(&SUITES[0]);
-    let (mut cases, mut missing) = (Vec::new(), Vec::new());
+    let (mut cases, mut missing, mut benchmarks) = (Vec::new(), Vec::new(), Benchmarks::new());
     let all = suite.cases.len() * controllers.len();
     for (k, controller) in controllers.iter().enumerate() {
         for (i, name) in suite.cases.iter().enumerate() {
@@ -56,7 +63,8 @@ pub(crate) fn scorecard(session: &Session, args: &ScorecardArgs) -> Done {
             let case = if session.stop.load(Ordering::Relaxed) {
                 Err(Failure::Interrupted)
             } else {
-                one(session, args.form.quiet, name, controller, &format!("{name} {controller}, {number} of {all}"))
+                let doing = format!("{name} {controller}, {number} of {all}");
+                one(session, args.form.quiet, name, controller, &doing, &mut benchmarks)
             };
             match case {
                 Ok(case) => cases.push(case),
@@ -75,18 +83,38 @@ pub(crate) fn scorecard(session: &Session, args: &ScorecardArgs) -> Done {
     if missing.is_empty() { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
-fn one(session: &Session, quiet: bool, name: &str, controller: &str, doing: &str) -> Result<Case, Failure> {
+fn one(
+    session: &Session,
+    quiet: bool,
+    name: &str,
+    controller: &str,
+    doing: &str,
+    benchmarks: &mut Benchmarks,
+) -> Result<Case, Failure> {
     let file = session.open(name)?;
     let mut phases = Vec::new();
     for scenario in file.scenarios(Some(&[controller.to_owned()]), &session.registry)? {
-        let result = session.with_progress(quiet, true, |options, progress| {
-            progress.doing(doing.to_owned());
-            run(&scenario, scenario.seed, options).map_err(failure)
-        })?;
-        phases.extend(judge(&scenario, &result).unwrap_or_default());
+        let result = measure(session, quiet, &scenario, doing)?;
+        // The benchmark has no controller, so one run serves all of them.
+        let tcp = match benchmark(&scenario) {
+            None => None,
+            Some(with_tcp) => match benchmarks.entry((name.to_owned(), scenario.variant.clone())) {
+                Entry::Occupied(known) => Some(&*known.into_mut()),
+                Entry::Vacant(place) => Some(&*place.insert(measure(session, quiet, &with_tcp, doing)?)),
+            },
+        };
+        phases.extend(judge(&scenario, &result, tcp).unwrap_or_default());
     }
     let passed = !phases.is_empty() && phases.iter().all(|p| p.passed);
     Ok(Case { case: name.to_owned(), controller: controller.to_owned(), passed, phases })
+}
+
+/// One run with its time series.
+fn measure(session: &Session, quiet: bool, scenario: &Scenario, doing: &str) -> Result<RunResult, Failure> {
+    session.with_progress(quiet, true, |options, progress| {
+        progress.doing(doing.to_owned());
+        run(scenario, scenario.seed, options).map_err(failure)
+    })
 }
 
 const HEADER: [&str; 7] = ["controller", "case", "use, %", "loss, %", "var", "fair", ""];

@@ -10,13 +10,24 @@
 //! - **loss** of the adaptive flows' packets;
 //! - **variation**: standard deviation over mean of a flow's target, in means over seconds; the greatest of the flows;
 //! - **fairness**: Jain's index of the adaptive flows' goodputs in the last phase.
+//!
+//! Wireless links have RFC 8869's own expectations:
+//!
+//! - on a medium that both directions share, what fits is what as many TCP flows get there ([`benchmark`]): "the behavior of
+//!   multiple concurrent TCP flows will be used as a performance benchmark" (section 3.2.4);
+//! - the minimum rates are not enough beside TCP: media get "a fair share of the bottleneck link capacity" (section 3.1.4),
+//!   what TCP would get (section 3.2.4), or "maximum possible network utilization" (section 2.1.3: TCP has a bearer of its own
+//!   there);
+//! - bulk TCP in the same queue counts in the fairness (section 3.1.4). On a shared medium with other traffic the flows of one
+//!   direction are compared: "all downlink media flows are expected to obtain similar bandwidth as each other" (section 3.2.4);
+//!   between the directions fairness is asked for with media alone (section 3.2.3).
 
 use crate::measure::results::RunResult;
-use crate::measure::scenario::{Flow, FlowKind, RtpFlow, Scenario, TcpTraffic, Window};
+use crate::measure::scenario::{Flow, FlowKind, RtpFlow, Scenario, TcpAlgorithm, TcpFlow, TcpTraffic, Window};
 use crate::measure::series::{FlowSeries, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
-use weir_units::TimeDelta;
+use weir_units::{DataSize, TimeDelta};
 
 /// Test cases that belong together.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +71,8 @@ const LEAST_FAIRNESS: f64 = 0.95;
 /// The end of a phase that is judged, and the time before it in which nothing may change.
 const JUDGED: TimeDelta = TimeDelta::from_secs(10);
 const SETTLING: TimeDelta = TimeDelta::from_secs(5);
+/// IPv4 and TCP headers of the benchmark's segments, without options: as long as those of RTP over UDP.
+const TCP_HEADERS: u64 = 40;
 
 /// One phase of a run in one direction.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -77,7 +90,7 @@ pub struct Phase {
     pub loss: f64,
     /// Greatest variation of a target.
     pub variation: f64,
-    /// Jain's index, in the last phase of two or more adaptive flows.
+    /// Jain's index, in the last phase of two or more flows that are compared.
     pub fairness: Option<f64>,
     /// Whether every criterion is met.
     pub passed: bool,
@@ -131,9 +144,44 @@ impl Span<'_> {
     }
 }
 
-/// Judges a run of a case; `None` without its time series.
-pub fn judge(scenario: &Scenario, run: &RunResult) -> Option<Vec<Phase>> {
+/// The same scenario with a TCP flow in the place of each adaptive flow, if they cross a medium that both directions share:
+/// what these flows get there is what fits (RFC 8869, section 3.2.4).
+///
+/// TCP is RFC 5681's, without a limit to its data. Its packets are as large as the media's, since the medium carries fewer
+/// bytes in smaller packets, whatever controls their rate.
+pub fn benchmark(scenario: &Scenario) -> Option<Scenario> {
+    if !scenario.flows.iter().any(|f| is_adaptive(f) && crosses_shared_medium(scenario, f)) {
+        return None;
+    }
+    let mut with_tcp = scenario.clone();
+    for flow in &mut with_tcp.flows {
+        let FlowKind::Rtp(media) = &flow.kind else { continue };
+        if media.adapts {
+            flow.kind = FlowKind::Tcp(TcpFlow {
+                algorithm: TcpAlgorithm::NewReno,
+                ecn: false,
+                hystart: false,
+                prr: false,
+                traffic: TcpTraffic::Bulk,
+                segment: media.payload,
+                delayed_acks: true,
+                initial_window: 10,
+                max_window: None,
+                sack: true,
+                timestamps: false,
+                handshake: true,
+                min_rto: TimeDelta::from_secs(1),
+            });
+        }
+    }
+    Some(with_tcp)
+}
+
+/// Judges a run of a case; `None` without its time series. `benchmark` is the run of [`benchmark`]'s scenario with the same
+/// seed; without it what fits is derived from the capacity.
+pub fn judge(scenario: &Scenario, run: &RunResult, benchmark: Option<&RunResult>) -> Option<Vec<Phase>> {
     let series = run.series.as_ref()?;
+    let benchmark = benchmark.and_then(|b| b.series.as_ref());
     let mut directions: Vec<&[usize]> = Vec::new();
     for flow in scenario.flows.iter().filter(|f| is_adaptive(f)) {
         if !directions.contains(&direction(scenario, flow)) {
@@ -158,7 +206,8 @@ pub fn judge(scenario: &Scenario, run: &RunResult) -> Option<Vec<Phase>> {
             let active: Vec<usize> = there.into_iter().filter(|&i| is_active(&scenario.flows[i], from, to)).collect();
             let span = Span { series, from_s: from.as_secs_f64(), to_s: to.as_secs_f64() };
             let is_last = windows.last() == Some(window);
-            let Some(mut phase) = phase(scenario, run, &span, &active, is_last) else { continue };
+            let with_tcp = benchmark.map(|series| Span { series, ..span });
+            let Some(mut phase) = phase(scenario, run, &span, with_tcp.as_ref(), &active, is_last) else { continue };
             phase.variant = scenario.variant.clone().unwrap_or_default();
             phase.label = match (directions.len(), links.first()) {
                 (2.., Some(&link)) => format!("{} {}", window.name, scenario.links[link].name),
@@ -174,8 +223,12 @@ pub fn judge(scenario: &Scenario, run: &RunResult) -> Option<Vec<Phase>> {
 /// The links whose capacity a flow shares: those of its direction, or the bottleneck alone if both directions cross it.
 fn direction<'a>(scenario: &'a Scenario, flow: &'a Flow) -> &'a [usize] {
     let bottleneck = std::slice::from_ref(&scenario.bottleneck);
-    let is_shared = flow.forward.contains(&bottleneck[0]) && flow.reverse.contains(&bottleneck[0]);
-    if is_shared { bottleneck } else { &flow.forward }
+    if crosses_shared_medium(scenario, flow) { bottleneck } else { &flow.forward }
+}
+
+/// Whether both directions of a flow cross the bottleneck.
+fn crosses_shared_medium(scenario: &Scenario, flow: &Flow) -> bool {
+    flow.forward.contains(&scenario.bottleneck) && flow.reverse.contains(&scenario.bottleneck)
 }
 
 fn is_adaptive(flow: &Flow) -> bool {
@@ -194,13 +247,21 @@ fn with_headers(flow: &Flow, series: &FlowSeries, packets: u64, interval_s: f64)
     if bits > 0.0 { 1.0 + packets as f64 * header as f64 * 8.0 / bits } else { 1.0 }
 }
 
-fn phase(scenario: &Scenario, run: &RunResult, span: &Span<'_>, active: &[usize], is_last: bool) -> Option<Phase> {
+fn phase(
+    scenario: &Scenario,
+    run: &RunResult,
+    span: &Span<'_>,
+    with_tcp: Option<&Span<'_>>,
+    active: &[usize],
+    is_last: bool,
+) -> Option<Phase> {
     let series = span.series;
     let adaptive: Vec<usize> = active.iter().copied().filter(|&i| is_adaptive(&scenario.flows[i])).collect();
     let first = *adaptive.first()?;
     let capacity = scenario.flows[first].forward.iter().map(|&l| span.mean(&series.links[l].capacity_bps));
     let mut fits = capacity.filter(|c| *c > 0.0).reduce(f64::min)?;
-    let (mut carried, mut ceilings, mut floors, mut bulk) = (0.0, 0.0, 0.0, 0);
+    let (mut carried, mut ceilings, mut floors) = (0.0, 0.0, 0.0);
+    let mut bulk: Vec<usize> = Vec::new();
     let is_tcp = |i: &usize| matches!(scenario.flows[*i].kind, FlowKind::Tcp(_));
     let beside_tcp = active.iter().any(is_tcp);
     for &i in active {
@@ -212,24 +273,59 @@ fn phase(scenario: &Scenario, run: &RunResult, span: &Span<'_>, active: &[usize]
                 ceilings += r.ceiling.as_bps_f64() * scale;
                 floors += r.floor.as_bps_f64() * scale;
             }
-            FlowKind::Tcp(t) if t.traffic == TcpTraffic::Bulk => bulk += 1,
+            FlowKind::Tcp(t) if t.traffic == TcpTraffic::Bulk => bulk.push(i),
             FlowKind::Tcp(_) | FlowKind::Udp(_) | FlowKind::Dccp(_) => fits -= span.mean(&of.goodput_bps),
         }
     }
     let calls = adaptive.len() as f64;
-    fits = (fits * calls / (calls + f64::from(bulk))).min(ceilings);
-    let goodputs: Vec<f64> = adaptive.iter().map(|&i| span.mean(&series.flows[i].goodput_bps)).collect();
+    fits = match with_tcp {
+        Some(tcp) => adaptive.iter().map(|&i| tcp_rate(scenario, tcp, i)).sum(),
+        None => fits * calls / (calls + bulk.len() as f64),
+    };
+    fits = fits.min(ceilings);
+    let is_wireless = scenario.links.iter().any(|l| l.config.radio.is_some());
+    let may_fall_to_floors = beside_tcp && !is_wireless;
     let variations = adaptive.iter().map(|&i| span.variation(&series.flows[i].target_bps));
     Some(Phase {
         variant: String::new(),
         label: String::new(),
         used: carried / fits.max(1.0),
-        least_use: LEAST_USE * if beside_tcp { (floors / fits.max(1.0)).min(1.0) } else { 1.0 },
+        least_use: LEAST_USE * if may_fall_to_floors { (floors / fits.max(1.0)).min(1.0) } else { 1.0 },
         loss: adaptive.iter().map(|&i| span.mean(&series.flows[i].loss)).sum::<f64>() / calls,
         variation: variations.fold(0.0, f64::max),
-        fairness: (is_last && goodputs.len() > 1).then(|| jain(&goodputs)),
+        fairness: if is_last { fairness(scenario, span, &adaptive, &bulk, is_wireless) } else { None },
         passed: false,
     })
+}
+
+/// What an adaptive flow's TCP flow carries in the benchmark, with headers, in bit/s.
+fn tcp_rate(scenario: &Scenario, with_tcp: &Span<'_>, flow: usize) -> f64 {
+    let payload = scenario.flows[flow].rtp().map_or(DataSize::ZERO, |r| r.payload).as_bytes().max(1);
+    with_tcp.mean(&with_tcp.series.flows[flow].goodput_bps) * (1.0 + TCP_HEADERS as f64 / payload as f64)
+}
+
+/// Jain's index of the flows that are compared, or the least if those of each direction are; `None` for fewer than two.
+fn fairness(
+    scenario: &Scenario,
+    span: &Span<'_>,
+    adaptive: &[usize],
+    bulk: &[usize],
+    is_wireless: bool,
+) -> Option<f64> {
+    let rate = |&i: &usize| span.mean(&span.series.flows[i].goodput_bps);
+    let of = |flows: Vec<usize>| (flows.len() > 1).then(|| jain(&flows.iter().map(rate).collect::<Vec<_>>()));
+    if !is_wireless {
+        return of(adaptive.to_vec());
+    }
+    let is_shared = adaptive.iter().any(|&i| crosses_shared_medium(scenario, &scenario.flows[i]));
+    if !is_shared {
+        return of([adaptive, bulk].concat());
+    }
+    if scenario.flows.iter().all(is_adaptive) {
+        return of(adaptive.to_vec());
+    }
+    let (down, up): (Vec<usize>, Vec<usize>) = adaptive.iter().partition(|&&i| scenario.flows[i].reversed);
+    of(down).into_iter().chain(of(up)).reduce(f64::min)
 }
 
 /// Jain's fairness index.
@@ -260,7 +356,7 @@ mod tests {
         let scenario = file.scenarios(None, &registry).expect("valid").remove(0);
         let stop = AtomicBool::new(false);
         let options = RunOptions { registry: &registry, series: true, stop: &stop, progress: &|_| {} };
-        judge(&scenario, &run(&scenario, 1, &options).expect("runs")).expect("a series")
+        judge(&scenario, &run(&scenario, 1, &options).expect("runs"), None).expect("a series")
     }
 
     #[test]
@@ -303,10 +399,30 @@ mod tests {
         let file = ScenarioFile::parse("t", &text, ".".as_ref(), &registry).expect("valid");
         let scenario = file.scenario(None, None, &registry).expect("resolves");
         let options = RunOptions { registry: &registry, series: true, stop: &stop, progress: &|_| {} };
-        let all = judge(&scenario, &run(&scenario, 1, &options).expect("runs")).expect("phases");
+        let with_tcp = benchmark(&scenario).expect("a shared medium");
+        assert!(with_tcp.flows.iter().all(|f| matches!(&f.kind, FlowKind::Tcp(t) if t.traffic == TcpTraffic::Bulk)));
+        let tcp = run(&with_tcp, 1, &options).expect("runs");
+        let all = judge(&scenario, &run(&scenario, 1, &options).expect("runs"), Some(&tcp)).expect("phases");
         // One phase a window, not one a direction; both flows have all they can use.
         assert_eq!(all.iter().map(|p| p.label.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert!(all.iter().all(|p| (0.85..1.05).contains(&p.used) && p.loss < 0.01), "{all:?}");
+    }
+
+    #[test]
+    fn tcp_in_the_queue_behind_a_radio_counts_in_the_fairness() {
+        let text = TEXT.replace("rate = '1 Mbps'", "rate = '6.5 Mbps'\nwifi = {}").replace("CEILING", "300 kbps");
+        let (windows, flows) = text.split_once("[[windows]]\nname = 'short'").expect("three windows");
+        let (_, flows) = flows.split_once("to = '35 s'\n").expect("its end");
+        let text = format!("{windows}{flows}[tcp.t]\nalgorithm = 'newreno'\n");
+        let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
+        let file = ScenarioFile::parse("t", &text, ".".as_ref(), &registry).expect("valid");
+        let scenario = file.scenario(None, None, &registry).expect("resolves");
+        assert!(benchmark(&scenario).is_none(), "each direction has a medium of its own");
+        let options = RunOptions { registry: &registry, series: true, stop: &stop, progress: &|_| {} };
+        let all = judge(&scenario, &run(&scenario, 1, &options).expect("runs"), None).expect("phases");
+        // TCP takes most of the medium, and the minimum rate is not enough.
+        assert!(all[1].fairness.is_some_and(|f| f < 0.7), "{all:?}");
+        assert!((all[1].least_use - LEAST_USE).abs() < 1e-9, "{all:?}");
     }
 
     #[test]
