@@ -78,6 +78,9 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
         }
     }
     for flow in &s.flows {
+        if flow.rtp().is_some_and(|r| r.multipath.is_some()) {
+            return cannot(format!("flow `{}`: a call has one path live", flow.name));
+        }
         if let FlowKind::Rtp(r) = &flow.kind
             && r.payload.as_bytes() > 1_400
         {

@@ -23,7 +23,9 @@
 //!   between the directions fairness is asked for with media alone (section 3.2.3).
 
 use crate::measure::results::RunResult;
-use crate::measure::scenario::{Flow, FlowKind, RtpFlow, Scenario, TcpAlgorithm, TcpFlow, TcpTraffic, Window};
+use crate::measure::scenario::{
+    Flow, FlowKind, RtpFlow, Scenario, TcpAlgorithm, TcpFlow, TcpLossDetection, TcpTraffic, Window,
+};
 use crate::measure::series::{FlowSeries, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -162,6 +164,7 @@ pub fn benchmark(scenario: &Scenario) -> Option<Scenario> {
                 ecn: false,
                 hystart: false,
                 prr: false,
+                loss_detection: TcpLossDetection::DupAck,
                 traffic: TcpTraffic::Bulk,
                 segment: media.payload,
                 delayed_acks: true,

@@ -280,7 +280,9 @@ mod tests {
 
     fn meter() -> PathMeter {
         let path = |name: &str| FlowPath { name: name.into(), forward: vec![0], reverse: vec![1] };
-        PathMeter::new(&Multipath { scheduler: "earliest".into(), paths: vec![path("a"), path("b")] })
+        let paths = vec![path("a"), path("b")];
+        let m = Multipath { scheduler: "earliest".into(), coupling: "none".into(), skew_playout: false, paths };
+        PathMeter::new(&m)
     }
     fn packet(sequence: u16) -> [u8; 12] {
         let [s0, s1] = sequence.to_be_bytes();

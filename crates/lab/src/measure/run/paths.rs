@@ -1,11 +1,18 @@
 //! Paths of a call after its first.
 
 use crate::measure::scenario::{Multipath, RtpFlow};
+use weir_cc::coupled::flow_state::Division;
 use weir_cc::tunable::SetupError;
 use weir_cc::{Registry, Setup};
-use weir_session::multipath::AnyScheduler;
+use weir_session::multipath::{AnyScheduler, Coupling, SkewPlayoutConfig};
 use weir_session::{CallPlan, Control, MultipathConfig};
 use weir_sim::mix;
+use weir_units::TimeDelta;
+
+/// Playout delay beyond the skew (calibrated: half of the time in which a frame's packets leave at 15 pictures a second).
+const MARGIN: TimeDelta = TimeDelta::from_millis(50);
+/// Longest playout delay of flows without a deadline (V. Singh's dissertation, section 6.3).
+const MAX_DELAY: TimeDelta = TimeDelta::from_millis(500);
 
 /// Gives each path after the first a controller of its own, like the first one's `setup` but for the seed. The media
 /// of all paths together stay below the flow's ceiling.
@@ -25,7 +32,12 @@ pub(super) fn add(
     }
     // Names are checked when the scenario is read.
     let Some(scheduler) = AnyScheduler::named(&multipath.scheduler) else { return Ok(()) };
-    plan.send.multipath = Some(MultipathConfig::new(scheduler, controllers));
+    let coupling = Coupling::named(&multipath.coupling, Division::Active).unwrap_or_default();
+    plan.send.multipath = Some(MultipathConfig { coupling, ..MultipathConfig::new(scheduler, controllers) });
+    if multipath.skew_playout {
+        let max = rtp.playout_deadline.unwrap_or(MAX_DELAY);
+        plan.receive.skew_playout = Some(SkewPlayoutConfig { margin: MARGIN, max, patience: None });
+    }
     if rtp.streams.is_empty() {
         plan.send.demand.most = rtp.ceiling;
     }

@@ -5,6 +5,10 @@
 pub struct Multipath {
     /// The scheduler's name in [`SCHEDULERS`].
     pub scheduler: String,
+    /// Which paths are coupled: a name in `weir_session::multipath::Coupling::NAMES`.
+    pub coupling: String,
+    /// Whether frames are played by the skew of the paths.
+    pub skew_playout: bool,
     /// The paths; the first is the flow's own.
     pub paths: Vec<FlowPath>,
 }

@@ -6,13 +6,14 @@ use super::raw::RawRtp;
 use super::resolve_flow::Flows;
 use super::suggest;
 use weir_cc::{Spec, Transport};
-use weir_session::multipath::{MAX_PATHS, SCHEDULERS};
+use weir_session::multipath::{Coupling, MAX_PATHS, SCHEDULERS};
 
-/// The scheduler of flows that name none.
+/// The scheduler and the coupling of flows that name none.
 const DEFAULT_SCHEDULER: &str = "earliest";
+const DEFAULT_COUPLING: &str = "none";
 
 impl Flows<'_> {
-    /// The paths of a flow; `None` if the file has none.
+    /// The paths of a flow; `None` if the file has none, or one.
     pub(super) fn multipath(&self, f: &RawRtp, spec: &Spec) -> Result<Option<Multipath>, InputError> {
         let Some(raw) = &f.multipath else { return Ok(None) };
         if matches!(spec.transport, Transport::Dccp { .. }) {
@@ -27,15 +28,18 @@ impl Flows<'_> {
             return Err(self.text.error(raw.span.clone(), message).help("use topology = \"network\""));
         }
         let given = &raw.value.paths;
-        if !(2..=MAX_PATHS).contains(&given.len()) {
-            let message = format!("expected two to {MAX_PATHS} paths, found {}", given.len());
-            return Err(self.text.error(raw.span.clone(), message).help("a flow of one path has `path` instead"));
+        if !(1..=MAX_PATHS).contains(&given.len()) {
+            let message = format!("expected one to {MAX_PATHS} paths, found {}", given.len());
+            return Err(self.text.error(raw.span.clone(), message));
         }
-        let scheduler = raw.value.scheduler.as_ref();
-        let known: Vec<&str> = SCHEDULERS.iter().map(|s| s.name).collect();
-        if let Some(wrong) = scheduler.filter(|s| !known.contains(&s.value.as_str())) {
-            let message = format!("no scheduler is named `{}`", wrong.value);
-            return Err(self.text.error(wrong.span.clone(), message).help(suggest::help(&wrong.value, &known)));
+        let (scheduler, coupling) = (raw.value.scheduler.as_ref(), raw.value.coupling.as_ref());
+        let schedulers: Vec<&str> = SCHEDULERS.iter().map(|s| s.name).collect();
+        let couplings: Vec<&str> = Coupling::NAMES.iter().map(|(name, _)| *name).collect();
+        for (kind, given, known) in [("scheduler", scheduler, &schedulers), ("coupling", coupling, &couplings)] {
+            if let Some(wrong) = given.filter(|s| !known.contains(&s.value.as_str())) {
+                let message = format!("no {kind} is named `{}`", wrong.value);
+                return Err(self.text.error(wrong.span.clone(), message).help(suggest::help(&wrong.value, known)));
+            }
         }
         let mut paths: Vec<FlowPath> = Vec::new();
         for path in given {
@@ -49,6 +53,10 @@ impl Flows<'_> {
             paths.push(FlowPath { name, forward, reverse });
         }
         let scheduler = scheduler.map_or(DEFAULT_SCHEDULER, |s| &s.value).to_owned();
-        Ok(Some(Multipath { scheduler, paths }))
+        if paths.len() == 1 {
+            return Ok(None);
+        }
+        let coupling = coupling.map_or(DEFAULT_COUPLING, |s| &s.value).to_owned();
+        Ok(Some(Multipath { scheduler, coupling, skew_playout: raw.value.skew_playout, paths }))
     }
 }

@@ -155,6 +155,10 @@ fn a_flow_has_several_paths() {
     assert_eq!(names, ["wifi", "cellular"]);
     assert_eq!((&call.paths[1].forward[..], &call.paths[1].reverse[..]), (&[2, 4][..], &[5, 3][..]));
     assert_eq!((&s.flows[0].forward[..], &s.flows[0].reverse[..]), (&[0, 4][..], &[5, 1][..]));
+    let one = TWO_PATHS.replace(", [\"cellular\", \"shared\"]", "");
+    let s = only(&one);
+    assert_eq!(s.flows[0].rtp().and_then(|r| r.multipath.as_ref()), None);
+    assert_eq!(s.flows[0].forward, [0, 4]);
     let back = TWO_PATHS.replace("controller = \"gcc\"", "controller = \"gcc\"\ndirection = \"reverse\"");
     let s = only(&back);
     let call = s.flows[0].rtp().and_then(|r| r.multipath.as_ref()).expect("several");
@@ -169,10 +173,11 @@ fn faults_of_paths_are_named() {
     };
     let second = "[[\"wifi\", \"shared\"], [\"cellular\", \"shared\"]]";
     let cases = [
-        (change(second, "[[\"wifi\"]]"), ["rtp.call.multipath", "two to 8 paths, found 1"]),
+        (change(second, "[]"), ["rtp.call.multipath", "one to 8 paths, found 0"]),
         (change(second, "[[\"wifi\"], [\"celular\"]]"), ["multipath.paths[1][0]", "did you mean `cellular`?"]),
         (change(second, "[[\"wifi\"], []]"), ["multipath.paths[1]", "at least one link"]),
         (change("multipath = {", "multipath = { scheduler = \"earlyest\","), ["scheduler", "did you mean `earliest`?"]),
+        (change("multipath = {", "multipath = { coupling = \"detect\","), ["coupling", "did you mean `detected`?"]),
         (change("\"gcc\"", "\"ccid2\""), ["rtp.call.multipath", "runs over DCCP"]),
         (change("\"gcc\"", "\"gcc\"\npath = [\"wifi\"]"), ["rtp.call.path", "the first of `multipath.paths`"]),
         (change("\"network\"", "\"parking-lot\""), ["rtp.call.multipath", "topology = \"network\""]),
