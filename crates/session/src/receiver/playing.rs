@@ -8,7 +8,7 @@ use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
 use weir_media::audio::{AudioPacket, AudioSlot, AudioSlotContent};
 use weir_media::{MediaPacket, PlayoutEvent, ReceivedFrame, Verdict};
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{PathId, TimeDelta, Timestamp};
 
 /// Most playout events waiting to be polled; beyond that the oldest are dropped.
 const MAX_EVENTS: usize = 1_024;
@@ -18,6 +18,16 @@ const LATE_TIME: TimeDelta = TimeDelta::from_millis(500);
 const LATE_GAP: TimeDelta = TimeDelta::from_millis(200);
 
 impl IncomingStream {
+    /// A media packet has arrived on a path: playout follows its skew.
+    #[inline]
+    pub(super) fn follow_skew(&mut self, path: PathId, packet: &Incoming, now: Timestamp) {
+        let Some(skewed) = &mut self.skewed else { return };
+        let delay = if packet.is_padding { None } else { Some(skewed.on_packet(path, packet.rtp_timestamp, now)) };
+        if let Some((playout, delay)) = self.playout.as_mut().zip(delay) {
+            playout.set_delay(delay, now);
+        }
+    }
+
     /// Passes a packet to playout; returns whether it is too late.
     #[inline]
     pub(super) fn play(

@@ -1,7 +1,5 @@
 //! Playout by the skew of a call's paths.
 
-use super::packet::Incoming;
-use super::stream::IncomingStream;
 use crate::multipath::{SkewPlayout, SkewPlayoutConfig};
 use weir_media::{AdaptivePlayout, Playout};
 use weir_units::{PathId, TimeDelta, Timestamp};
@@ -48,7 +46,7 @@ impl Skewed {
     }
 
     /// A packet has arrived; returns the playout delay.
-    fn on_packet(&mut self, path: PathId, rtp_timestamp: u32, now: Timestamp) -> TimeDelta {
+    pub(super) fn on_packet(&mut self, path: PathId, rtp_timestamp: u32, now: Timestamp) -> TimeDelta {
         let (before, ticks) = self.last.unwrap_or((rtp_timestamp, 0));
         if self.last.is_none() {
             self.first = now;
@@ -66,18 +64,6 @@ impl Skewed {
             }
         }
         self.skew.delay() + self.config.margin
-    }
-}
-
-impl IncomingStream {
-    /// A media packet has arrived on a path: playout follows its skew.
-    #[inline]
-    pub(super) fn follow_skew(&mut self, path: PathId, packet: &Incoming, now: Timestamp) {
-        let Some(skewed) = &mut self.skewed else { return };
-        let delay = if packet.is_padding { None } else { Some(skewed.on_packet(path, packet.rtp_timestamp, now)) };
-        if let Some((playout, delay)) = self.playout.as_mut().zip(delay) {
-            playout.set_delay(delay, now);
-        }
     }
 }
 
