@@ -27,6 +27,7 @@ fn recorder(series: bool) -> Recorder {
                 playout_deadline: None,
                 reported_headers: 0,
                 bottleneck: 0,
+                further: vec![],
             })
             .collect(),
         links: vec![LinkInfo { name: "link".into(), capacity: Capacity::constant(DataRate::from_mbps(2)) }],

@@ -35,6 +35,9 @@ fn two_paths_carry_what_each_carries_alone() {
             assert!(share > 0.9, "{controller} under {scheduler}: {share:.3} of the sum");
         }
         let both = result("two-access-links", Some("earliest"), controller);
+        // The flow is measured against both links.
+        let used = both.window("30-90s").expect("in the file").flows[0].utilisation_goodput;
+        assert!((0.85..1.01).contains(&used), "{controller}: {used}");
         let delay = frame_delay_p95(&both.flows[0]);
         // SCReAM's own delay swings: with two paths it has 126 ms here, 101 alone.
         let margin = if controller == "scream" { 30.0 } else { 20.0 };

@@ -67,7 +67,7 @@ mod tests {
         // 3,000 and 2,000 bytes in 10 ms, in which 1,000 were expected.
         a.on_acked(B(2_000), true, RATE, 1, MS(20));
         assert_eq!(a.extra(), B(4_000));
-        // 5,000 bytes in 60 ms are less than expected: it begins anew.
+        // 5,000 bytes in 60 ms are less than expected: it begins again.
         a.on_acked(B(1_000), true, RATE, 2, MS(70));
         a.on_acked(B(1_000), true, RATE, 2, MS(71));
         assert_eq!(a.extra(), B(4_000), "the greatest of the window");

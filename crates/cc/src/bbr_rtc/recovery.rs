@@ -56,7 +56,7 @@ impl LossRecovery {
         self.is_on().then_some(self.window)
     }
 
-    /// Feedback with acknowledgements up to `acked`. Returns whether recovery begins; the round trip then begins anew,
+    /// Feedback with acknowledgements up to `acked`. Returns whether recovery begins; the round trip then begins again,
     /// so that conservation lasts for a whole one.
     pub(super) fn update(
         &mut self,

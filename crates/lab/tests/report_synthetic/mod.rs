@@ -69,6 +69,7 @@ fn run(scenario: &str, condition: &str, capacity: &[u64], flows: &[Flow], seed: 
                 playout_deadline: None,
                 reported_headers: 0,
                 bottleneck: 0,
+                further: vec![],
             })
             .collect(),
         links: vec![LinkInfo { name: "bottleneck".into(), capacity: capacity.clone() }],

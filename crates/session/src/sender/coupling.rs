@@ -147,7 +147,7 @@ impl Sender {
         self.paths[path].controller.on_coupled(&Coupled { rate: None, increase: 1.0 }, now);
     }
 
-    /// The controller of a coupled path has a new target: divides the rates of its group anew. Returns the paths whose
+    /// The controller of a coupled path has a new target: divides the rates of its group again. Returns the paths whose
     /// targets may have changed.
     pub(super) fn couple(&mut self, path: usize, now: Timestamp) -> PathSet {
         let own = PathSet::NONE.with(self.paths[path].id);
@@ -172,7 +172,7 @@ impl Sender {
         affected
     }
 
-    /// Tells a path's controller its rate, or how far its window may grow, if that has changed.
+    /// Passes a path's controller its rate, or how far its window may grow, if that has changed.
     fn hand_out(&mut self, c: &mut Coupler, path: usize, now: Timestamp) {
         let member = c.members[path];
         if member.group.is_none() {

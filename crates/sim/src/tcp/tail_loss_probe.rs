@@ -1,4 +1,4 @@
-//! The tail loss probe (RFC 8985, section 7): its timeout, when one may be sent, and what its acknowledgement tells.
+//! The tail loss probe (RFC 8985, section 7): its timeout, when one may be sent, and what its acknowledgement shows.
 
 use crate::tcp_segment::SackBlock;
 use weir_units::TimeDelta;

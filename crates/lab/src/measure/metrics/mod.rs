@@ -6,7 +6,8 @@
 //!
 //! # Definitions
 //! "Paper" is Zhang, Lei, Zhang and Guan, *Congestion Control for RTP Media: A Comparison on Simulated Environment*. A
-//! flow is *active* from its start to its stop. The *trailing rate* is goodput over the last second. A flow's *fair
+//! flow is *active* from its start to its stop. A flow over several paths is measured against the sum of their capacities: of each
+//! path the run's bottleneck, or else its first link. The *trailing rate* is goodput over the last second. A flow's *fair
 //! share* is its bottleneck's capacity minus the traffic of UDP flows, divided by the number of active RTP flows and of
 //! TCP flows that sent within the last second. An RTP flow under the `fixed` controller (mostly audio) does not adapt:
 //! for the fair share it counts as a UDP flow, and fairness and `tcp_share` exclude it.
@@ -89,6 +90,8 @@ pub struct FlowInfo {
     pub reported_headers: u64,
     /// Index of the link against whose capacity the flow is measured.
     pub bottleneck: usize,
+    /// Of a flow over several paths: the other paths' links, each once, whose capacities are added.
+    pub further: Vec<usize>,
 }
 
 impl FlowInfo {
@@ -143,6 +146,14 @@ pub struct RecorderConfig {
     pub duration: TimeDelta,
     /// Spans to be summed up by themselves.
     pub windows: Vec<Window>,
+}
+
+impl RecorderConfig {
+    /// Bits that the links carry against which a flow is measured.
+    fn capacity_bits(&self, flow: &FlowInfo, from: Timestamp, to: Timestamp) -> f64 {
+        let links = core::iter::once(&flow.bottleneck).chain(&flow.further);
+        links.filter_map(|&l| self.links.get(l)).map(|l| l.capacity.bits(from, to)).sum()
+    }
 }
 
 /// Why a packet did not arrive.

@@ -226,8 +226,7 @@ impl Recorder {
         let (mut flows, mut flow_series) = (Vec::new(), Vec::new());
         for (i, m) in self.meters.into_iter().enumerate() {
             self.outline.on_flow_end(i, &m.delay, m.frames.as_ref().map(|f| f.delay()));
-            let capacity = (self.config.links.get(m.info.bottleneck))
-                .map_or(0.0, |l| l.capacity.bits(m.info.start, m.stop.min(end)));
+            let capacity = self.config.capacity_bits(&m.info, m.info.start, m.stop.min(end));
             let bottleneck = self.config.links.get(m.info.bottleneck).map_or(String::new(), |l| l.name.clone());
             let (mut summary, series) = m.finish(end, tail, capacity);
             summary.bottleneck = bottleneck;
@@ -331,7 +330,7 @@ impl Recorder {
         let flow = |(m, s): (&Meter, &Totals)| {
             let t = m.counted();
             let (generated, goodput) = (t.generated - s.generated, t.goodput().saturating_sub(s.goodput()));
-            let capacity = self.config.links.get(m.info.bottleneck).map_or(0.0, |l| l.capacity.bits(window.start, end));
+            let capacity = self.config.capacity_bits(&m.info, window.start, end);
             let of_capacity = |bytes: u64| if capacity > 0.0 { bytes as f64 * 8.0 / capacity } else { 0.0 };
             let arrived = t.packets.received - s.packets.received;
             let sent = t.packets.sent - s.packets.sent;

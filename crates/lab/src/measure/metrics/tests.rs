@@ -16,6 +16,7 @@ fn flow(name: &str, kind: FlowKind, start_s: i64) -> FlowInfo {
         playout_deadline: None,
         reported_headers: 0,
         bottleneck: 0,
+        further: vec![],
     }
 }
 fn config(flows: Vec<FlowInfo>, capacity: Capacity, seconds: i64, series: bool) -> RecorderConfig {

@@ -31,6 +31,22 @@ fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity 
     }
 }
 
+/// The link of a path against whose capacity flows on it are measured.
+fn measured_link(s: &Scenario, path: &[usize]) -> Option<usize> {
+    path.iter().copied().find(|&l| l == s.bottleneck).or(path.first().copied())
+}
+
+/// Those of a flow's paths after the first, each once.
+fn further_links(s: &Scenario, f: &Flow) -> Vec<usize> {
+    let paths = f.rtp().and_then(|r| r.multipath.as_ref()).map_or(&[][..], |m| &m.paths);
+    let mut links: Vec<usize> = paths.iter().filter_map(|p| measured_link(s, &p.forward)).collect();
+    let first = measured_link(s, &f.forward);
+    links.sort_unstable();
+    links.dedup();
+    links.retain(|l| Some(*l) != first);
+    links
+}
+
 /// Configuration of the recorder of a scenario's run.
 pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig {
     let flow = |f: &Flow| FlowInfo {
@@ -56,7 +72,8 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
         stop: (f.stop < s.duration).then(|| Timestamp::ZERO + f.stop),
         playout_deadline: f.rtp().and_then(|r| r.playout_deadline),
         reported_headers: f.rtp().map_or(0, |r| r.reported_headers.as_bytes()),
-        bottleneck: f.forward.iter().copied().find(|&l| l == s.bottleneck).or(f.forward.first().copied()).unwrap_or(0),
+        bottleneck: measured_link(s, &f.forward).unwrap_or(0),
+        further: further_links(s, f),
     };
     let link = |l: &sc::Link| LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration) };
     RecorderConfig {

@@ -3,7 +3,7 @@
 /// The paths of a flow that has several.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Multipath {
-    /// The scheduler's name in [`SCHEDULERS`].
+    /// The scheduler's name in [`SCHEDULERS`](weir_session::multipath::SCHEDULERS).
     pub scheduler: String,
     /// Which paths are coupled: a name in `weir_session::multipath::Coupling::NAMES`.
     pub coupling: String,

@@ -207,6 +207,7 @@ mod tests {
             playout_deadline: None,
             reported_headers: 0,
             bottleneck: 0,
+            further: vec![],
         };
         let mut r = Recorder::new(RecorderConfig {
             scenario: "s".into(),

@@ -65,7 +65,7 @@ impl Default for ReorderingWindow {
 }
 
 impl ReorderingWindow {
-    /// An acknowledgement up to `una` was received while data up to `high` had been sent; `ends_recovery` tells whether
+    /// An acknowledgement up to `una` was received while data up to `high` had been sent; `ends_recovery` states whether
     /// a fast recovery or the recovery from a timeout ends with it.
     pub(super) fn on_ack(&mut self, una: u64, high: u64, has_dsack: bool, ends_recovery: bool) {
         if self.round.is_some_and(|end| una >= end) {
@@ -133,7 +133,7 @@ mod tests {
             w.on_ack(60, 70, false, true);
         }
         assert_eq!(w.get(&idle()), MS(140));
-        // One more D-SACK begins the count anew.
+        // One more D-SACK begins the count again.
         w.on_ack(70, 80, true, true);
         for _ in 0..15 {
             w.on_ack(80, 90, false, true);

@@ -129,7 +129,7 @@ fn an_ambiguous_acknowledgement_detects_nothing() {
     // 60 ms after the retransmission is below the minimum of 100 ms.
     assert_eq!(s.ack(110, 1, &[]), NOTHING);
     assert_eq!((s.rack.latest, s.rack.rtt), (None, TimeDelta::ZERO));
-    // With timestamps, what is echoed tells: here the original's.
+    // With timestamps, what is echoed decides: here the original's.
     let mut s = Side::new();
     s.send(0, 0);
     s.send(20, 0);

@@ -109,7 +109,7 @@ impl Sender {
     }
 
     /// Processes an acknowledgement after the scoreboard has taken it in, with a window set by losses and
-    /// acknowledgements. `reduces` tells that marks have reduced it.
+    /// acknowledgements. `reduces` states that marks have reduced it.
     #[cold]
     #[inline(never)]
     pub(super) fn on_ack_by_rack(&mut self, ack: &AckInfo, delivered: u64, reduces: bool) {
