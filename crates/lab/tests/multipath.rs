@@ -86,12 +86,23 @@ fn a_path_that_flaps_costs_little() {
 
 #[test]
 fn copies_count_once() {
-    let single = result("bursty-loss", Some("best-path"), "fixed");
-    let both = result("bursty-loss", Some("redundant"), "fixed");
+    let single = result("bursty-loss", Some("best-path, no repair"), "fixed");
+    let both = result("bursty-loss", Some("redundant, no repair"), "fixed");
     let of = |r: &RunResult| r.flows[0].multipath.as_ref().expect("two paths").clone();
     // About a tenth is lost on each path, and both copies where the paths lose at the same time.
     assert!((0.07..0.13).contains(&of(&single).residual_loss), "{}", of(&single).residual_loss);
     assert!(of(&both).residual_loss < 0.02, "{}", of(&both).residual_loss);
     assert!(both.flows[0].packets.received <= both.flows[0].packets.sent);
     assert!(both.flows[0].rates.sent_bps > 1.9 * single.flows[0].rates.sent_bps);
+}
+
+#[test]
+fn bursts_on_both_paths_leave_little_with_retransmissions() {
+    for scheduler in ["redundant", "fec-aware"] {
+        let r = result("bursty-loss", Some(&format!("{scheduler}, nack")), "fixed");
+        let repair = r.flows[0].repair.as_ref().expect("packets were retransmitted");
+        assert!(repair.residual_loss < 0.005, "{scheduler}: {repair:?}");
+        let frames = r.flows[0].frames.as_ref().expect("frames were played");
+        assert!(frames.lost + frames.late <= 10, "{scheduler}: {frames:?}");
+    }
 }

@@ -95,7 +95,7 @@ Examples:
   weir run responsiveness --controller gcc --series out
 A run of 300 s of one call takes 20 to 100 ms on one core, with a real encoder up to a minute.")]
     Run(RunArgs),
-    /// List controllers, scenarios, papers, codecs or disciplines
+    /// List controllers, scenarios, papers, codecs, disciplines or schedulers
     #[command(after_help = "\
 Examples:
   weir list scenarios
@@ -291,7 +291,7 @@ pub(crate) struct RunArgs {
 #[derive(clap::Args, Debug)]
 pub(crate) struct ListArgs {
     /// What to list
-    #[arg(value_parser = PossibleValuesParser::new(["controllers", "scenarios", "papers", "codecs", "disciplines"]))]
+    #[arg(value_parser = PossibleValuesParser::new(["controllers", "scenarios", "papers", "codecs", "disciplines", "schedulers"]))]
     pub(crate) what: String,
     /// With controllers and disciplines: their parameters as well
     #[arg(long, action = ArgAction::SetTrue)]

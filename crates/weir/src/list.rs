@@ -10,6 +10,7 @@ use serde::Serialize;
 use weir_lab::measure::scenario::{ScenarioFile, builtin_scenarios};
 use weir_lab::publish::papers::papers;
 use weir_path::Discipline;
+use weir_session::multipath::SCHEDULERS;
 
 /// Variants of a scenario shown in a list.
 const SHOWN_VARIANTS: usize = 6;
@@ -28,6 +29,8 @@ pub(crate) enum Listed {
     Codecs(Vec<Codec>),
     /// The queue disciplines.
     Disciplines(Vec<DisciplineEntry>),
+    /// The packet schedulers of calls over several paths.
+    Schedulers(Vec<SchedulerEntry>),
 }
 
 /// A controller.
@@ -119,6 +122,17 @@ pub(crate) struct DisciplineEntry {
     params: Vec<DisciplineParam>,
 }
 
+/// A packet scheduler.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct SchedulerEntry {
+    /// Its name.
+    name: &'static str,
+    /// What it does.
+    summary: &'static str,
+    /// Its source.
+    source: &'static str,
+}
+
 /// A parameter of a queue discipline.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct DisciplineParam {
@@ -138,9 +152,14 @@ pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {
         "papers" => Listed::Papers(papers().map(|(name, title)| PaperEntry { name, title }).collect()),
         "disciplines" => Listed::Disciplines(disciplines()),
         "codecs" => Listed::Codecs(codecs()),
+        "schedulers" => Listed::Schedulers(schedulers().collect()),
         _ => Listed::Scenarios(scenarios(session)?),
     };
     if args.json { print_report("list", &listed) } else { print(&listed.text(args.params)) }
+}
+
+fn schedulers() -> impl Iterator<Item = SchedulerEntry> {
+    SCHEDULERS.iter().map(|s| SchedulerEntry { name: s.name, summary: s.summary, source: s.source })
 }
 
 fn controllers(session: &Session) -> Vec<Controller> {
@@ -250,6 +269,12 @@ impl Listed {
                 let mut t = table(&["discipline", "what it is", "source"], 3);
                 all.iter().for_each(|d| t.add_row([d.name, d.summary, d.source]));
                 let note = "In a scenario file: queue = { discipline = \"codel\", target = \"5 ms\" }";
+                out = format!("{t}\n{}\n", fold(note));
+            }
+            Self::Schedulers(all) => {
+                let mut t = table(&["scheduler", "what it does", "source"], 3);
+                all.iter().for_each(|s| t.add_row([s.name, s.summary, s.source]));
+                let note = "In a scenario file: multipath = { scheduler = \"earliest\", paths = [[\"wifi\"], [\"cellular\"]] }";
                 out = format!("{t}\n{}\n", fold(note));
             }
             Self::Codecs(all) => {

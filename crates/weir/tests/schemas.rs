@@ -74,6 +74,7 @@ fn what_is_printed_follows_its_schema() {
         ("list", &["list", "papers"]),
         ("list", &["list", "codecs"]),
         ("list", &["list", "disciplines"]),
+        ("list", &["list", "schedulers"]),
         ("twin", &["twin", "run", "nada/single", "nada/steps-100ms", "-q"]),
         ("bench", &["bench", "--scale", "0.001", "--ns3", "never", "-q"]),
     ] {

@@ -45,7 +45,7 @@ fn no_table_is_wider_than_the_terminal() {
     let folder = folder();
     let path = folder.path();
     assert!(weir(path, "80", &["clip", "sports", "--size", "64x48", "--frames", "3", "-q"]).status.success());
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 15] = [
         &["compare", "--scenario", "mixed.toml", "--runs", "3", "-q"],
         &["run", "mixed.toml", "--controller", "nada+fec"],
         &["run", "calls/three-calls", "-q"],
@@ -57,6 +57,7 @@ fn no_table_is_wider_than_the_terminal() {
         &["list", "codecs"],
         &["list", "disciplines"],
         &["list", "disciplines", "--params"],
+        &["list", "schedulers"],
         &["quality", "sports.y4m", "sports.y4m", "-q"],
         &["bench", "--scale", "0.001", "--ns3", "never", "-q"],
         &["scenario", "check", "mixed.toml"],
@@ -128,6 +129,7 @@ fn lists_are_json_too() {
     assert!(names(&json("papers")["papers"]).contains(&"rmcat-comparison".to_owned()));
     assert!(names(&json("codecs")["codecs"]).contains(&"openh264".to_owned()));
     assert!(names(&json("disciplines")["disciplines"]).contains(&"codel".to_owned()));
+    assert!(names(&json("schedulers")["schedulers"]).contains(&"earliest".to_owned()));
 }
 
 #[test]

@@ -10,31 +10,28 @@ use crate::publish::smooth::trailing_mean;
 /// Calls of a run whose streams are drawn.
 const MAX_CALLS: usize = 3;
 
-/// A chart for each call of the run: each line is the sum of the shares up to its stream, the target above all.
+/// Parts of a call over time: a name with its prefix, and rates.
+type Parts = Vec<(String, Vec<f64>)>;
+
+/// A chart for each call of the run with several streams: each line is the sum of the shares up to its stream, the target
+/// above all.
 pub(super) fn charts(run: &RunResult, points: usize) -> Vec<Chart> {
-    let Some(series) = run.series.as_ref() else { return vec![] };
-    let calls = series.flows.iter().filter(|f| !f.streams.is_empty()).take(MAX_CALLS);
-    calls
-        .map(|call| {
-            let title = format!("Shares of the target, stacked: {} under {}", call.name, run.controller);
-            let thinned = Thinned::mean(series.interval_s, points);
-            let lines = stacked(call, &call.streams, "share_bps:", series.interval_s);
-            let mut chart = chart(&title, "kbit/s", lines, thinned, None);
-            chart.stack();
-            chart
-        })
-        .collect()
+    stacks(run, points, "Shares of the target, stacked", "share_bps:", |f| &f.streams)
 }
 
-/// The same of each call's paths: the rates sent on them.
+/// The same of the rates sent on the paths of each call that has several.
 pub(super) fn path_charts(run: &RunResult, points: usize) -> Vec<Chart> {
+    stacks(run, points, "Sent on each path, stacked", "path_bps:", |f| &f.paths)
+}
+
+fn stacks(run: &RunResult, points: usize, what: &str, prefix: &str, parts: fn(&FlowSeries) -> &Parts) -> Vec<Chart> {
     let Some(series) = run.series.as_ref() else { return vec![] };
-    let calls = series.flows.iter().filter(|f| !f.paths.is_empty()).take(MAX_CALLS);
+    let calls = series.flows.iter().filter(|f| !parts(f).is_empty()).take(MAX_CALLS);
     calls
         .map(|call| {
-            let title = format!("Sent on each path, stacked: {} under {}", call.name, run.controller);
+            let title = format!("{what}: {} under {}", call.name, run.controller);
             let thinned = Thinned::mean(series.interval_s, points);
-            let lines = stacked(call, &call.paths, "path_bps:", series.interval_s);
+            let lines = stacked(call, parts(call), prefix, series.interval_s);
             let mut chart = chart(&title, "kbit/s", lines, thinned, None);
             chart.stack();
             chart
