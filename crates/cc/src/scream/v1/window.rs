@@ -152,8 +152,9 @@ impl Window {
         let off_target = 1.0 - a.queue_delay.ratio(a.queue_delay_target).unwrap_or(0.0);
         let used = in_flight * 1.25 + newly > self.cwnd;
         if off_target <= 0.0 || used {
-            let gain = if off_target > 0.0 { config.gain_up } else { config.gain_down };
-            self.cwnd += self.growth * gain * off_target * newly * self.mss / self.cwnd;
+            // Coupling slows increases only (RFC 6356, section 3).
+            let gain = if off_target > 0.0 { self.growth * config.gain_up } else { config.gain_down };
+            self.cwnd += gain * off_target * newly * self.mss / self.cwnd;
         }
         let most = self.peak.get() as f64 * config.max_bytes_in_flight_head_room;
         self.cwnd = self.cwnd.min(most).max(self.min);
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coupled_window_changes_by_its_factor() {
+    fn a_coupled_window_grows_by_its_factor_and_falls_as_any() {
         let mut w = steady();
         w.set_growth(0.25);
         w.on_acknowledgement(&ack(4_000, 19_000, ms(25), 0.3), &Config::default());
@@ -251,8 +252,7 @@ mod tests {
         let mut w = steady();
         w.set_growth(0.25);
         w.on_acknowledgement(&ack(4_000, 1_000, ms(150), 0.3), &Config::default());
-        // A quarter of -100.
-        assert_eq!(w.cwnd(), bytes(19_975));
+        assert_eq!(w.cwnd(), bytes(19_900));
     }
 
     #[test]
