@@ -27,6 +27,16 @@ pub struct FeedbackPlan {
     pub bandwidth_share: f64,
 }
 
+impl FeedbackPlan {
+    /// libwebrtc's, as of 2025: `kMinInterval`, `kMaxInterval` and `kBandwidthFraction` of transport-wide feedback.
+    pub const LIBWEBRTC: Self = Self {
+        format: FeedbackFormat::TransportWide,
+        min_interval: TimeDelta::from_millis(50),
+        max_interval: TimeDelta::from_millis(250),
+        bandwidth_share: 0.05,
+    };
+}
+
 /// Regular RTCP compound packets required by a controller, within RTCP's bandwidth share (RFC 4585).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReportPlan {

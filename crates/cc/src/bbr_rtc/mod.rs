@@ -52,7 +52,7 @@ mod tests;
 
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
-use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
+use crate::spec::{Algorithm, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 pub use config::Config;
 use network::{Mode, Network};
@@ -157,13 +157,7 @@ impl Algorithm for BbrRtc {
         vec![Spec {
             // It does not respond to marks, so its packets must not invite them (RFC 3168, section 6).
             ecn: Ecn::NotEct,
-            feedback: Some(FeedbackPlan {
-                format: FeedbackFormat::TransportWide,
-                // As `gcc`: libwebrtc's `kMinInterval`, `kMaxInterval` and `kBandwidthFraction` of the feedback.
-                min_interval: TimeDelta::from_millis(50),
-                max_interval: TimeDelta::from_millis(250),
-                bandwidth_share: 0.05,
-            }),
+            feedback: Some(FeedbackPlan::LIBWEBRTC),
             params: Config::params(),
             ..Spec::new(
                 "bbr-rtc",

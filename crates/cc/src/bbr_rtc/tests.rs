@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cue::{EstimateKind, PacketResult, SentPacket, TransportFeedback};
-use crate::testing::link::{Link, Reno, Second, run_with};
+use crate::testing::link::{Link, Reno, Second, assert_between, mean, run_with};
 use crate::testing::{Kbps, REPORT, estimate, kbps, metric};
 use weir_units::RemoteTimestamp;
 
@@ -258,15 +258,6 @@ const LINK: Link =
 
 fn run(link: &Link, seconds: i64) -> Vec<Second> {
     run_with(&mut bbr(&[]), link, seconds, &mut Reno::default())
-}
-
-fn mean(s: &[Second], f: fn(&Second) -> f64) -> f64 {
-    s.iter().map(f).sum::<f64>() / s.len() as f64
-}
-
-#[track_caller]
-fn assert_between(what: &str, got: f64, low: f64, high: f64) {
-    assert!(got >= low && got <= high, "{what}: {got:.1} is not in {low} to {high}");
 }
 
 #[test]

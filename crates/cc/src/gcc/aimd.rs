@@ -93,7 +93,7 @@ impl Aimd {
         self.last_change = Some(now);
     }
 
-    /// Coupling with other flows has set the estimate. Neither the time to grow nor that since a reduction begins anew.
+    /// Coupling with other flows has set the estimate. Neither the time to grow nor that since a reduction is reset.
     pub(super) fn couple(&mut self, rate: Option<DataRate>, share: f64) {
         self.share = share;
         if let Some(rate) = rate {

@@ -36,7 +36,7 @@ mod tests;
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, Target, TimeoutReason};
 use crate::cue::{Cue, PacketResult, SentPacket, TransportFeedback};
-use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
+use crate::spec::{Algorithm, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 pub use config::Config;
 use detector::Usage;
@@ -315,13 +315,7 @@ impl Algorithm for Gcc {
     type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            feedback: Some(FeedbackPlan {
-                format: FeedbackFormat::TransportWide,
-                // libwebrtc, as of 2025: `kMinInterval`, `kMaxInterval` and `kBandwidthFraction` of the feedback.
-                min_interval: TimeDelta::from_millis(50),
-                max_interval: TimeDelta::from_millis(250),
-                bandwidth_share: 0.05,
-            }),
+            feedback: Some(FeedbackPlan::LIBWEBRTC),
             params: Config::params(),
             ..Spec::new(
                 "gcc",

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::Kbps;
-use crate::testing::link::{Link, PACKET, Reno, Second, run_with};
+use crate::testing::link::{Link, PACKET, Reno, Second, assert_between, mean, run_with};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_units::{DataSize, Ecn};
@@ -17,15 +17,6 @@ fn gcc(params: &[(&str, f64)]) -> Gcc {
     // The model's packets have no headers, and its pacer runs each millisecond, too coarse for a factor of 1.1.
     let params = [&[("overhead", 0.0), ("pacing_factor", 2.5)], params].concat();
     Kbps { floor: 50, start: 500, ceiling: 10_000 }.sender(&params)
-}
-
-fn mean(s: &[Second], f: fn(&Second) -> f64) -> f64 {
-    s.iter().map(f).sum::<f64>() / s.len() as f64
-}
-
-#[track_caller]
-fn assert_between(what: &str, got: f64, low: f64, high: f64) {
-    assert!(got >= low && got <= high, "{what}: {got:.1} is not in {low} to {high}");
 }
 
 #[test]

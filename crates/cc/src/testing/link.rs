@@ -253,3 +253,12 @@ pub(crate) fn run_with(c: &mut dyn Controller, link: &Link, seconds: i64, cross:
     }
     seconds_seen
 }
+
+pub(crate) fn mean(s: &[Second], f: fn(&Second) -> f64) -> f64 {
+    s.iter().map(f).sum::<f64>() / s.len() as f64
+}
+
+#[track_caller]
+pub(crate) fn assert_between(what: &str, got: f64, low: f64, high: f64) {
+    assert!(got >= low && got <= high, "{what}: {got:.1} is not in {low} to {high}");
+}

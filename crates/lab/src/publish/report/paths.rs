@@ -1,14 +1,10 @@
 //! Paths of calls in a report, as tables.
 
 use super::ScenarioReport;
-use super::tables::{Row, Table, grouped};
+use super::tables::{Row, Table, column, grouped};
 
 /// Rows of a table.
 const MAX_ROWS: usize = 24;
-
-fn column(name: &str, unit: &str, meaning: &str) -> (String, String, String) {
-    (name.to_owned(), unit.to_owned(), meaning.to_owned())
-}
 
 /// The paths of the plotted run under each controller, and the order of arrival; empty if all calls have one path.
 pub(super) fn tables(s: &ScenarioReport, style: impl Fn(&str) -> Option<usize>) -> Vec<Table> {

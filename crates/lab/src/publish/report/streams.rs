@@ -2,7 +2,7 @@
 
 use super::ScenarioReport;
 use super::charts::{Chart, Raw, Thinned, chart};
-use super::tables::{Row, Table, grouped};
+use super::tables::{Row, Table, column, grouped};
 use crate::measure::results::RunResult;
 use crate::measure::series::FlowSeries;
 use crate::publish::smooth::trailing_mean;
@@ -57,7 +57,6 @@ fn stacked(call: &FlowSeries, parts: &[(String, Vec<f64>)], prefix: &str, interv
 
 /// The streams of the plotted run under each controller; empty if all calls have one stream.
 pub(super) fn table(s: &ScenarioReport, style: impl Fn(&str) -> Option<usize>) -> Option<Table> {
-    let column = |name: &str, unit: &str, meaning: &str| (name.to_owned(), unit.to_owned(), meaning.to_owned());
     let mut rows = Vec::new();
     for run in s.controllers.iter().map(|c| &c.shown) {
         for (flow, stream) in run.flows.iter().flat_map(|f| f.streams.iter().map(move |s| (f, s))).take(24) {

@@ -14,6 +14,11 @@ pub(super) struct Table {
     pub(super) rows: Vec<Row>,
 }
 
+/// A column of a [`Table`]: name, unit and meaning.
+pub(super) fn column(name: &str, unit: &str, meaning: &str) -> (String, String, String) {
+    (name.to_owned(), unit.to_owned(), meaning.to_owned())
+}
+
 #[derive(Serialize)]
 pub(super) struct Row {
     pub(super) label: String,
