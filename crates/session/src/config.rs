@@ -200,16 +200,17 @@ pub struct SendConfig {
     pub max_queue_age: Option<TimeDelta>,
     /// The stream's demand on the target; unbounded by default.
     pub demand: Demand,
-    /// Further paths; `None` uses one.
+    /// Several paths; `None` uses one, for the whole call.
     pub multipath: Option<MultipathConfig>,
 }
 
-/// Paths beside the first, which has [`SendConfig::controller`]. All have the first one's other settings.
+/// Paths beside the first, which has [`SendConfig::controller`]. All have the first one's other settings. Packets have
+/// subflow numbers (MPRTP) even if there are none yet: [`Endpoint::add_path`](crate::Endpoint::add_path) adds them.
 pub struct MultipathConfig {
     /// What chooses the path of each packet.
     pub scheduler: AnyScheduler,
     /// The controllers of the second path and those after it; more than
-    /// [`MAX_PATHS`](crate::multipath::MAX_PATHS) paths in all are left out.
+    /// [`MAX_PATHS`](crate::multipath::MAX_PATHS) paths in all are left out. May be empty.
     pub controllers: Vec<Sender>,
     /// Which paths share one flow's rate.
     pub coupling: Coupling,
@@ -279,6 +280,9 @@ pub struct ReceiveConfig {
     /// The receiver halves of the second path's controller and of those after it, one entry a path: empty with one
     /// path.
     pub further_paths: Vec<Option<Receiver>>,
+    /// Whether the call can have several paths, even if it begins with one: packets are counted and reported by subflow
+    /// (MPRTP), and [`Endpoint::add_path`](crate::Endpoint::add_path) works. [`Self::further_paths`] implies it.
+    pub multipath: bool,
 }
 
 /// One outgoing stream.

@@ -188,7 +188,7 @@ impl Endpoint {
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
         let further = send.as_mut().and_then(|s| Some((s.multipath.take()?, FurtherPath::of(s, &config))));
         let halves = receive.as_mut().map(|r| core::mem::take(&mut r.further_paths)).unwrap_or_default();
-        let plans = receive.as_ref().map(|r| (r.feedback, r.reports));
+        let receives_by_subflow = receive.as_ref().is_some_and(|r| r.multipath || !halves.is_empty());
         let first = FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(config.seed) };
         let shared = Shared { params: &config.params, session_bandwidth: config.session_bandwidth };
         let mut endpoint = Self {
@@ -241,8 +241,8 @@ impl Endpoint {
             endpoint.add_send_paths(multipath, &path, now);
             like = Some(path);
         }
-        if let Some((feedback, reports)) = plans {
-            endpoint.add_receive_paths(halves, feedback, reports, now);
+        if receives_by_subflow {
+            endpoint.add_receive_paths(halves, now);
         }
         if endpoint.is_multipath {
             endpoint.handovers = Some(Box::new(handover::Handovers::new(like)));

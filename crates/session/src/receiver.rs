@@ -29,8 +29,8 @@ use crate::ids::IncomingId;
 use crate::recovery::RepairReceiveCounters;
 use crate::session_params::SessionParams;
 use crate::timers::earliest;
-use weir_cc::{FeedbackFormat, ReceiverController, Report};
-use weir_units::{DataSize, TimeDelta, Timestamp};
+use weir_cc::{FeedbackFormat, Receiver as ReceiverHalf, ReceiverController, Report};
+use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 
 /// The sequence numbers after the last packets of a stream reported in feedback.
@@ -61,10 +61,10 @@ impl Receiver {
         Self { streams: vec![stream], path, others: Vec::new(), reported: Vec::new(), aligns: false, align_at: now }
     }
 
-    /// Whether there are several paths.
+    /// Whether there are, or can be, several paths.
     #[inline]
     pub(crate) fn is_multipath(&self) -> bool {
-        !self.others.is_empty()
+        self.path.subflow.is_some()
     }
     /// All paths, in order.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &ReceivePath> {
@@ -74,6 +74,24 @@ impl Receiver {
         match index.checked_sub(1) {
             None => Some(&mut self.path),
             Some(other) => self.others.get_mut(other),
+        }
+    }
+
+    /// Adds the path after the last one, or replaces the one with this number.
+    pub(crate) fn put_path(
+        &mut self,
+        id: PathId,
+        half: Option<ReceiverHalf>,
+        twcc: TwccWriter,
+        params: &SessionParams,
+        now: Timestamp,
+    ) {
+        let mut path = self.path.another(half, twcc, now);
+        path.make_subflow(id, self.streams[0].identity.clock_rate);
+        path.set_params(params);
+        match self.path_mut(id.index()) {
+            Some(old) => *old = path,
+            None => self.others.push(path),
         }
     }
 
@@ -231,7 +249,7 @@ impl Receiver {
 
     /// Whether packets are logged for feedback at all.
     pub(crate) fn has_feedback(&self) -> bool {
-        self.path.format().is_some() && self.others.is_empty()
+        self.path.format().is_some() && !self.is_multipath()
     }
 
     /// Feedback on one of several paths, by the subflow's numbers. Appends the message and returns the number after the

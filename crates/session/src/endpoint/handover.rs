@@ -45,8 +45,8 @@ pub enum PathUse {
 /// A path could not be added or removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PathError {
-    /// The call was made with one path.
-    #[error("the call was made with one path")]
+    /// The call was made for one path only.
+    #[error("the call was made for one path only")]
     SinglePath,
     /// The call has [`MAX_PATHS`] paths.
     #[error("the call has as many paths as are possible")]
@@ -86,12 +86,16 @@ impl Handovers {
 }
 
 impl Endpoint {
-    /// Adds a path, with a controller at an end that sends, and with that controller's receiver half at one that
-    /// receives. Its number is the least that is free; both ends have to add it, so that they agree on it. It carries
-    /// media once the other end has answered on it, see [`Self::path_use`].
+    /// Adds a path, with a controller at an end that sends over several paths, and with the receiver half of the other
+    /// end's controller at one that receives over several. Its number is the least that is free; both ends have to add
+    /// it, so that they agree on it. It carries media once the other end has answered on it, see [`Self::path_use`].
+    ///
+    /// The call has to be made for it: with [`SendConfig::multipath`](crate::SendConfig::multipath), whose list of
+    /// further controllers may be empty, at an end that sends, and with
+    /// [`ReceiveConfig::multipath`](crate::ReceiveConfig::multipath) at one that receives.
     ///
     /// # Errors
-    /// The call was made with one path, or has too many; nothing changes then.
+    /// The call was made for one path, or has too many; nothing changes then.
     pub fn add_path(
         &mut self,
         sender: Option<Sender>,
@@ -114,16 +118,14 @@ impl Endpoint {
             s.add_path(like.config(id, controller, first), now);
             open = false;
         }
-        if let Some(r) = &mut self.receiver {
-            let clock_rate = r.streams[0].identity.clock_rate;
-            let twcc = twcc_writer(self.config.ssrc, self.config.remote_ssrc, true);
-            let mut path = r.path.another(half, twcc, now);
-            path.make_subflow(id, clock_rate);
-            path.set_params(&self.config.params);
-            match r.path_mut(index) {
-                Some(old) => *old = path,
-                None => r.others.push(path),
+        if let Some(r) = self.receiver.as_mut().filter(|r| r.is_multipath()) {
+            let twcc = || twcc_writer(self.config.ssrc, self.config.remote_ssrc, true);
+            let params = &self.config.params;
+            // This end may send on more paths than it receives on so far.
+            for missing in 1 + r.others.len()..index {
+                r.put_path(PathId::new(missing as u8), None, twcc(), params, now);
             }
+            r.put_path(id, half, twcc(), params, now);
         }
         let nonce: [u8; 8] = self.rng.random();
         if let Some(h) = &mut self.handovers {

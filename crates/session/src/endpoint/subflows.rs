@@ -13,7 +13,7 @@ use crate::rtcp::{Heard, NextUnit, ReportContext, report_block, write_report};
 use crate::sender::{PathConfig, SendPath, SubflowBlock};
 use crate::session_params::Profile;
 use weir_cc::cue::{self, Cue, EstimateKind, NadaMode};
-use weir_cc::{FeedbackPlan, Receiver, ReportPlan, circuit_breaker, feedback_guard};
+use weir_cc::{Receiver, ReportPlan, circuit_breaker, feedback_guard};
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::ntp::{NtpTime, round_trip};
 use weir_wire::rtcp::mprtcp::{Block, Mprtcp, Writer};
@@ -102,33 +102,19 @@ impl Endpoint {
         for ((controller, n), first) in config.controllers.into_iter().zip(1..MAX_PATHS as u8).zip(firsts) {
             sender.paths.push(SendPath::new(like.config(PathId::new(n), controller, first), now));
         }
-        if sender.paths.len() > 1 {
-            sender.use_paths(config.scheduler, config.coupling, like.ceiling, now);
-            self.is_multipath = true;
-        }
+        sender.use_paths(config.scheduler, config.coupling, like.ceiling, now);
+        self.is_multipath = true;
     }
 
-    /// Adds the paths after the first in the receiving direction.
-    pub(super) fn add_receive_paths(
-        &mut self,
-        halves: Vec<Option<Receiver>>,
-        feedback: Option<FeedbackPlan>,
-        reports: Option<ReportPlan>,
-        now: Timestamp,
-    ) {
+    /// Receives by subflow from now on, and adds the paths after the first.
+    pub(super) fn add_receive_paths(&mut self, halves: Vec<Option<Receiver>>, now: Timestamp) {
         let Some(receiver) = &mut self.receiver else { return };
-        if halves.is_empty() {
-            return;
-        }
         let clock_rate = receiver.streams[0].identity.clock_rate;
         let (ssrc, remote) = (self.config.ssrc, self.config.remote_ssrc);
         receiver.path.make_subflow(PathId::FIRST, clock_rate);
         receiver.path.twcc = twcc_writer(ssrc, remote, true);
         for (half, n) in halves.into_iter().zip(1..MAX_PATHS as u8) {
-            let mut path = ReceivePath::new(feedback, reports, half, twcc_writer(ssrc, remote, true), now);
-            path.make_subflow(PathId::new(n), clock_rate);
-            path.set_params(&self.config.params);
-            receiver.others.push(path);
+            receiver.put_path(PathId::new(n), half, twcc_writer(ssrc, remote, true), &self.config.params, now);
         }
         // Feedback is by path, not by stream.
         receiver.streams.iter_mut().for_each(|s| s.log = None);

@@ -2,7 +2,7 @@
 
 use super::two_paths::{Paths, media_of, plan_of};
 use weir_cc::{Limits, Receiver, Registry, Sender, Setup};
-use weir_session::{Control, Datagram, Handover, PathError, PathUse};
+use weir_session::{Control, Datagram, Endpoint, Handover, PathError, PathUse};
 use weir_units::{DataRate, Ecn, PathId, Timestamp};
 use weir_wire::rtcp::{App, mprtcp::Writer};
 
@@ -30,6 +30,15 @@ fn over_the_first() -> Paths {
     call
 }
 
+/// A call made with one path that can have more.
+fn made_with_one(receives_several: bool) -> Paths {
+    let mut plan = plan_of("gcc", "earliest", 1_000);
+    plan.send.multipath.as_mut().expect("set").controllers.clear();
+    plan.receive.further_paths.clear();
+    plan.receive.multipath = receives_several;
+    Paths::new(plan, [(700, 10), (700, 10)])
+}
+
 fn add(call: &mut Paths) {
     let (sender, half) = controller(call.now);
     assert_eq!(call.a.add_path(Some(sender), None, call.now), Ok(B));
@@ -53,6 +62,70 @@ fn an_added_path_carries_media_once_the_other_end_has_answered() {
     assert_eq!(media(&call, B, 10_000, 10_020), 0);
     assert!(media(&call, B, 10_020, 20_000) > 100);
     assert_eq!(call.a.counters().checks_refused + call.b.counters().checks_refused, 0);
+}
+
+#[test]
+fn a_call_made_with_one_path_gets_a_second_and_hands_over_to_it() {
+    let mut call = made_with_one(true);
+    call.run_until(Timestamp::from_secs(10));
+    assert_eq!((media(&call, B, 0, 10_000), call.a.path_use(B)), (0, None));
+    let alone = call.received_kbps(5, 10);
+    assert!((300.0..710.0).contains(&alone), "{alone} kbit/s");
+    add(&mut call);
+    call.run_until(Timestamp::from_secs(30));
+    assert_eq!(call.a.path_use(B), Some(PathUse::Open));
+    let both = call.received_kbps(20, 30);
+    assert!((1_000.0..1_400.0).contains(&both), "{both} kbit/s after {alone}");
+    for end in [&mut call.a, &mut call.b] {
+        assert_eq!(end.remove_path(A, Handover::MakeBeforeBreak), Ok(()));
+    }
+    call.run_until(Timestamp::from_secs(40));
+    assert_eq!(media(&call, A, 30_500, 40_000), 0);
+    let other = call.received_kbps(32, 40);
+    assert!((300.0..710.0).contains(&other), "{other} kbit/s on the second path");
+    let counters = [call.a.counters(), call.b.counters()];
+    assert!(counters.iter().all(|c| c.unknown_subflow + c.malformed + c.checks_refused == 0), "{counters:?}");
+}
+
+#[test]
+fn both_directions_get_a_second_path() {
+    // Two calls in opposite directions, joined.
+    let [there, back] = [1, 2].map(|n| {
+        let mut plan = plan_of("gcc", "earliest", 1_000);
+        plan.send.multipath.as_mut().expect("set").controllers.clear();
+        plan.receive.further_paths.clear();
+        plan.receive.multipath = true;
+        plan.sender.seed = n;
+        plan
+    });
+    let a = Endpoint::new(there.sender, Some(there.send), Some(back.receive), Timestamp::ZERO);
+    let b = Endpoint::new(there.receiver, Some(back.send), Some(there.receive), Timestamp::ZERO);
+    let mut call = Paths::of_ends((a, b), [(700, 10), (700, 10)]);
+    call.run_until(Timestamp::from_secs(10));
+    for end in [&mut call.a, &mut call.b] {
+        let (sender, half) = controller(call.now);
+        assert_eq!(end.add_path(Some(sender), half, call.now), Ok(B));
+    }
+    call.run_until(Timestamp::from_secs(30));
+    for (end, sent) in [&call.a, &call.b].into_iter().zip(&call.sent) {
+        assert_eq!(end.path_use(B), Some(PathUse::Open));
+        let on_b = sent.iter().filter(|(_, _, t)| t.path == B && media_of(t)).count();
+        let stats = end.path_stats(B).expect("a path");
+        assert!(on_b > 200 && stats.received_packets > 200 && stats.rtt.is_some(), "{on_b}, {stats:?}");
+        assert_eq!(end.counters().unknown_subflow + end.counters().checks_refused, 0);
+    }
+}
+
+#[test]
+fn a_path_that_only_the_sender_adds_carries_nothing() {
+    let mut call = made_with_one(false);
+    let (sender, half) = controller(call.now);
+    assert_eq!(call.b.add_path(None, half, call.now), Err(PathError::SinglePath));
+    assert_eq!(call.a.add_path(Some(sender), None, call.now), Ok(B));
+    call.run_until(Timestamp::from_secs(20));
+    assert_eq!(call.a.path_use(B), Some(PathUse::Failed));
+    assert_eq!(media(&call, B, 0, 20_000), 0);
+    assert!(media(&call, A, 0, 20_000) > 200);
 }
 
 #[test]

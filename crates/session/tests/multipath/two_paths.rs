@@ -72,7 +72,10 @@ pub(crate) struct Paths {
 impl Paths {
     /// Links of these rates in kbit/s and one-way delays in milliseconds; the way back has 10 Mbit/s.
     pub(crate) fn new(plan: CallPlan, links: [(u64, i64); 2]) -> Self {
-        let (a, b) = plan.into_ends(Timestamp::ZERO);
+        Self::of_ends(plan.into_ends(Timestamp::ZERO), links)
+    }
+
+    pub(crate) fn of_ends((a, b): (Endpoint, Endpoint), links: [(u64, i64); 2]) -> Self {
         let link = |kbps, ms| Link {
             rate: DataRate::from_kbps(kbps),
             delay: TimeDelta::from_millis(ms),
