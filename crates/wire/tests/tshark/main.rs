@@ -10,6 +10,7 @@ use weir_wire::rtcp::{self, Packet, ScaledRate, ccfb, twcc, xr};
 use weir_wire::rtp::{Header, extension::Element, extension::ntp_56, extension::ntp_64, write_padding};
 
 mod feedback;
+mod multipath;
 mod reports;
 mod xr_blocks;
 
@@ -64,15 +65,12 @@ fn values<'a>(pdml: &'a str, field: &str) -> Vec<&'a str> {
     lines.filter_map(|l| attribute(l, "show")).collect()
 }
 
-#[test]
-fn tshark_reads_every_message() {
+/// What the dissector reads in a capture of all cases, packet by packet, as PDML; `None` without a dissector.
+fn dissected(cases: &[Case], args: &[String]) -> Option<Vec<String>> {
     if Command::new("tshark").arg("--version").output().is_err() {
         println!("tshark is not installed (apt-get install tshark): dissection not checked");
-        return;
+        return None;
     }
-    let feedback = [feedback::feedback_cases(), feedback::congestion_cases()];
-    let reports = [reports::rtp_cases(), reports::report_cases(), xr_blocks::xr_cases()];
-    let cases: Vec<Case> = reports.into_iter().chain(feedback).flatten().collect();
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
     let header = PcapHeader { datalink: DataLink::RAW, endianness: Endianness::Little, ..PcapHeader::default() };
     let mut writer = PcapWriter::with_header(file.as_file_mut(), header).expect("a header");
@@ -81,31 +79,44 @@ fn tshark_reads_every_message() {
         let packet = PcapPacket::new(Duration::from_millis(i as u64), packet.len() as u32, &packet);
         writer.write_packet(&packet).expect("a packet");
     }
-    let out = Command::new("tshark")
-        .args(["-d", &format!("udp.port=={RTP_PORT},rtp"), "-d", &format!("udp.port=={RTCP_PORT},rtcp")])
-        .args(["-T", "pdml", "-r"])
-        .arg(file.path())
-        .output()
-        .expect("tshark runs");
+    let out = Command::new("tshark").args(args).args(["-T", "pdml", "-r"]).arg(file.path()).output().expect("it runs");
     let text = String::from_utf8_lossy(&out.stdout);
-    let packets: Vec<&str> = text.split("<packet>").skip(1).collect();
+    let packets: Vec<String> = text.split("<packet>").skip(1).map(String::from).collect();
     assert_eq!(packets.len(), cases.len(), "{}", String::from_utf8_lossy(&out.stderr));
+    Some(packets)
+}
+
+/// What differs from the case in its dissection.
+fn faults_of(case: &Case, pdml: &str) -> Vec<String> {
+    let mut faults = vec![];
+    if pdml.contains("_ws.malformed") || pdml.contains("Malformed") {
+        faults.push(format!("{}: malformed", case.name));
+    }
+    for (field, want) in &case.fields {
+        let got = values(pdml, field);
+        if got != *want {
+            faults.push(format!("{}: {field} is {got:?}, expected {want:?}", case.name));
+        }
+    }
+    faults
+}
+
+#[test]
+fn tshark_reads_every_message() {
+    let feedback = [feedback::feedback_cases(), feedback::congestion_cases()];
+    let reports = [reports::rtp_cases(), reports::report_cases(), xr_blocks::xr_cases()];
+    let cases: Vec<Case> = reports.into_iter().chain(feedback).flatten().collect();
+    let ports = [(RTP_PORT, "rtp"), (RTCP_PORT, "rtcp")];
+    let args = ports.into_iter().flat_map(|(port, name)| ["-d".into(), format!("udp.port=={port},{name}")]);
+    let Some(packets) = dissected(&cases, &args.collect::<Vec<_>>()) else { return };
     let mut faults = vec![];
     for (case, pdml) in cases.iter().zip(packets) {
         let protocol = if case.port == RTP_PORT { "rtp" } else { "rtcp" };
         assert!(pdml.contains(&format!("<proto name=\"{protocol}\"")), "{} is not taken for {protocol}", case.name);
-        if pdml.contains("_ws.malformed") || pdml.contains("Malformed") {
-            faults.push(format!("{}: malformed", case.name));
-        }
-        if case.port == RTCP_PORT && values(pdml, "rtcp.length_check") != ["1"] {
+        if case.port == RTCP_PORT && values(&pdml, "rtcp.length_check") != ["1"] {
             faults.push(format!("{}: the lengths do not add up", case.name));
         }
-        for (field, want) in &case.fields {
-            let got = values(pdml, field);
-            if got != *want {
-                faults.push(format!("{}: {field} is {got:?}, expected {want:?}", case.name));
-            }
-        }
+        faults.extend(faults_of(case, &pdml));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
