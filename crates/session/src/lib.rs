@@ -29,6 +29,7 @@ pub mod multipath;
 mod nack;
 mod observer;
 mod outcome;
+pub mod overlay;
 mod picture;
 mod protection;
 mod queue;
