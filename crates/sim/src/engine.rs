@@ -1,5 +1,6 @@
 //! The event engine: agents, links and routes. The main loop is in `run.rs`.
 
+mod access;
 #[cfg(test)]
 mod any_network;
 mod run;
@@ -13,6 +14,7 @@ use crate::route::Route;
 use crate::seed::mix;
 use crate::slab::Slab;
 use crate::timers::Timers;
+use access::Access;
 use weir_path::{ConfigError, Link, LinkConfig};
 use weir_units::{PathId, Timestamp};
 
@@ -126,6 +128,7 @@ pub struct Simulator<A, O = ()> {
     seats: Vec<Seat<A>>,
     agent_timers: Timers,
     routes: Vec<LinkId>,
+    access: Access,
     packets: Slab,
     observer: O,
 }
@@ -156,6 +159,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             seats: Vec::new(),
             agent_timers: Timers::default(),
             routes: Vec::new(),
+            access: Access::default(),
             packets: Slab::default(),
             observer,
         }

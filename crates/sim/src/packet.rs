@@ -1,5 +1,6 @@
 //! Packets and their parts read by agents.
 
+use crate::ids::AgentId;
 use crate::tcp_segment::TcpSegment;
 use weir_units::{DataSize, Ecn, PathId, Timestamp};
 
@@ -31,6 +32,14 @@ pub enum Body {
     /// Only a size and [`Packet::bytes`].
     #[default]
     Raw,
+    /// A packet to a certain agent, whose way is over both ends' access links
+    /// ([`Simulator::set_access`](crate::Simulator::set_access)) if the path has no route.
+    Addressed {
+        /// The agent that it is from, as its sender states.
+        from: AgentId,
+        /// The agent that it is for.
+        to: AgentId,
+    },
     /// A TCP segment.
     Tcp(TcpSegment),
     /// A DCCP packet in UDP (RFC 6773): [`Packet::bytes`] begins with its header.

@@ -197,7 +197,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             self.packets.occupy(head);
             match head.next_hop() {
                 Some(hop) => self.enter(self.routes[hop], path::Packet { item: slot, size, ecn, flow: from.0 }),
-                None => self.lose(slot, Place::Agent(from)),
+                None => self.send_addressed(slot),
             }
         }
         self.rearm(index);
@@ -205,7 +205,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
 
     /// Passes a packet to a link.
     #[inline]
-    fn enter(&mut self, id: LinkId, packet: path::Packet<u32>) {
+    pub(super) fn enter(&mut self, id: LinkId, packet: path::Packet<u32>) {
         let LinkSeat { link, may_bring_forward, .. } = &mut self.links[id.index()];
         let slot = packet.item;
         match link.push(self.now, packet) {
@@ -224,7 +224,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    fn lose(&mut self, slot: u32, place: Place) {
+    pub(super) fn lose(&mut self, slot: u32, place: Place) {
         self.dropped += 1;
         let from = self.packets.head(slot).from;
         self.observer.on_dropped(self.now, place, from, self.packets.packet(slot));
