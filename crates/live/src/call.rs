@@ -5,6 +5,7 @@
 //! [`CallObserver`] as the session sees it, so that a live call can be measured like a simulated one. [`loopback`] runs
 //! both ends in one process.
 
+mod arrivals;
 mod camera;
 mod carrier;
 mod config;
@@ -20,6 +21,7 @@ mod party;
 mod party_streams;
 mod party_video;
 mod receiving;
+mod routes;
 mod sending;
 mod stats;
 mod streams;
@@ -34,7 +36,7 @@ pub use end::{LiveEnd, Peer, RunUntil};
 pub use joined::{IncomingPlan, Joined, JoinedEnd, OutgoingPlan, PlannedSource};
 pub use liveness::{EndReason, Notice};
 pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
-pub use observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, Unobserved};
+pub use observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, PathSummary, Unobserved};
 pub use party::{Party, PartyCoding, PartyMedia};
 pub use party_streams::{
     PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary, ReceivedStream, SentStream, run_party_streams,

@@ -65,6 +65,22 @@ pub struct UdpCounters {
     pub too_long: u64,
 }
 
+impl std::ops::Add for UdpCounters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            send_calls: self.send_calls + other.send_calls,
+            send_dropped: self.send_dropped + other.send_dropped,
+            send_errors: self.send_errors + other.send_errors,
+            received: self.received + other.received,
+            receive_calls: self.receive_calls + other.receive_calls,
+            too_long: self.too_long + other.too_long,
+        }
+    }
+}
+
 /// A datagram as it was received.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
@@ -349,6 +365,30 @@ impl UdpPort {
             is_set(&fds[0])
         };
         Ok(Ready { datagram, error })
+    }
+
+    /// Waits until one of several sockets, at most 64, has a datagram, a wake-up is pending, or the time is over. Returns
+    /// the sockets that may have one, the first in the lowest bit.
+    ///
+    /// # Errors
+    /// The system cannot wait.
+    pub fn wait_any(ports: &[Self], time: Duration, waker: Option<&Waker>) -> io::Result<u64> {
+        if let [port] = ports {
+            return port.wait(time, waker).map(u64::from);
+        }
+        let others = waker.into_iter().map(|w| w.0.as_fd());
+        let fds = ports.iter().map(|p| p.socket.as_fd()).chain(others);
+        let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        match ppoll(&mut fds, Some(TimeSpec::from(time)), None) {
+            Ok(_) => {}
+            Err(nix::Error::EINTR) => return Ok(u64::MAX),
+            Err(e) => return Err(e.into()),
+        }
+        let is_set = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| !r.is_empty());
+        if let Some(w) = waker.filter(|_| fds.last().is_some_and(is_set)) {
+            let _ = w.0.read();
+        }
+        Ok(fds.iter().take(ports.len().min(64)).zip(0..).filter(|(fd, _)| is_set(fd)).map(|(_, n)| 1 << n).sum())
     }
 
     /// The error reported by a router or host about an earlier datagram, oldest first; `None` if there is none, or

@@ -1,5 +1,6 @@
 //! One end of a call.
 
+mod address_check;
 mod control;
 mod counters;
 mod handover;
@@ -95,6 +96,7 @@ pub struct Endpoint {
     own_reason: Option<Box<str>>,
     /// Paths added and removed; with several paths only.
     handovers: Option<Box<handover::Handovers>>,
+    address_checks: Option<Box<address_check::AddressChecks>>,
     /// Addresses offered for further paths.
     interfaces: Option<Box<interfaces::Interfaces>>,
     /// When reports on each of several paths are due.
@@ -214,6 +216,7 @@ impl Endpoint {
             subflow_times: None,
             interfaces: None,
             handovers: None,
+            address_checks: None,
             copy: None,
             bye: Bye::No,
             plan,

@@ -9,7 +9,8 @@ use weir_dccp::packet::parse;
 use weir_dccp::queue::{QueueConfig, QueuePolicy};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
 use weir_session::{Datagram, Endpoint, Outcome};
-use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use std::net::SocketAddr;
+use weir_units::{DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::{DatagramKind, kind_of};
 
 /// The carrier of a call's packets.
@@ -39,6 +40,8 @@ pub(super) fn over_dccp(call: &CallConfig, ccids: Ccids, is_v6: bool) -> Result<
 
 /// A datagram to be sent.
 pub(super) struct Outgoing {
+    /// The path that takes it.
+    pub(super) path: PathId,
     /// Bytes without content after those written.
     pub(super) payload: u32,
     pub(super) ecn: Ecn,
@@ -145,19 +148,20 @@ impl Carrier {
             Inner::Udp(e) => {
                 let t = e.poll_transmit(now, out)?;
                 let kind = Some(if t.is_rtp() { DatagramKind::Rtp } else { DatagramKind::Rtcp });
-                Some(Outgoing { payload: t.payload, ecn: t.ecn, data_at: 0, kind })
+                Some(Outgoing { path: t.path, payload: t.payload, ecn: t.ecn, data_at: 0, kind })
             }
             Inner::Dccp(e) => {
                 let t = e.poll_transmit(now, out)?;
                 let data_at = t.transmit.header.min(out.len());
                 let kind = if t.has_data { kind_of(&out[data_at..]) } else { None };
-                Some(Outgoing { payload: t.transmit.payload, ecn: t.transmit.ecn, data_at, kind })
+                let (payload, ecn) = (t.transmit.payload, t.transmit.ecn);
+                Some(Outgoing { path: PathId::FIRST, payload, ecn, data_at, kind })
             }
         }
     }
     /// A datagram of the call was received by UDP.
-    pub(super) fn handle_udp(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn, from: std::net::SocketAddr) -> Outcome {
-        self.endpoint_mut().handle_datagram_from(now, &Datagram::new(bytes, ecn), from)
+    pub(super) fn handle_udp(&mut self, now: Timestamp, datagram: &Datagram<'_>, from: SocketAddr) -> Outcome {
+        self.endpoint_mut().handle_datagram_from(now, datagram, from)
     }
     /// A DCCP packet was received; returns the RTP or RTCP in it, and the session's result.
     pub(super) fn handle_dccp<'a>(&mut self, now: Timestamp, bytes: &'a [u8], ecn: Ecn) -> Option<(&'a [u8], Outcome)> {

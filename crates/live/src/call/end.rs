@@ -3,18 +3,21 @@
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
 use crate::call::liveness::{EndReason, Liveness, Notice, Step};
-use crate::call::observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, rate_bps};
+use crate::call::observer::{
+    CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, PathSummary, rate_bps,
+};
 use crate::call::stats::{CpuMeter, Part};
 use crate::clock::Clock;
 use crate::srtp::SrtpSession;
-use crate::udp::{UdpConfig, UdpPort, Waker};
+use crate::call::routes::{Route, Routes};
+use crate::udp::{UdpConfig, UdpCounters, UdpPort, Waker};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_session::{Endpoint, Outcome, Refusal};
-use weir_units::{DataSize, TimeDelta, Timestamp};
-use weir_wire::{DatagramKind, kind_of};
+use weir_session::{Endpoint, EndpointConfig};
+use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
+use weir_wire::DatagramKind;
 
 /// Interval at which the stop flag is checked.
 const MAX_WAIT: TimeDelta = TimeDelta::from_millis(20);
@@ -22,12 +25,8 @@ const MAX_WAIT: TimeDelta = TimeDelta::from_millis(20);
 const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
 /// Maximum datagrams sent before the socket is read again.
 const MAX_BURST: u32 = 256;
-/// Maximum batches received before timers are run again.
-const MAX_BATCHES: u32 = 8;
 /// Time for a DCCP connection to close.
 const CLOSING: TimeDelta = TimeDelta::from_millis(500);
-/// Consecutive socket failures after which the call ends.
-const MAX_FAILURES: u32 = 1_000;
 /// The kernel may delay a deadline by this, to save wake-ups: pacing needs it small (the usual value is 50 us).
 const TIMER_SLACK_NS: u64 = 1_000;
 
@@ -74,27 +73,30 @@ impl<'a> RunUntil<'a> {
 
 /// One end of a call on a socket.
 pub struct LiveEnd {
-    port: UdpPort,
-    carrier: Carrier,
-    peer: Peer,
-    srtp: Option<SrtpSession>,
+    /// One or more; a path may share that of another.
+    pub(super) ports: Vec<UdpPort>,
+    pub(super) routes: Routes,
+    /// The header extension that names the path of a packet, if there are several.
+    pub(super) subflow_id: u8,
+    pub(super) carrier: Carrier,
+    pub(super) srtp: Option<SrtpSession>,
     waker: Option<Arc<Waker>>,
-    out: Vec<u8>,
+    pub(super) out: Vec<u8>,
     /// The latest time passed to the session.
-    last_now: Timestamp,
+    pub(super) last_now: Timestamp,
     started: Option<Timestamp>,
-    failures: u32,
-    counters: EndCounters,
+    pub(super) failures: u32,
+    pub(super) counters: EndCounters,
     sent: PacketTotals,
-    received: PacketTotals,
-    cpu: CpuMeter,
-    liveness: Liveness,
+    pub(super) received: PacketTotals,
+    pub(super) cpu: CpuMeter,
+    pub(super) liveness: Liveness,
     ended: Option<EndReason>,
 }
 
 impl std::fmt::Debug for LiveEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LiveEnd").field("peer", &self.peer).field("counters", &self.counters).finish_non_exhaustive()
+        f.debug_struct("LiveEnd").field("routes", &self.routes).field("counters", &self.counters).finish_non_exhaustive()
     }
 }
 
@@ -107,9 +109,10 @@ impl LiveEnd {
     pub fn new(socket: UdpSocket, udp: UdpConfig, peer: Peer, carrier: impl Into<Carrier>) -> Result<Self, CallError> {
         let port = UdpPort::new(socket, udp).map_err(CallError::socket("preparing the call's UDP socket"))?;
         Ok(Self {
-            port,
+            ports: vec![port],
+            routes: Routes::new(peer),
+            subflow_id: EndpointConfig::default().subflow_id,
             carrier: carrier.into(),
-            peer,
             srtp: None,
             waker: None,
             out: Vec::with_capacity(2_048),
@@ -125,6 +128,25 @@ impl LiveEnd {
         })
     }
 
+    /// Adds the call's next path, to this address of the other end: on this socket, or on the first path's. The endpoint
+    /// must have as many paths.
+    ///
+    /// # Errors
+    /// The socket lacks what batches, marks or timestamps need.
+    pub fn add_route(&mut self, socket: Option<UdpSocket>, udp: UdpConfig, peer: Peer) -> Result<(), CallError> {
+        let mut index = 0;
+        if let Some(socket) = socket {
+            let port = UdpPort::new(socket, udp).map_err(CallError::socket("preparing the UDP socket of a path"))?;
+            index = self.ports.len();
+            self.ports.push(port);
+        }
+        self.routes.push(index, peer);
+        Ok(())
+    }
+    /// The header extension identifier of the subflow number; that of [`EndpointConfig`]'s default at first.
+    pub fn set_subflow_id(&mut self, id: u8) {
+        self.subflow_id = id;
+    }
     /// Protects packets sent, and accepts only protected ones. Over DCCP nothing is protected.
     pub fn set_srtp(&mut self, srtp: Option<SrtpSession>) {
         self.srtp = srtp;
@@ -149,9 +171,13 @@ impl LiveEnd {
     pub fn end_reason(&self) -> Option<&EndReason> {
         self.ended.as_ref()
     }
-    /// The other end's address.
+    /// The other end's address on the first path.
     pub fn peer(&self) -> Peer {
-        self.peer
+        self.routes.first().peer
+    }
+    /// Its addresses by path.
+    pub fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
+        self.routes.iter().map(|r| r.peer)
     }
 
     /// Runs the call until one of `until`'s conditions holds, and sends a BYE. It sleeps between events.
@@ -205,9 +231,10 @@ impl LiveEnd {
             };
             let wait = Duration::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(0));
             self.cpu.enter(Part::Socket);
-            let ready = self.port.wait(wait, self.waker.as_deref());
-            if ready.map_err(CallError::socket("waiting for the call's UDP socket"))? {
-                self.receive(clock, observer)?;
+            let ready = UdpPort::wait_any(&self.ports, wait, self.waker.as_deref());
+            let ready = ready.map_err(CallError::socket("waiting for the call's UDP socket"))?;
+            for port in (0..self.ports.len()).filter(|n| ready & 1 << n != 0) {
+                self.receive(port, clock, observer)?;
             }
         }
     }
@@ -267,6 +294,10 @@ impl LiveEnd {
             self.cpu.enter(Part::Session);
             let Some(t) = self.carrier.poll_transmit(now, &mut self.out) else { break };
             count += 1;
+            let Some(&Route { port, peer, .. }) = self.routes.get(t.path) else {
+                self.counters.unrouted += 1;
+                continue;
+            };
             // A model's payload has a length and no content.
             self.out.resize(self.out.len() + t.payload as usize, 0);
             let mut size = self.out.len();
@@ -274,10 +305,10 @@ impl LiveEnd {
             let protected = self.srtp.as_mut().filter(|_| !self.carrier.is_dccp()).map(|s| s.protect(&self.out));
             self.cpu.enter(Part::Socket);
             match protected {
-                None => self.port.send(self.peer.addr(), t.ecn, &self.out),
+                None => self.ports[port].send(peer.addr(), t.ecn, &self.out),
                 Some(Ok(bytes)) => {
                     size = bytes.len();
-                    self.port.send(self.peer.addr(), t.ecn, &bytes);
+                    self.ports[port].send(peer.addr(), t.ecn, &bytes);
                 }
                 Some(Err(_)) => {
                     self.counters.unprotected += 1;
@@ -292,86 +323,28 @@ impl LiveEnd {
             observer.on_packet(&packet);
         }
         self.cpu.enter(Part::Socket);
-        self.port.flush();
+        self.ports.iter_mut().for_each(UdpPort::flush);
         count
     }
 
-    fn receive<O: CallObserver>(&mut self, clock: &Clock, observer: &mut O) -> Result<(), CallError> {
-        for _ in 0..MAX_BATCHES {
-            self.cpu.enter(Part::Socket);
-            let count = match self.port.receive() {
-                Ok(count) => count,
-                Err(source) => {
-                    self.counters.receive_errors += 1;
-                    self.failures += 1;
-                    if self.failures < MAX_FAILURES {
-                        return Ok(());
-                    }
-                    return Err(CallError::Socket { what: "receiving".into(), source });
-                }
-            };
-            self.failures = 0;
-            let reading = clock.reading();
-            for index in 0..count {
-                let Some(d) = self.port.datagram(index) else { continue };
-                let at = reading.arrival(d.kernel_time).max(self.last_now);
-                self.last_now = at;
-                if d.from != self.peer.addr() && matches!(self.peer, Peer::At(_)) {
-                    self.counters.strangers += 1;
-                    continue;
-                }
-                let over_dccp = self.carrier.is_dccp();
-                let size = DataSize::from_bytes(d.bytes.len() as u64);
-                let (from, ecn) = (d.from, d.ecn);
-                let opened;
-                let bytes = match &mut self.srtp {
-                    Some(srtp) if !over_dccp => {
-                        if kind_of(d.bytes).is_none() {
-                            self.counters.not_rtp += 1;
-                            continue;
-                        }
-                        self.cpu.enter(Part::Srtp);
-                        opened = srtp.open(d.bytes);
-                        let Some(bytes) = &opened else {
-                            self.liveness.on_unauthentic(at);
-                            continue;
-                        };
-                        &bytes[..]
-                    }
-                    _ => d.bytes,
-                };
-                self.cpu.enter(Part::Session);
-                let (bytes, outcome) = if over_dccp {
-                    let Some(taken) = self.carrier.handle_dccp(at, bytes, ecn) else { continue };
-                    taken
-                } else {
-                    (bytes, self.carrier.handle_udp(at, bytes, ecn, from))
-                };
-                if outcome == Outcome::Refused(Refusal::NotRtp) {
-                    self.counters.not_rtp += 1;
-                    continue;
-                }
-                self.counters.byes += u64::from(outcome.goodbyes());
-                if outcome.is_of_call() {
-                    self.liveness.on_packet(at);
-                }
-                let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp: outcome.is_rtp() };
-                self.received.add(&packet);
-                self.cpu.enter(Part::Observer);
-                observer.on_packet(&packet);
-                if !over_dccp && from != self.peer.addr() {
-                    if outcome.is_of_call() {
-                        self.peer = Peer::Follow(from);
-                    } else {
-                        self.counters.strangers += 1;
-                    }
-                }
-            }
-            if count < quinn_udp::BATCH_SIZE {
-                break;
-            }
-        }
-        Ok(())
+    /// The statistics of each path, if there are several.
+    fn path_summaries(&self, time: TimeDelta) -> Vec<PathSummary> {
+        let path = |(route, number): (&Route, u8)| {
+            let stats = self.endpoint().path_stats(PathId::new(number))?;
+            let local = self.ports[route.port].local_addr().map_or_else(|e| e.to_string(), |a| a.to_string());
+            Some(PathSummary {
+                local,
+                remote: route.peer.addr().to_string(),
+                sent_packets: stats.sent_packets,
+                sent_rate_bps: rate_bps(stats.sent_bytes, time),
+                received_packets: stats.received_packets,
+                received_rate_bps: rate_bps(stats.received_bytes, time),
+                target_bps: stats.target.as_bps(),
+                rtt_ms: stats.rtt.map(TimeDelta::as_millis_f64),
+                loss: stats.loss,
+            })
+        };
+        self.routes.iter().zip(0..).filter_map(path).collect()
     }
 
     /// The statistics of the call, during it or at its end.
@@ -391,11 +364,12 @@ impl LiveEnd {
             malformed: counters.malformed,
             unknown_source: counters.unknown_source,
             counters: self.counters,
-            udp: self.port.counters(),
+            udp: self.ports.iter().map(UdpPort::counters).fold(UdpCounters::default(), |sum, c| sum + c),
+            paths: self.path_summaries(time),
             srtp: self.srtp.as_ref().map(SrtpSession::counters),
             dccp: self.carrier.summary(),
             cpu: self.cpu.shares(time),
-            last_send_error: self.port.last_error().map(ToString::to_string),
+            last_send_error: self.ports.iter().find_map(UdpPort::last_error).map(ToString::to_string),
             ended: self.ended.clone(),
         }
     }

@@ -167,6 +167,12 @@ pub struct EndCounters {
     pub receive_errors: u64,
     /// BYE packets from the other end.
     pub byes: u64,
+    /// Challenges sent to new addresses of paths.
+    pub challenges: u64,
+    /// Times that a path followed the other end to a new address.
+    pub moves: u64,
+    /// Datagrams for paths without a socket.
+    pub unrouted: u64,
 }
 
 /// Statistics of an end's call, units in the names.
@@ -196,8 +202,10 @@ pub struct EndSummary {
     pub unknown_source: u64,
     /// Counters of the loop.
     pub counters: EndCounters,
-    /// Counters of the socket.
+    /// Counters of the sockets.
     pub udp: UdpCounters,
+    /// The call's paths, if it has several.
+    pub paths: Vec<PathSummary>,
     /// Counters of protected packets, with SRTP.
     pub srtp: Option<SrtpCounters>,
     /// State of the DCCP connection, if there is one.
@@ -208,6 +216,29 @@ pub struct EndSummary {
     pub last_send_error: Option<String>,
     /// Why it ended; `None` while it runs.
     pub ended: Option<EndReason>,
+}
+
+/// Statistics of one path of an end's call.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct PathSummary {
+    /// This end's address.
+    pub local: String,
+    /// The other end's.
+    pub remote: String,
+    /// RTP packets sent.
+    pub sent_packets: u64,
+    /// Mean rate of RTP sent, without UDP's and IP's headers and without SRTP.
+    pub sent_rate_bps: f64,
+    /// RTP packets received.
+    pub received_packets: u64,
+    /// Mean rate of RTP received, likewise.
+    pub received_rate_bps: f64,
+    /// Last target of the path's controller; zero at an end that sends nothing.
+    pub target_bps: u64,
+    /// Last round-trip time, at an end that sends.
+    pub rtt_ms: Option<f64>,
+    /// Share of packets lost by the last report, at an end that sends.
+    pub loss: f64,
 }
 
 pub(crate) fn rate_bps(bytes: u64, time: TimeDelta) -> f64 {

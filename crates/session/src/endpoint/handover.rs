@@ -14,7 +14,7 @@ use weir_wire::rtcp::mprtcp::Writer;
 
 /// Name of the packets, and their subtypes.
 const NAME: [u8; 4] = *b"WPCK";
-const CHALLENGE: u8 = 0;
+pub(super) const CHALLENGE: u8 = 0;
 const RESPONSE: u8 = 1;
 /// Challenges of a check, and the time to the second, doubled with each (calibrated: 15.5 s in all).
 const CHALLENGES: u32 = 5;
@@ -170,6 +170,9 @@ impl Endpoint {
     /// A packet of a check has arrived in a path's reports.
     pub(super) fn on_check(&mut self, path: usize, app: &App<'_>) {
         let Ok(octets) = <[u8; 8]>::try_from(app.data) else { return };
+        if app.name == NAME && app.subtype == RESPONSE && self.on_address_answer(path, octets) {
+            return;
+        }
         let Some(h) = self.handovers.as_mut().filter(|_| app.name == NAME && path < MAX_PATHS) else { return };
         match (app.subtype, h.uses[path]) {
             (CHALLENGE, None | Some(Use::Checked(..))) => h.replies[path] = Some(octets),
@@ -205,13 +208,25 @@ impl Endpoint {
             break;
         }
         let (index, subtype, data) = found?;
+        Some(self.write_check(PathId::new(index as u8), subtype, &data, now, out))
+    }
+
+    /// Writes a packet of a check on a path.
+    pub(super) fn write_check(
+        &mut self,
+        path: PathId,
+        subtype: u8,
+        data: &[u8; 8],
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) -> Transmit {
         let ssrc = self.config.ssrc;
         let mut writer = Writer::new(out, ssrc, self.config.remote_ssrc);
-        writer.reports(index as u16, |out| App { subtype, ssrc, name: NAME, data: &data }.write_into(out));
+        writer.reports(path.number().into(), |out| App { subtype, ssrc, name: NAME, data }.write_into(out));
         writer.finish();
         let size = DataSize::from_bytes(out.len() as u64);
         self.on_subflow_rtcp_sent(size, out, now);
-        Some(Transmit { path: PathId::new(index as u8), payload: 0, size, ecn: Ecn::NotEct, rtp: None })
+        Transmit { path, payload: 0, size, ecn: Ecn::NotEct, rtp: None }
     }
 
     /// Paths on which nothing is to be sent but checks.

@@ -215,3 +215,35 @@ fn numbers_out_of_range_and_too_many_paths_are_errors() {
     let (mut single, _) = plan.into_ends(now);
     assert_eq!(single.add_path(Some(controller(now).0), None, now), Err(PathError::SinglePath));
 }
+
+#[test]
+fn an_address_counts_as_the_paths_once_its_challenge_is_answered() {
+    let mut call = Paths::new(plan_of("gcc", "earliest", 1_000), [(2_000, 10), (2_000, 10)]);
+    call.run_until(Timestamp::from_secs(2));
+    let (now, mut challenge, mut other) = (call.now, Vec::new(), Vec::new());
+    assert!(!call.a.challenge_address(PathId::new(2), now, &mut challenge) && challenge.is_empty());
+    assert!(call.a.challenge_address(B, now, &mut other));
+    assert!(call.a.challenge_address(B, now, &mut challenge));
+    assert!(challenge != other && challenge.len() < 50);
+    fn datagram(bytes: &[u8]) -> Datagram<'_> {
+        Datagram { path: B, ..Datagram::new(bytes, Ecn::NotEct) }
+    }
+    // The answer to the first one, which the second has replaced, and one from nowhere.
+    for bytes in [&other, &challenge] {
+        call.b.handle_datagram(now, &datagram(bytes));
+        let mut answer = Vec::new();
+        while let Some(t) = call.b.poll_transmit(now, &mut answer) {
+            if t.path == B && !t.is_rtp() && answer.windows(4).any(|w| w == b"WPCK") {
+                break;
+            }
+            answer.clear();
+        }
+        let before = call.a.counters().checks_refused;
+        call.a.handle_datagram(now, &datagram(&answer));
+        let is_current = bytes == &challenge;
+        assert_eq!(call.a.take_address_answer(B), is_current);
+        assert_eq!(call.a.counters().checks_refused - before, u64::from(!is_current));
+        assert!(!call.a.take_address_answer(B), "once");
+    }
+    assert_eq!(call.a.path_use(B), Some(PathUse::Open));
+}

@@ -1,0 +1,149 @@
+//! Datagrams received by an end of a call: authenticated, handled by the session, and attributed to their path.
+
+use crate::call::CallError;
+use crate::call::end::LiveEnd;
+use crate::call::observer::{CallObserver, LivePacket};
+use crate::call::routes::named_path;
+use crate::call::stats::Part;
+use crate::clock::Clock;
+use crate::udp::UdpPort;
+use std::net::SocketAddr;
+use weir_session::{Datagram, Outcome, Refusal};
+use weir_units::{DataSize, Ecn, PathId, Timestamp};
+use weir_wire::kind_of;
+
+/// Maximum batches received from one socket before timers are run again.
+const MAX_BATCHES: u32 = 8;
+/// Consecutive socket failures after which the call ends.
+const MAX_FAILURES: u32 = 1_000;
+
+/// Where a datagram came from that did not come from its path's address.
+#[derive(Clone, Copy)]
+struct Moved {
+    path: PathId,
+    port: usize,
+    from: SocketAddr,
+}
+
+impl LiveEnd {
+    /// Receives what is pending at one socket.
+    pub(super) fn receive<O: CallObserver>(
+        &mut self,
+        port: usize,
+        clock: &Clock,
+        observer: &mut O,
+    ) -> Result<(), CallError> {
+        for _ in 0..MAX_BATCHES {
+            self.cpu.enter(Part::Socket);
+            let count = match self.ports[port].receive() {
+                Ok(count) => count,
+                Err(source) => {
+                    self.counters.receive_errors += 1;
+                    self.failures += 1;
+                    if self.failures < MAX_FAILURES {
+                        return Ok(());
+                    }
+                    return Err(CallError::Socket { what: "receiving".into(), source });
+                }
+            };
+            self.failures = 0;
+            let reading = clock.reading();
+            for index in 0..count {
+                let Some(d) = self.ports[port].datagram(index) else { continue };
+                let at = reading.arrival(d.kernel_time).max(self.last_now);
+                self.last_now = at;
+                let Some((path, is_known)) = self.routes.of_datagram(port, d.from) else {
+                    self.counters.strangers += 1;
+                    continue;
+                };
+                let over_dccp = self.carrier.is_dccp();
+                let size = DataSize::from_bytes(d.bytes.len() as u64);
+                let (from, ecn) = (d.from, d.ecn);
+                let opened;
+                let bytes = match &mut self.srtp {
+                    Some(srtp) if !over_dccp => {
+                        if kind_of(d.bytes).is_none() {
+                            self.counters.not_rtp += 1;
+                            continue;
+                        }
+                        self.cpu.enter(Part::Srtp);
+                        opened = srtp.open(d.bytes);
+                        let Some(bytes) = &opened else {
+                            self.liveness.on_unauthentic(at);
+                            continue;
+                        };
+                        &bytes[..]
+                    }
+                    _ => d.bytes,
+                };
+                self.cpu.enter(Part::Session);
+                let (bytes, outcome) = if over_dccp {
+                    let Some(taken) = self.carrier.handle_dccp(at, bytes, ecn) else { continue };
+                    taken
+                } else {
+                    let datagram = Datagram { path, ..Datagram::new(bytes, ecn) };
+                    (bytes, self.carrier.handle_udp(at, &datagram, from))
+                };
+                if outcome == Outcome::Refused(Refusal::NotRtp) {
+                    self.counters.not_rtp += 1;
+                    continue;
+                }
+                self.counters.byes += u64::from(outcome.goodbyes());
+                if outcome.is_of_call() {
+                    self.liveness.on_packet(at);
+                }
+                let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp: outcome.is_rtp() };
+                self.received.add(&packet);
+                self.cpu.enter(Part::Observer);
+                observer.on_packet(&packet);
+                if over_dccp || is_known {
+                    continue;
+                }
+                if !outcome.is_of_call() {
+                    self.counters.strangers += 1;
+                    continue;
+                }
+                let path = if self.routes.len() > 1 { named_path(bytes, self.subflow_id) } else { Some(path) };
+                if let Some(path) = path {
+                    self.on_moved(Moved { path, port, from }, at);
+                }
+            }
+            if count < quinn_udp::BATCH_SIZE {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A packet of the call came from another address than its path's. A call of one path follows at once; of several
+    /// paths each follows once the address has answered a challenge.
+    fn on_moved(&mut self, moved: Moved, now: Timestamp) {
+        let Moved { path, port, from } = moved;
+        if self.routes.len() == 1 {
+            self.routes.follow(path, from);
+            return;
+        }
+        let is_checked = self.routes.is_candidate(path, from);
+        if is_checked && self.carrier.endpoint_mut().take_address_answer(path) {
+            self.routes.follow(path, from);
+            self.counters.moves += 1;
+            return;
+        }
+        if !self.routes.on_moved(path, port, from, now) {
+            return;
+        }
+        if self.carrier.endpoint_mut().challenge_address(path, now, &mut self.out) {
+            send_protected(&mut self.ports[port], self.srtp.as_mut(), from, &self.out);
+            self.counters.challenges += 1;
+        }
+    }
+}
+
+/// Sends one RTCP packet, protected if the call is; it waits for the next flush. One that cannot be protected is left out.
+fn send_protected(port: &mut UdpPort, srtp: Option<&mut crate::srtp::SrtpSession>, to: SocketAddr, bytes: &[u8]) {
+    match srtp.map(|s| s.protect(bytes)) {
+        None => port.send(to, Ecn::NotEct, bytes),
+        Some(Ok(protected)) => port.send(to, Ecn::NotEct, &protected),
+        Some(Err(_)) => {}
+    }
+}
