@@ -20,6 +20,8 @@ mod originals;
 mod party;
 mod party_streams;
 mod party_video;
+mod path_sockets;
+mod paths;
 mod receiving;
 mod routes;
 mod sending;
@@ -42,6 +44,8 @@ pub use party_streams::{
     PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary, ReceivedStream, SentStream, run_party_streams,
 };
 pub use party_video::{PartySummary, VideoCall, run_party};
+pub use path_sockets::PathAddress;
+pub use paths::PathPolicy;
 pub use stats::{CpuShares, Times};
 pub use streams::{StreamSend, StreamSource, loopback_streams};
 pub use streams_summary::{AudioSummary, LipSummary, StreamSummary, StreamsSummary};
@@ -68,6 +72,36 @@ pub enum CallError {
         name: String,
         /// Why.
         source: weir_session::StreamError,
+    },
+    /// There is no such interface, or it has no address.
+    #[error("interface `{name}` has no address: those with one are {known}")]
+    NoInterface {
+        /// The name given.
+        name: String,
+        /// The names of interfaces with an address.
+        known: String,
+    },
+    /// Several paths over DCCP.
+    #[error("a call over DCCP has one path: leave out --path, or use --transport udp")]
+    PathsOverDccp,
+    /// Several paths, and a scheduler that the protection cannot carry.
+    #[error(
+        "scheduler `{scheduler}` sends packets twice, and SRTP's replay protection refuses the second copy: choose \
+         another with --scheduler, or use --no-srtp at both ends for an unencrypted call"
+    )]
+    CopiesUnderSrtp {
+        /// The scheduler.
+        scheduler: String,
+    },
+    /// There is no such scheduler or coupling.
+    #[error("there is no {what} `{name}`: choose one of {known}")]
+    NoSuchPolicy {
+        /// Scheduler or coupling.
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// The names that there are.
+        known: String,
     },
     /// A call of several streams has none.
     #[error("a call needs a stream at least: none was given")]

@@ -10,6 +10,7 @@
 mod agree;
 mod choose;
 mod lines;
+mod multipath;
 mod read;
 mod section;
 mod simulcast;
@@ -249,15 +250,18 @@ pub enum Extension {
     Mid,
     /// The encoding of a simulcast (RFC 8852, section 3.1).
     Rid,
+    /// The subflow number of multipath RTP (draft-ietf-avtcore-mprtp-03, section 11.1).
+    Mprtp,
 }
 
 impl Extension {
     /// All of them, with their URIs.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::TransportSequence, "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"),
         (Self::AbsSendTime, "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"),
         (Self::Mid, "urn:ietf:params:rtp-hdrext:sdes:mid"),
         (Self::Rid, "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"),
+        (Self::Mprtp, weir_wire::rtp::mprtp::MPRTP_URI),
     ];
 }
 
@@ -305,6 +309,8 @@ pub struct MediaTransport {
     pub dccp: Option<DccpMedia>,
     /// Whether RTP and RTCP share a port.
     pub rtcp_mux: bool,
+    /// The end's addresses for multipath RTP, the default one first; `None` if it does not support it.
+    pub interfaces: Option<Vec<SocketAddr>>,
 }
 
 /// Synchronisation sources of a stream, as far as they are named (`a=ssrc`, RFC 5576).

@@ -12,7 +12,7 @@ use weir_media::{EncoderConfig, VideoCodec};
 
 fn party(direction: Direction, trust: Trust) -> Party {
     let media = vec![PartyMedia::video(vec![VideoCodec::H264], EncoderConfig::live(320, 240), direction)];
-    Party { call: CallConfig::default(), media, ip: None, port: 0, trust }
+    Party::new(CallConfig::default(), media, trust)
 }
 
 fn elapsed(since: &Clock) -> Duration {

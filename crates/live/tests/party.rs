@@ -13,17 +13,13 @@ use weir_media::{EncoderConfig, OnDamage, VideoCodec};
 use weir_units::TimeDelta;
 
 fn party(direction: Direction, controller: &str) -> Party {
-    Party {
-        call: CallConfig {
-            controller: controller.into(),
-            playout_deadline: TimeDelta::from_millis(150),
-            ..CallConfig::default()
-        },
-        media: vec![PartyMedia::video(vec![VideoCodec::H264], EncoderConfig::live(320, 240), direction)],
-        ip: None,
-        port: 0,
-        trust: Trust::default(),
-    }
+    let call = CallConfig {
+        controller: controller.into(),
+        playout_deadline: TimeDelta::from_millis(150),
+        ..CallConfig::default()
+    };
+    let media = vec![PartyMedia::video(vec![VideoCodec::H264], EncoderConfig::live(320, 240), direction)];
+    Party::new(call, media, Trust::default())
 }
 
 fn video(direction: Direction) -> VideoCall {

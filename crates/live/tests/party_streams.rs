@@ -33,7 +33,7 @@ fn party(media: Vec<PartyMedia>) -> Party {
         adaptive_playout: false,
         ..CallConfig::default()
     };
-    Party { call, media, ip: None, port: 0, trust: Trust::default() }
+    Party::new(call, media, Trust::default())
 }
 
 /// Audio, a camera of this many encodings and, optionally, a screen.

@@ -8,7 +8,7 @@ use weir_lab::measure::run::parts::{
 use weir_lab::measure::scenario::Flow;
 use weir_live::call::CallObserver;
 use weir_session::Endpoint;
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{PathId, TimeDelta, Timestamp};
 
 /// An end of a call.
 pub(super) enum CallSide<'a> {
@@ -28,6 +28,8 @@ pub(super) struct EndSampler<'a> {
     internals_every: Option<TimeDelta>,
     next_internals: Timestamp,
     interval: TimeDelta,
+    /// Number of the call's paths.
+    paths: u8,
 }
 
 impl<'a> EndSampler<'a> {
@@ -46,6 +48,7 @@ impl<'a> EndSampler<'a> {
             internals_every: run.internals_every,
             next_internals: Timestamp::ZERO,
             interval: SAMPLING_INTERVAL.min(run.scenario.sample_interval),
+            paths: flow.rtp().and_then(|r| r.multipath.as_ref()).map_or(1, |m| m.paths.len() as u8),
         }
     }
 
@@ -82,7 +85,13 @@ impl CallObserver for EndSampler<'_> {
         }
         let internals = self.internals(now, endpoint);
         match self.side {
-            CallSide::Sender => self.samples.set_sender(SenderSample::of(endpoint), internals),
+            CallSide::Sender => {
+                self.samples.set_sender(SenderSample::of(endpoint), internals);
+                if self.paths > 1 {
+                    let stats = (0..self.paths).filter_map(|n| endpoint.path_stats(PathId::new(n)));
+                    self.samples.set_paths(stats);
+                }
+            }
             CallSide::Receiver(_) => self.samples.set_receiver(frames, Discards::of(endpoint), internals),
         }
     }

@@ -26,7 +26,7 @@ use weir_live::tun::{MTU, Side};
 use weir_live::udp::UdpConfig;
 use weir_session::Endpoint;
 use weir_sim::{Agent, mix};
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 
 /// Base of the receivers' ports, to which the flow's number is added.
 const TCP_PORT: u16 = 5_201;
@@ -58,7 +58,8 @@ pub(super) struct FlowFactory<'a> {
 }
 
 impl FlowFactory<'_> {
-    pub(super) fn make(&self, index: usize, flow: &Flow) -> Result<LiveFlow, LiveError> {
+    /// The flow with this index; `hosts` are the flows and paths that have hosts.
+    pub(super) fn make(&self, index: usize, flow: &Flow, hosts: &[(usize, PathId)]) -> Result<LiveFlow, LiveError> {
         let host = u16::try_from(index).unwrap_or(u16::MAX);
         let seed = mix(self.seed, 1_000 + index as u64);
         match &flow.kind {
@@ -75,8 +76,16 @@ impl FlowFactory<'_> {
                     Some(d) => carriers(flow, rtp, d, [call.sender, call.receiver], seed)?,
                     None => [call.sender.into(), call.receiver.into()],
                 };
-                let a = LiveEnd::new(left?, udp, peer(Side::Right), a).map_err(call_error)?;
-                let b = LiveEnd::new(right?, udp, peer(Side::Left), b).map_err(call_error)?;
+                let mut a = LiveEnd::new(left?, udp, peer(Side::Right), a).map_err(call_error)?;
+                let mut b = LiveEnd::new(right?, udp, peer(Side::Left), b).map_err(call_error)?;
+                let further = hosts.iter().zip(0u16..).filter(|((f, path), _)| *f == index && *path != PathId::FIRST);
+                for (_, host) in further {
+                    let peer = |side: Side| Peer::At((side.ipv4(host), port).into());
+                    let left = self.bind(Side::Left, host, port)?;
+                    a.add_route(Some(left), udp, peer(Side::Right)).map_err(call_error)?;
+                    let right = self.bind(Side::Right, host, port)?;
+                    b.add_route(Some(right), udp, peer(Side::Left)).map_err(call_error)?;
+                }
                 Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer: call.viewer })
             }
             FlowKind::Tcp(tcp) => self.tcp(host, flow, tcp, seed),

@@ -3,6 +3,7 @@
 use weir_lab::measure::run::parts::access_link;
 use weir_lab::measure::scenario::{Flow, Scenario};
 use weir_live::emulate::{Config, Route};
+use weir_units::PathId;
 
 /// All links and flows of a scenario. Links are in the simulator's order, so that their random draws are the same.
 pub fn emulated(scenario: &Scenario, seed: u64) -> Config {
@@ -27,6 +28,16 @@ pub fn emulated_link(scenario: &Scenario, name: &str, seed: u64) -> Option<Confi
     Some(Config { links: links.to_vec(), flows: vec![route], seed })
 }
 
+/// The flow and the path of each pair of hosts: the first path of every flow in the order of flows, then the others.
+pub(super) fn hosts(flows: &[Flow]) -> Vec<(usize, PathId)> {
+    let first = (0..flows.len()).map(|flow| (flow, PathId::FIRST));
+    let further = flows.iter().enumerate().flat_map(|(flow, f)| {
+        let count = f.rtp().and_then(|r| r.multipath.as_ref()).map_or(0, |m| m.paths.len());
+        (1..u8::try_from(count).unwrap_or(u8::MAX)).map(move |n| (flow, PathId::new(n)))
+    });
+    first.chain(further).collect()
+}
+
 fn config(scenario: &Scenario, flows: &[Flow], seed: u64) -> Config {
     let mut links: Vec<_> = scenario.links.iter().map(|l| (l.name.clone(), l.config.clone())).collect();
     let mut routes = Vec::new();
@@ -41,6 +52,12 @@ fn config(scenario: &Scenario, flows: &[Flow], seed: u64) -> Config {
             all
         };
         routes.push(Route { forward: route(&flow.forward, ""), reverse: route(&flow.reverse, ", reverse") });
+    }
+    for (flow, path) in hosts(flows).into_iter().skip(flows.len()) {
+        let paths = flows[flow].rtp().and_then(|r| r.multipath.as_ref()).map(|m| &m.paths);
+        if let Some(p) = paths.and_then(|paths| paths.get(path.index())) {
+            routes.push(Route { forward: p.forward.clone(), reverse: p.reverse.clone() });
+        }
     }
     Config { links, flows: routes, seed }
 }
@@ -83,8 +100,36 @@ mod tests {
         assert_eq!(c.flows[1], Route { forward: vec![4, 0], reverse: vec![5, 1] });
         assert_eq!(c.links[5].1.delay.as_millis(), 7);
         assert_eq!(emulated_path(&s, 3).links.len(), 4);
+        assert_eq!(hosts(&s.flows), [(0, PathId::FIRST), (1, PathId::FIRST)]);
         let one = emulated_link(&s, "shared.reverse", 3).expect("there");
         assert_eq!((&one.links[0].0[..], &one.links[1].0[..]), ("shared.reverse", "shared"));
         assert_eq!(emulated_link(&s, "none", 3), None);
+    }
+
+    #[test]
+    fn further_paths_have_hosts_after_those_of_all_flows() {
+        let s = scenario(
+            r#"
+            title = "t"
+            duration = "5 s"
+            topology = "dumbbell"
+            [links.near]
+            rate = "1 Mbps"
+            delay = "20 ms"
+            [links.far]
+            rate = "2 Mbps"
+            delay = "60 ms"
+            [rtp.a]
+            controller = "gcc"
+            multipath = { paths = ["near", "far"] }
+            [rtp.b]
+            path = ["far"]
+            controller = "gcc"
+            "#,
+        );
+        assert_eq!(hosts(&s.flows), [(0, PathId::FIRST), (1, PathId::FIRST), (0, PathId::new(1))]);
+        let c = emulated(&s, 3);
+        assert_eq!(c.flows.len(), 3);
+        assert_eq!(c.flows[2], Route { forward: vec![2], reverse: vec![3] });
     }
 }

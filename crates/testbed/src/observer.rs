@@ -1,14 +1,15 @@
 //! The observer of a live run: passes packets to the recorder and to a capture.
 
 use super::capture::Capture;
+use super::network::hosts;
 use weir_lab::measure::metrics::{DropCause, Recorder};
-use weir_lab::measure::run::parts::REPAIR_PAYLOAD_TYPES;
-use weir_lab::measure::scenario::{FlowKind, Scenario};
+use weir_lab::measure::run::parts::{PathMeter, REPAIR_PAYLOAD_TYPES};
+use weir_lab::measure::scenario::{Flow, FlowKind, Scenario};
 use weir_live::emulate::flow_of;
 use weir_live::tun::Side;
 use weir_path::DropReason;
 use weir_sim::{AgentId, LinkId, Observer, Packet, Place};
-use weir_units::{DataSize, Ecn, Timestamp};
+use weir_units::{DataSize, Ecn, PathId, Timestamp};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -29,7 +30,12 @@ enum Carried {
 /// Passes the emulator's packets to the recorder, as the simulator's observer does.
 pub(super) struct LiveObserver {
     pub(super) recorder: Recorder,
+    /// By flow, of those over several paths.
+    pub(super) paths: Vec<Option<Box<PathMeter>>>,
+    /// By flow.
     kinds: Vec<Kind>,
+    /// The flow and path of each pair of hosts.
+    hosts: Vec<(usize, PathId)>,
     capture: Option<Capture>,
 }
 
@@ -42,14 +48,35 @@ impl LiveObserver {
             FlowKind::Udp(_) => Kind::Udp,
             FlowKind::Dccp(_) => Kind::Dccp,
         };
-        Self { recorder, kinds: scenario.flows.iter().map(|f| kind(&f.kind)).collect(), capture }
+        let meter = |f: &Flow| Some(Box::new(PathMeter::new(f.rtp()?.multipath.as_ref()?)));
+        Self {
+            recorder,
+            paths: scenario.flows.iter().map(meter).collect(),
+            kinds: scenario.flows.iter().map(|f| kind(&f.kind)).collect(),
+            hosts: hosts(&scenario.flows),
+            capture,
+        }
     }
 
-    /// The flow and the relevant content of the packet, if it carries media or data rather than feedback.
-    fn carried(&self, from: AgentId, packet: &Packet) -> Option<(usize, Carried)> {
-        let (flow, side) = flow_of(from);
-        let kind = *self.kinds.get(flow).filter(|_| side == Side::Left)?;
-        Some((flow, carried(kind, &packet.bytes)?))
+    /// The flow and the relevant content of the packet, if it carries media or data rather than feedback. A packet of a
+    /// flow over several paths is passed to its meter; copies count as repair.
+    fn carried(
+        &mut self,
+        from: AgentId,
+        packet: &Packet,
+        mut pass: impl FnMut(&mut PathMeter, PathId, &[u8], DataSize, bool) -> bool,
+    ) -> Option<(usize, Carried)> {
+        let (host, side) = flow_of(from);
+        let &(flow, path) = self.hosts.get(host).filter(|_| side == Side::Left)?;
+        let carried = carried(*self.kinds.get(flow)?, &packet.bytes)?;
+        let Some(Some(meter)) = self.paths.get_mut(flow) else { return Some((flow, carried)) };
+        let (size, is_media) = match carried {
+            Carried::Media(size) => (size, true),
+            Carried::Repair(size) => (size, false),
+        };
+        let rtp = transport(&packet.bytes).and_then(|(_, datagram)| datagram.get(8..)).unwrap_or_default();
+        let is_copy = pass(meter, path, rtp, size, is_media);
+        Some((flow, if is_copy { Carried::Repair(size) } else { carried }))
     }
 }
 
@@ -99,7 +126,8 @@ fn media(rtp: &[u8]) -> Option<Carried> {
 
 impl Observer for LiveObserver {
     fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
-        match self.carried(from, packet) {
+        let pass = |m: &mut PathMeter, path, rtp: &[u8], size, is_media| m.on_sent(path, rtp, size, is_media);
+        match self.carried(from, packet, pass) {
             Some((flow, Carried::Media(size))) => self.recorder.sent(flow, now, size, packet.size),
             Some((flow, Carried::Repair(size))) => self.recorder.repair_sent(flow, now, size, packet.size),
             None => {}
@@ -109,7 +137,7 @@ impl Observer for LiveObserver {
         }
     }
     fn on_marked(&mut self, now: Timestamp, _: LinkId, from: AgentId, packet: &Packet) {
-        if let Some((flow, Carried::Media(_))) = self.carried(from, packet) {
+        if let Some((flow, Carried::Media(_))) = self.carried(from, packet, |_, _, _, _, _| false) {
             self.recorder.marked(flow, now);
         }
     }
@@ -120,12 +148,16 @@ impl Observer for LiveObserver {
             Place::Link(_, DropReason::RandomLoss) => DropCause::Channel,
             Place::Agent(_) => return,
         };
-        if let Some((flow, Carried::Media(_))) = self.carried(from, packet) {
+        let pass = |m: &mut PathMeter, path, rtp: &[u8], _, is_media| m.on_dropped(path, rtp, is_media);
+        if let Some((flow, Carried::Media(_))) = self.carried(from, packet, pass) {
             self.recorder.dropped(flow, now, cause);
         }
     }
     fn on_delivered(&mut self, now: Timestamp, _: AgentId, from: AgentId, packet: &Packet) {
-        match self.carried(from, packet) {
+        let times = (packet.sent, now);
+        let pass =
+            |m: &mut PathMeter, path, rtp: &[u8], size, is_media| m.on_received(path, rtp, size, is_media, times);
+        match self.carried(from, packet, pass) {
             Some((flow, Carried::Media(size))) => {
                 self.recorder.received(flow, now, packet.sent, size);
                 if packet.ecn == Ecn::Ce {

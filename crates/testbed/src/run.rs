@@ -4,7 +4,7 @@ use super::capture::{self, capture};
 use super::error::LiveError;
 use super::flow_run::FlowRun;
 use super::flows::{FlowFactory, LiveFlow, remark};
-use super::network::emulated;
+use super::network::{emulated, hosts};
 use super::observer::LiveObserver;
 use super::samples::{FlowRecording, SharedSamples};
 use super::start::Start;
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use weir_lab::measure::metrics::{FlowEnd, Recorder};
 use weir_lab::measure::results::{self, Live, RunResult};
-use weir_lab::measure::run::parts::{FlowSampler, SAMPLING_INTERVAL, TransportSample, recorder_config};
+use weir_lab::measure::run::parts::{FlowSampler, PathMeter, SAMPLING_INTERVAL, TransportSample, recorder_config};
 use weir_lab::measure::run::{RunError, RunOptions};
 use weir_lab::measure::scenario::{FlowKind, Scenario, Source};
 use weir_live::emulate::{Accuracy, Emulator, Network};
@@ -59,8 +59,9 @@ pub struct LiveRun {
 /// Rejects what one machine cannot run in real time.
 fn check(s: &Scenario) -> Result<(), LiveError> {
     let cannot = |what: String| Err(LiveError::Cannot { what: format!("{what}: run it simulated, by `weir run`") });
-    if s.flows.len() > MAX_FLOWS {
-        return cannot(format!("{} flows are more than the {MAX_FLOWS} that run live", s.flows.len()));
+    let routes = hosts(&s.flows).len();
+    if routes > MAX_FLOWS {
+        return cannot(format!("{routes} flows and further paths are more than the {MAX_FLOWS} that run live"));
     }
     for link in &s.links {
         if link.assist.is_some() {
@@ -78,9 +79,6 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
         }
     }
     for flow in &s.flows {
-        if flow.rtp().is_some_and(|r| r.multipath.is_some()) {
-            return cannot(format!("flow `{}`: a call has one path live", flow.name));
-        }
         if let FlowKind::Rtp(r) = &flow.kind
             && r.payload.as_bytes() > 1_400
         {
@@ -147,7 +145,8 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
         left: &left,
         right: &right,
     };
-    let flows = scenario.flows.iter().enumerate().map(|(i, f)| factory.make(i, f));
+    let hosts = hosts(&scenario.flows);
+    let flows = scenario.flows.iter().enumerate().map(|(i, f)| factory.make(i, f, &hosts));
     let mut flows = flows.collect::<Result<Vec<LiveFlow>, LiveError>>()?;
 
     let samples: Vec<SharedSamples> = flows.iter().map(|_| SharedSamples::default()).collect();
@@ -190,7 +189,7 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
             None => Ok((carried.map_err(LiveError::Device)?, captured)),
         }
     })?;
-    let Carried { accuracy, mut recorder, mut samplers } = carried;
+    let Carried { accuracy, mut recorder, mut paths, mut samplers } = carried;
     let end = Timestamp::ZERO + scenario.duration;
     for (i, (flow, sampler)) in flows.iter().zip(&mut samplers).enumerate() {
         if let Some(refused) = flow.refused(end) {
@@ -198,7 +197,14 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
         }
         let transfers = flow.transfers(&scenario.flows[i]);
         let (quality, picture_quantiles) = flow.quality().unzip();
-        recorder.flow_end(i, FlowEnd { transfers, quality, picture_quantiles, ..sampler.finish(flow.endpoints()) });
+        let mut flow_end = FlowEnd { transfers, quality, picture_quantiles, ..sampler.finish(flow.endpoints()) };
+        if let Some(meter) = paths.get_mut(i).and_then(Option::as_deref_mut) {
+            let about = &scenario.flows[i];
+            let stop = end.min(Timestamp::ZERO + about.stop);
+            flow_end.recovered += meter.recovered();
+            flow_end.multipath = Some(Box::new(meter.finish(Timestamp::ZERO + about.start, stop)));
+        }
+        recorder.flow_end(i, flow_end);
     }
     let mut result = recorder.finish(end);
     let remarks = scenario.flows.iter().filter_map(|f| remark(f, options.congestion));
@@ -210,6 +216,8 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
 struct Carried {
     accuracy: Accuracy,
     recorder: Recorder,
+    /// Of flows over several paths.
+    paths: Vec<Option<Box<PathMeter>>>,
     samplers: Vec<FlowSampler>,
 }
 
@@ -230,17 +238,22 @@ fn carry(
             let (size, delay) = (link.queue_size(now), link.queue_delay(now));
             network.observer_mut().recorder.link(i, now, size, delay);
         }
-        let recorder = &mut network.observer_mut().recorder;
+        let observer = network.observer_mut();
+        let recorder = &mut observer.recorder;
         let row = recorder.wants_series() && now >= recorder.next_row();
         for (index, (samples, sampler)) in samples.iter().zip(&mut samplers).enumerate() {
             let mut to = FlowRecording { index, flow: &scenario.flows[index], sampler, row };
             samples.record(recorder, &mut to, now);
+            if let Some(meter) = observer.paths.get_mut(index).and_then(Option::as_deref_mut) {
+                samples.record_paths(recorder, meter, &mut to, (now, scenario.sample_interval));
+            }
         }
         ControlFlow::Continue(())
     };
     let every = SAMPLING_INTERVAL.min(scenario.sample_interval);
     let accuracy = emulator.run(&clock, Some(Timestamp::ZERO + scenario.duration), ended, every, record)?;
-    Ok(Carried { accuracy, recorder: emulator.into_observer().recorder, samplers })
+    let LiveObserver { recorder, paths, .. } = emulator.into_observer();
+    Ok(Carried { accuracy, recorder, paths, samplers })
 }
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {

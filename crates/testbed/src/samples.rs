@@ -3,9 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 use weir_dccp::queue::QueueCounters;
 use weir_lab::measure::metrics::{FrameRecord, Recorder};
-use weir_lab::measure::run::parts::{Discards, FlowSampler, SenderSample, TransportSample};
+use weir_lab::measure::run::parts::{Discards, FlowSampler, PathMeter, SenderSample, TransportSample};
 use weir_lab::measure::scenario::Flow;
-use weir_units::{TimeDelta, Timestamp};
+use weir_session::PathStats;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Names and values of a controller's internals.
 pub(super) type Internals = Vec<(&'static str, f64)>;
@@ -17,6 +18,8 @@ pub(super) struct Samples {
     sender_internals: Internals,
     receiver_internals: Internals,
     discards: Option<Discards>,
+    /// The paths of a call that has several, at its sending end.
+    paths: Vec<PathStats>,
     /// Samples of a DCCP connection since they were last taken.
     transport: Option<TransportSample>,
     /// Frames whose playout time has passed since they were last taken.
@@ -39,6 +42,14 @@ impl SharedSamples {
             if let Some(all) = internals {
                 s.sender_internals = all;
             }
+        });
+    }
+
+    /// Sets the state of a call's paths at its sending end.
+    pub(super) fn set_paths(&self, paths: impl Iterator<Item = PathStats>) {
+        self.with(|s| {
+            s.paths.clear();
+            s.paths.extend(paths);
         });
     }
 
@@ -85,6 +96,30 @@ impl SharedSamples {
         samples.frames.drain(..).for_each(|f| r.frame(*index, f));
         if let Some(discards) = samples.discards {
             sampler.on_discards(r, now, discards);
+        }
+    }
+
+    /// Passes the paths of a call that has several to its meter and, at the end of a row of this length, what was sent on
+    /// each to the recorder.
+    pub(super) fn record_paths(
+        &self,
+        r: &mut Recorder,
+        meter: &mut PathMeter,
+        to: &mut FlowRecording<'_>,
+        (now, interval): (Timestamp, TimeDelta),
+    ) {
+        if now < Timestamp::ZERO + to.flow.start || now > Timestamp::ZERO + to.flow.stop {
+            return;
+        }
+        if let Ok(samples) = self.0.try_lock() {
+            samples.paths.iter().enumerate().for_each(|(path, stats)| meter.on_stats(path, stats));
+        }
+        if !to.row {
+            return;
+        }
+        for (path, (name, bytes)) in meter.take_row().enumerate() {
+            let rate = DataRate::from_size_over(DataSize::from_bytes(bytes), interval).unwrap_or(DataRate::ZERO);
+            r.path(to.index, now, path, name, rate);
         }
     }
 }

@@ -4,12 +4,12 @@ use crate::call::config::CallConfig;
 use crate::call::{CallError, random};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::net::SocketAddr;
 use weir_dccp::connection::{Ccids, Config, Connection, Datagram as DccpDatagram, EndReason};
 use weir_dccp::packet::parse;
 use weir_dccp::queue::{QueueConfig, QueuePolicy};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
 use weir_session::{Datagram, Endpoint, Outcome};
-use std::net::SocketAddr;
 use weir_units::{DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::{DatagramKind, kind_of};
 

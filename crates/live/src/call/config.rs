@@ -1,6 +1,7 @@
 //! Configuration of a call with a controller and a model of an encoder.
 
 use crate::call::CallError;
+use crate::call::paths::PathPolicy;
 use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
@@ -52,6 +53,8 @@ pub struct CallConfig {
     /// carrier between processes. There is no SRTP over DCCP: loopback calls go without it, processes have to allow
     /// that explicitly.
     pub transport: Option<Transport>,
+    /// How a call over several paths uses them.
+    pub paths: PathPolicy,
     /// IPv6 rather than IPv4, if a call chooses its addresses itself.
     pub v6: bool,
     /// The call ends if nothing of it is received for this time; `None` for no limit.
@@ -79,6 +82,7 @@ impl Default for CallConfig {
             srtp: Some(Suite::default()),
             udp: UdpConfig::default(),
             transport: None,
+            paths: PathPolicy::default(),
             v6: false,
             // Longer than a handover between networks takes, and half of what WebRTC waits before it gives up a path.
             silence: Some(TimeDelta::from_secs(15)),

@@ -3,13 +3,11 @@
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
 use crate::call::liveness::{EndReason, Liveness, Notice, Step};
-use crate::call::observer::{
-    CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, PathSummary, rate_bps,
-};
+use crate::call::observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, PathSummary, rate_bps};
+use crate::call::routes::{Route, Routes};
 use crate::call::stats::{CpuMeter, Part};
 use crate::clock::Clock;
 use crate::srtp::SrtpSession;
-use crate::call::routes::{Route, Routes};
 use crate::udp::{UdpConfig, UdpCounters, UdpPort, Waker};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -96,7 +94,10 @@ pub struct LiveEnd {
 
 impl std::fmt::Debug for LiveEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LiveEnd").field("routes", &self.routes).field("counters", &self.counters).finish_non_exhaustive()
+        f.debug_struct("LiveEnd")
+            .field("routes", &self.routes)
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
     }
 }
 

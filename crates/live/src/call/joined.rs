@@ -3,6 +3,8 @@
 use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
 use crate::call::end::{LiveEnd, Peer};
+use crate::call::path_sockets::use_own_interface;
+use crate::call::paths::incoming;
 use crate::call::{CallError, random};
 use crate::clock::Clock;
 use crate::sdp::{
@@ -29,7 +31,8 @@ const LATCH: TimeDelta = TimeDelta::from_millis(500);
 pub struct Joined {
     /// The agreement.
     pub agreement: Agreement,
-    pub(super) socket: UdpSocket,
+    /// Of this end's paths, at least one.
+    pub(super) sockets: Vec<UdpSocket>,
     pub(super) own: Description,
 }
 
@@ -194,7 +197,20 @@ impl Joined {
             Some(dccp) => making.carry(endpoint, dccp, self.own.media().find_map(|m| m.transport.as_ref()?.dccp))?,
             None => endpoint.into(),
         };
-        let mut end = LiveEnd::new(self.socket, config.udp, peer, carrier)?;
+        let is_protected = srtp.is_some();
+        let mut sockets = self.sockets.into_iter();
+        let socket = sockets.next().ok_or(CallError::NoStreams)?;
+        let is_multipath = a.paths.len() > 1;
+        if is_multipath {
+            use_own_interface(&socket, a.remote);
+        }
+        let mut end = LiveEnd::new(socket, config.udp, peer, carrier)?;
+        for &remote in a.paths.iter().skip(1) {
+            let socket = sockets.next().inspect(|s| use_own_interface(s, remote));
+            let peer = if is_protected { Peer::Follow(remote) } else { Peer::At(remote) };
+            end.add_route(socket, config.udp, peer)?;
+        }
+        end.set_subflow_id(a.extension(Extension::Mprtp).unwrap_or(6));
         end.set_srtp(srtp);
         Ok(JoinedEnd { end, outgoing, incoming: ids, synchronised_clocks })
     }
@@ -287,6 +303,7 @@ impl Making<'_> {
             abs_send_time_id: a.extension(Extension::AbsSendTime).unwrap_or(2),
             mid_id: a.extension(Extension::Mid).unwrap_or(9),
             rid_id: a.extension(Extension::Rid).unwrap_or(10),
+            subflow_id: a.extension(Extension::Mprtp).unwrap_or(6),
             ntp_epoch: clock.ntp_epoch(),
             header_overhead: if a.remote.is_ipv6() { 48 } else { 28 },
             latch: Some(LATCH),
@@ -305,7 +322,10 @@ impl Making<'_> {
         if config.transport(self.registry) != Transport::Udp && a.dccp.is_none() {
             return Err(CallError::OnlyOverDccp { controller: name.clone() });
         }
-        let pair = self.registry.make(name, &self.setup(config.params.clone()))?;
+        let setup = self.setup(config.params.clone());
+        let pair = self.registry.make(name, &setup)?;
+        let controllers = (self.registry, &name[..], &setup);
+        let multipath = config.paths.outgoing(a.paths.len(), controllers, a.keys.is_some())?;
         let spec = self.registry.get(name);
         let (feedback, reports) = spec.map_or((None, None), |s| (s.feedback, s.reports));
         endpoint.ecn = spec.map_or(Ecn::NotEct, |s| s.ecn_where(config.ecn));
@@ -332,6 +352,7 @@ impl Making<'_> {
             demand: source.demand,
             circuit_breaker: config.circuit_breaker,
             feedback_guard: config.guard(self.registry),
+            multipath,
             ..SendConfig::new(source.source, pair.sender, config.limits)
         })
     }
@@ -356,6 +377,7 @@ impl Making<'_> {
             nack: own.nack,
             media: own.media,
             controller,
+            further_paths: incoming(a.paths.len(), registry, theirs.map(|s| &s.name[..]), &self.setup(Vec::new())),
             playout_deadline: own.playout_deadline,
             adaptive_playout: own.adaptive_playout,
             content: own.content,

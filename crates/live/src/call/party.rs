@@ -2,6 +2,7 @@
 
 use crate::call::config::CallConfig;
 use crate::call::joined::Joined;
+use crate::call::path_sockets::{PathAddress, bind};
 use crate::call::streams::AUDIO_PAYLOAD_TYPE;
 use crate::call::{CallError, random};
 use crate::sdp::{
@@ -10,16 +11,19 @@ use crate::sdp::{
 };
 use crate::signal::{Exchange, Listener, Refused, SignalError, Signalling, Trust};
 use crate::srtp::{SrtpKey, Suite};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use weir_cc::Transport;
 use weir_media::audio::{AudioCodec, OpusParams};
 use weir_media::{EncoderConfig, PayloadFormat, VideoCodec};
 use weir_session::Label;
 use weir_session::allocation::MediaKind;
+use weir_session::multipath::MAX_PATHS;
 
 /// Identifiers of header extensions in offers.
 const EXTENSIONS: [(u8, Extension); 2] = [(3, Extension::TransportSequence), (2, Extension::AbsSendTime)];
+/// Of multipath RTP.
+const SUBFLOW: (u8, Extension) = (6, Extension::Mprtp);
 const LABELS: [(u8, Extension); 2] = [(9, Extension::Mid), (10, Extension::Rid)];
 
 /// What one end offers in a call with another process.
@@ -31,9 +35,14 @@ pub struct Party {
     pub media: Vec<PartyMedia>,
     /// The address on which media is received; `None` uses that of the signalling connection, or the loopback device's
     /// if there is none.
-    pub ip: Option<IpAddr>,
+    pub first_path: Option<PathAddress>,
     /// The port; 0 for any.
     pub port: u16,
+    /// Where further paths begin, each at any port (multipath RTP). An end without any answers an offer of several paths
+    /// with its one address; the offering end has to have some, or [`Self::offers_paths`].
+    pub further_paths: Vec<PathAddress>,
+    /// Whether several paths are offered even if this end has one address.
+    pub offers_paths: bool,
     /// The expected identity of the other end, and whether media may be sent to another machine unencrypted.
     pub trust: Trust,
 }
@@ -131,6 +140,11 @@ fn encodings(sizes: &[(u32, u32)]) -> Vec<Encoding> {
 }
 
 impl Party {
+    /// A party at the signalling connection's address and any port, with one path.
+    pub fn new(call: CallConfig, media: Vec<PartyMedia>, trust: Trust) -> Self {
+        Self { call, media, first_path: None, port: 0, further_paths: Vec::new(), offers_paths: false, trust }
+    }
+
     /// Offers a call and waits for the answer.
     ///
     /// # Errors
@@ -138,11 +152,12 @@ impl Party {
     /// raised.
     pub fn connect(&self, by: &Signalling, stop: &AtomicBool) -> Result<Joined, CallError> {
         let exchange = Exchange::connect(by, &self.trust, stop)?;
-        let (socket, own) = self.describe(exchange.local_ip())?;
+        let offers_paths = self.offers_paths || !self.further_paths.is_empty();
+        let (sockets, own) = self.describe(exchange.local_ip(), offers_paths)?;
         let answer = exchange.offer(&own, stop)?;
         let agreement = own.accept(&answer)?;
         self.check_protection(&agreement)?;
-        Ok(Joined { agreement, socket, own })
+        Ok(Joined { agreement, sockets, own })
     }
 
     /// Waits for a usable offer and answers it. `refused` receives each connection without one, with the reason.
@@ -158,14 +173,14 @@ impl Party {
         loop {
             let (exchange, offer) = listener.next(stop, refused)?;
             let who = exchange.who();
-            let (socket, own) = self.describe(exchange.local_ip())?;
+            let (sockets, own) = self.describe(exchange.local_ip(), true)?;
             let answered = own.answer(&offer).map_err(CallError::from).and_then(|(own, agreement)| {
                 self.check_protection(&agreement)?;
                 Ok((own, agreement))
             });
             let why = match answered {
                 Ok((own, agreement)) => match exchange.answer(&own, stop) {
-                    Ok(()) => return Ok(Joined { agreement, socket, own }),
+                    Ok(()) => return Ok(Joined { agreement, sockets, own }),
                     Err(SignalError::Stopped) => return Err(SignalError::Stopped.into()),
                     Err(e) => e.to_string(),
                 },
@@ -181,18 +196,31 @@ impl Party {
     /// Media to another machine is sent unencrypted only if this end allows it: the other end could have omitted the
     /// keys.
     fn check_protection(&self, agreement: &Agreement) -> Result<(), CallError> {
-        let to = agreement.remote;
-        if agreement.keys.is_some() || to.ip().to_canonical().is_loopback() || self.trust.insecure {
+        if agreement.keys.is_some() || self.trust.insecure {
             return Ok(());
         }
-        Err(CallError::InTheClear { to })
+        match agreement.paths.iter().find(|to| !to.ip().to_canonical().is_loopback()) {
+            Some(&to) => Err(CallError::InTheClear { to }),
+            None => Ok(()),
+        }
     }
 
-    fn describe(&self, reached_at: Option<IpAddr>) -> Result<(UdpSocket, Description), CallError> {
-        let ip = self.ip.or(reached_at).unwrap_or(Ipv4Addr::LOCALHOST.into());
-        let at = SocketAddr::new(ip, self.port);
-        let socket = UdpSocket::bind(at).map_err(CallError::socket(format!("binding a UDP socket to {at}")))?;
-        let address = socket.local_addr().map_err(CallError::socket("asking for a socket's address"))?;
+    fn describe(
+        &self,
+        reached_at: Option<IpAddr>,
+        has_paths: bool,
+    ) -> Result<(Vec<UdpSocket>, Description), CallError> {
+        let first = match &self.first_path {
+            Some(at) => at.clone(),
+            None => PathAddress::Ip(reached_at.unwrap_or(Ipv4Addr::LOCALHOST.into())),
+        };
+        let (socket, address) = bind(&first, self.port)?;
+        let (mut sockets, mut interfaces) = (vec![socket], vec![address]);
+        for at in self.further_paths.iter().take(MAX_PATHS - 1) {
+            let (socket, address) = bind(at, 0)?;
+            sockets.push(socket);
+            interfaces.push(address);
+        }
         let number = random()?;
         let sends = self.media.iter().any(|m| m.direction.sends());
         let dccp = matches!(self.call.transport, Some(Transport::Dccp { .. })).then(|| {
@@ -203,6 +231,10 @@ impl Party {
         if dccp.is_some() && self.call.srtp.is_some() {
             return Err(CallError::DccpInTheClear);
         }
+        if dccp.is_some() && interfaces.len() > 1 {
+            return Err(CallError::PathsOverDccp);
+        }
+        let interfaces = Some(interfaces).filter(|_| has_paths && dccp.is_none());
         let mut keys = Vec::new();
         if self.call.srtp.is_some() {
             for (suite, tag) in Suite::ALL.into_iter().zip(1..) {
@@ -210,8 +242,11 @@ impl Party {
             }
         }
         let mut sections = self.media.iter().map(PartyMedia::section).collect::<Result<Vec<_>, _>>()?;
+        if interfaces.is_some() {
+            sections.iter_mut().for_each(|s| s.extensions.push(SUBFLOW));
+        }
         let first = sections.first_mut().ok_or(CallError::NoStreams)?;
-        first.transport = Some(MediaTransport { address, keys, dccp, rtcp_mux: true });
+        first.transport = Some(MediaTransport { address, keys, dccp, rtcp_mux: true, interfaces });
         let description = Description {
             session: number >> 33,
             cname: Some(format!("{number:016x}@weir")),
@@ -220,6 +255,6 @@ impl Party {
             is_bundle_only: sections.len() > 1,
             sections: sections.into_iter().map(|s| Section::Media(Box::new(s))).collect(),
         };
-        Ok((socket, description))
+        Ok((sockets, description))
     }
 }

@@ -1,6 +1,7 @@
 //! The agreement reached by an offer and its answer.
 
 use super::choose::{Chosen, inactive};
+use super::multipath::paths;
 use super::section::codec_names;
 use super::transport::{answer_dccp, answer_keys, shared_dccp, shared_keys};
 use super::{
@@ -17,6 +18,8 @@ use weir_session::allocation::MediaKind;
 pub struct Agreement {
     /// The other end's address.
     pub remote: SocketAddr,
+    /// Its address on each path, the first one [`Self::remote`]: several with multipath RTP.
+    pub paths: Vec<SocketAddr>,
     /// This end's key and the other's; `None` for an unencrypted call.
     pub keys: Option<(SrtpKey, SrtpKey)>,
     /// The DCCP connection that carries the call: the other end's port, and this end's role.
@@ -168,6 +171,7 @@ impl Description {
         let transport = MediaTransport {
             keys: answer_keys(own, offered)?,
             dccp: answer_dccp(own.dccp, offered.dccp)?,
+            interfaces: own.interfaces.clone().filter(|_| offered.interfaces.is_some()),
             ..own.clone()
         };
         let mut places = Vec::new();
@@ -261,6 +265,11 @@ fn agree(own: End<'_>, other: End<'_>, pairs: Vec<Pair<'_>>) -> Result<Agreement
             extensions.push((id, extension));
         }
     }
+    let mut paths = if dccp.is_some() { vec![theirs.address] } else { paths(ours, theirs) };
+    if !extensions.iter().any(|(_, e)| *e == Extension::Mprtp) {
+        paths.truncate(1);
+    }
+    let remote = paths.first().copied().unwrap_or(theirs.address);
     let has_rids = extensions.iter().any(|(_, e)| *e == Extension::Rid);
     let streams = pairs.iter().map(|p| stream(p, has_rids)).collect::<Result<Vec<_>, _>>()?;
     if streams.is_empty() {
@@ -269,7 +278,8 @@ fn agree(own: End<'_>, other: End<'_>, pairs: Vec<Pair<'_>>) -> Result<Agreement
     }
     let is_agreed = |s: &Section| pairs.iter().any(|p| s.media().is_some_and(|m| std::ptr::eq(m, p.theirs)));
     Ok(Agreement {
-        remote: theirs.address,
+        remote,
+        paths,
         keys,
         dccp,
         remote_controller: other.controller.clone(),

@@ -1,6 +1,7 @@
 //! The transport of a section's packets, and their keys.
 
 use super::lines::Block;
+use super::multipath::read_interfaces;
 use super::{DccpMedia, MediaTransport, SdpError, Setup, wrong};
 use crate::srtp::{SrtpKey, Suite};
 use base64::Engine;
@@ -61,11 +62,15 @@ pub(super) fn read_transport(
     })?;
     let host = connection.split(' ').nth(2).and_then(|a| a.split('/').next()).unwrap_or_default();
     let ip = host.parse().map_err(|_| wrong("connection address (c=)", line, host, "an IPv4 or IPv6 address"))?;
+    let address = SocketAddr::new(ip, port);
+    let interfaces = if protocol.over_dccp { None } else { read_interfaces(block, address)? };
     Ok(Some(MediaTransport {
-        address: SocketAddr::new(ip, port),
+        address,
         keys: if protocol.is_secure { read_keys(block)? } else { Vec::new() },
         dccp: if protocol.over_dccp { Some(read_dccp(block)?) } else { None },
-        rtcp_mux: block.has("rtcp-mux"),
+        // Multipath RTP implies it (draft-ietf-avtcore-mprtp-03, section 11.2).
+        rtcp_mux: block.has("rtcp-mux") || interfaces.is_some(),
+        interfaces,
     }))
 }
 

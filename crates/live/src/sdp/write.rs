@@ -1,5 +1,6 @@
 //! Descriptions as text.
 
+use super::multipath::interface_lines;
 use super::simulcast::{rid_values, simulcast_value};
 use super::{Description, Extension, Feedback, MediaSection, MediaTransport, Payload, Section, Setup};
 use base64::Engine;
@@ -159,6 +160,9 @@ fn write_payloads(out: &mut Lines, m: &MediaSection) {
 }
 
 fn write_transport(out: &mut Lines, t: &MediaTransport) {
+    if let Some(interfaces) = &t.interfaces {
+        interface_lines(interfaces).iter().for_each(|line| out.add('a', line));
+    }
     if let Some(dccp) = &t.dccp {
         out.attribute("dccp-service-code", ServiceCode::RTP_VIDEO);
         out.attribute("dccp-port", dccp.port);

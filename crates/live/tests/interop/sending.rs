@@ -180,6 +180,7 @@ fn description(codec: VideoCodec, port: u16, key: Option<&SrtpKey>) -> Descripti
         keys: key.map(|k| (1, k.clone())).into_iter().collect(),
         dccp: None,
         rtcp_mux: false,
+        interfaces: None,
     };
     let payloads = vec![(96, Payload::Video(codec, Some(fmtp)))];
     Description::of_stream(1, MediaSection::new(MediaKind::Video, transport, Direction::Send, payloads))

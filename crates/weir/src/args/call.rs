@@ -22,6 +22,8 @@ Examples:
   weir call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --clip hand-held --duration 30
   weir call listen --streams audio,camera:2,screen
   weir call connect --streams audio,camera:2,screen --start-rate 2000 --duration 30
+  weir call listen --signal tls:0.0.0.0:5060 --path wlan0 --path eth0
+  weir call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --path 10.0.0.2 --path 10.1.0.2
   weir call loopback --controller scream --ecn --json
   weir call loopback --transport dccp --ccid 3 --duration 10
   weir call listen --no-srtp
@@ -78,17 +80,34 @@ pub(crate) struct PartyArgs {
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) direction: Option<Way>,
     /// Address to receive media at; that of the signalling connection if absent
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", conflicts_with = "path")]
     pub(crate) address: Option<std::net::IpAddr>,
     /// UDP port; any if absent
     #[arg(long, value_name = "PORT", default_value = "0")]
     pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) paths: PathArgs,
     #[command(flatten)]
     pub(crate) media: MediaArgs,
     #[command(flatten)]
     pub(crate) streams: StreamsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct PathArgs {
+    /// Where a path begins: an address of this machine, or an interface. Given several times, media take all of them
+    /// (multipath RTP): path N joins both ends' N-th, and an end with fewer uses its first again. The connecting end has
+    /// to give it once at least. An address may appear during the call
+    #[arg(long, value_name = "IP|INTERFACE")]
+    pub(crate) path: Vec<String>,
+    /// With several paths: what chooses the path of each packet sent (see `weir list schedulers`)
+    #[arg(long, value_name = "NAME", default_value = "earliest")]
+    pub(crate) scheduler: String,
+    /// With several paths: which of them share one flow's rate: none, always, detected or correlated
+    #[arg(long, value_name = "NAME", default_value = "none")]
+    pub(crate) coupling: String,
 }
 
 #[derive(clap::Args, Debug)]

@@ -1,7 +1,7 @@
 //! `weir call listen` and `weir call connect`.
 
 use super::feed::Feed;
-use super::party_args::{direction, failure, join, trust};
+use super::party_args::{described, direction, failure, join, remotes};
 use super::progress::Progress;
 use super::report::Report;
 use super::{ending, party_streams, video};
@@ -11,7 +11,7 @@ use crate::output::{print, print_report, remark};
 use crate::session::Session;
 use crate::tables::pairs;
 use weir_lab::measure::scenario::InputError;
-use weir_live::call::{Party, PartyMedia, PartySummary, VideoCall, run_party};
+use weir_live::call::{PartyMedia, PartySummary, VideoCall, run_party};
 use weir_media::{EncoderConfig, VideoCodec};
 
 pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
@@ -39,13 +39,13 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     }
     let pictures = EncoderConfig { frame_rate: rate.as_f64(), ..EncoderConfig::live(width, height) };
     let media = vec![PartyMedia::video(codecs, pictures, direction)];
-    let party = Party { call: config, media, ip: args.address, port: args.port, trust: trust(args)? };
+    let party = described(args, config, media)?;
     let joined = join(session, args, &party, listens)?;
     let a = &joined.agreement;
     if !args.output.quiet {
         let keys = a.keys.as_ref().map_or("in the clear", |k| k.0.suite().name());
         let codecs: Vec<&str> = a.streams.iter().map(|s| s.codec.name()).collect();
-        remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", codecs.join(", "), a.remote));
+        remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", codecs.join(", "), remotes(a)));
     }
     let codec = a.streams.iter().find_map(|s| s.codec.video());
     let receive = match codec.filter(|_| a.receives()) {
@@ -75,6 +75,7 @@ fn table(s: &PartySummary) -> String {
         ("received", format!("{} RTP packets, {}", s.end.received.rtp_packets, mbps(s.end.received_rate_bps))),
         ("round trip", s.end.rtt_ms.map_or("-".into(), |x| format!("{x:.2} ms"))),
     ];
+    rows.extend(ending::paths(&s.end));
     if let Some(d) = &s.end.dccp {
         let ccid = d.ccid.map_or("-".into(), |n| n.to_string());
         rows.push(("DCCP", format!("CCID {ccid}, {} packets of {} frames refused", d.rejected, d.frames_rejected)));

@@ -5,10 +5,12 @@ use crate::output::{Failure, remark};
 use crate::session::Session;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use weir_cc::Transport;
 use weir_lab::measure::scenario::InputError;
-use weir_live::call::{Joined, Party};
-use weir_live::sdp::Direction;
+use weir_live::call::{CallConfig, Joined, Party, PartyMedia, PathAddress, PathPolicy};
+use weir_live::sdp::{Agreement, Direction};
 use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Trust};
+use weir_session::multipath::MAX_PATHS;
 
 /// Maximum refusals printed individually per second; the others are counted.
 const MAX_LINES: u32 = 10;
@@ -52,6 +54,41 @@ fn identity_path(args: &PartyArgs) -> Result<PathBuf, Failure> {
         return Err(InputError::whole("--identity", what).into());
     };
     Ok(folder.join("weir").join("call-identity.pem"))
+}
+
+/// This end's description: its streams and paths.
+pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedia>) -> Result<Party, Failure> {
+    let mut paths = Vec::new();
+    for text in &args.paths.path {
+        let path: PathAddress = text.parse().map_err(|what| InputError::whole("--path", what))?;
+        if paths.contains(&path) {
+            return Err(InputError::whole("--path", format!("{path} is given twice: each path has its own")).into());
+        }
+        paths.push(path);
+    }
+    if paths.len() > MAX_PATHS {
+        let what = format!("given {} times: a call has {MAX_PATHS} paths at most", paths.len());
+        return Err(InputError::whole("--path", what).into());
+    }
+    if !paths.is_empty() && matches!(call.transport, Some(Transport::Dccp { .. })) {
+        return Err(InputError::whole("--path", "a call over DCCP has one path: use --transport udp").into());
+    }
+    let policy = PathPolicy { scheduler: args.paths.scheduler.clone(), coupling: args.paths.coupling.clone() };
+    policy.check().map_err(|e| InputError::whole("--scheduler, --coupling", e.to_string()))?;
+    let offers_paths = !paths.is_empty();
+    let mut paths = paths.into_iter();
+    Ok(Party {
+        first_path: paths.next().or(args.address.map(PathAddress::Ip)),
+        port: args.port,
+        further_paths: paths.collect(),
+        offers_paths,
+        ..Party::new(CallConfig { paths: policy, ..call }, media, trust(args)?)
+    })
+}
+
+/// The other end's addresses.
+pub(super) fn remotes(a: &Agreement) -> String {
+    a.paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// Agrees on a call with the other end.

@@ -1,7 +1,7 @@
 //! `weir call listen` and `weir call connect` with `--streams`: several streams between two processes.
 
 use super::ending;
-use super::party_args::{direction, failure, join, trust};
+use super::party_args::{described, direction, failure, join, remotes};
 use super::progress::Progress;
 use super::report::Report;
 use super::streams::{
@@ -13,7 +13,7 @@ use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use crate::tables::pairs;
 use weir_live::call::{
-    IncomingPlan, Party, PartyCoding, PartyMedia, PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary,
+    IncomingPlan, PartyCoding, PartyMedia, PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary,
     ReceivedStream, SentStream, run_party_streams,
 };
 use weir_live::sdp::{Direction, StreamCodec};
@@ -79,13 +79,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, list: &str, listens: boo
     let list = checked(list, &config, session, &args.media)?;
     let direction = direction(args, listens);
     let sends = if direction.sends() { sends(args, &list)? } else { Vec::new() };
-    let party = Party {
-        call: config,
-        media: media(args, &list, direction)?,
-        ip: args.address,
-        port: args.port,
-        trust: trust(args)?,
-    };
+    let party = described(args, config, media(args, &list, direction)?)?;
     let joined = join(session, args, &party, listens)?;
     let a = &joined.agreement;
     if !args.output.quiet {
@@ -93,7 +87,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, list: &str, listens: boo
         let names: Vec<String> = (a.streams.iter().filter(|s| s.direction != Direction::Inactive))
             .map(|s| s.mid.map_or_else(|| s.codec.to_string(), |mid| format!("{mid} ({})", s.codec)))
             .collect();
-        remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", names.join(", "), a.remote));
+        remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", names.join(", "), remotes(a)));
         if !a.refused.is_empty() {
             remark(&format!("refused: {}", a.refused.join(", ")));
         }

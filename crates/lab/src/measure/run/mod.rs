@@ -47,6 +47,7 @@ pub mod parts {
     pub use super::call::{Call, REPAIR_PAYLOAD_TYPES, call};
     pub use super::dccp::{config as dccp_config, session_config as dccp_session_config};
     pub use super::network::access_link;
+    pub use super::path_meter::PathMeter;
     pub use super::recording::recorder_config;
     pub use super::sampling::{
         Discards, FlowSampler, PauseChange, SAMPLING_INTERVAL, SenderSample, TransportSample, frame_record, pauses,

@@ -15,7 +15,7 @@ const MAX_RECORDS: usize = 4_096;
 const MAX_STREAMS: usize = 64;
 
 /// Paths of one flow.
-pub(super) struct PathMeter {
+pub struct PathMeter {
     scheduler: String,
     paths: Vec<Path>,
     streams: Vec<Stream>,
@@ -73,7 +73,8 @@ fn identity(rtp: &[u8]) -> Option<(u32, u16)> {
 }
 
 impl PathMeter {
-    pub(super) fn new(m: &Multipath) -> Self {
+    /// A meter of these paths.
+    pub fn new(m: &Multipath) -> Self {
         let path = |name: &String| Path { name: name.clone(), ..Path::default() };
         Self {
             scheduler: m.scheduler.clone(),
@@ -111,7 +112,7 @@ impl PathMeter {
     }
 
     /// An RTP packet was sent. Whether it is a copy of a media packet sent before.
-    pub(super) fn on_sent(&mut self, path: PathId, rtp: &[u8], size: DataSize, is_media: bool) -> bool {
+    pub fn on_sent(&mut self, path: PathId, rtp: &[u8], size: DataSize, is_media: bool) -> bool {
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.packets += 1;
             p.sent += size.as_bytes();
@@ -127,7 +128,7 @@ impl PathMeter {
     }
 
     /// An RTP packet was dropped on its path. Whether it is a copy of a media packet.
-    pub(super) fn on_dropped(&mut self, path: PathId, rtp: &[u8], is_media: bool) -> bool {
+    pub fn on_dropped(&mut self, path: PathId, rtp: &[u8], is_media: bool) -> bool {
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.lost += 1;
         }
@@ -145,7 +146,7 @@ impl PathMeter {
     }
 
     /// An RTP packet was received. Whether a copy of it was received before.
-    pub(super) fn on_received(
+    pub fn on_received(
         &mut self,
         path: PathId,
         rtp: &[u8],
@@ -207,7 +208,7 @@ impl PathMeter {
     }
 
     /// A sample of one path of the sending end.
-    pub(super) fn on_stats(&mut self, path: usize, stats: &PathStats) {
+    pub fn on_stats(&mut self, path: usize, stats: &PathStats) {
         let Some(p) = self.paths.get_mut(path) else { return };
         p.target.0 += stats.target.as_bps_f64();
         p.target.1 += 1;
@@ -218,7 +219,7 @@ impl PathMeter {
     }
 
     /// Each path's name and the bytes sent on it since the last call.
-    pub(super) fn take_row(&mut self) -> impl Iterator<Item = (&str, u64)> {
+    pub fn take_row(&mut self) -> impl Iterator<Item = (&str, u64)> {
         self.paths.iter_mut().map(|p| {
             let sent = p.sent - std::mem::replace(&mut p.row, p.sent);
             (p.name.as_str(), sent)
@@ -226,12 +227,12 @@ impl PathMeter {
     }
 
     /// Media packets lost of which a copy was received.
-    pub(super) fn recovered(&self) -> u64 {
+    pub fn recovered(&self) -> u64 {
         self.recovered
     }
 
     /// The summary of a flow active from `start` to `stop`.
-    pub(super) fn finish(&mut self, start: Timestamp, stop: Timestamp) -> MultipathSummary {
+    pub fn finish(&mut self, start: Timestamp, stop: Timestamp) -> MultipathSummary {
         if self.received > 0 {
             self.on_gap(stop);
         }

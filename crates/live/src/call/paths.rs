@@ -1,0 +1,90 @@
+//! How a call over several paths uses them.
+
+use crate::call::CallError;
+use weir_cc::coupled::flow_state::Division;
+use weir_cc::{Receiver, Registry, Sender, Setup};
+use weir_session::MultipathConfig;
+use weir_session::multipath::{AnyScheduler, Coupling, SCHEDULERS};
+
+/// Seeds of paths differ by this.
+const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// How a call over several paths uses them; without effect on one of a single path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathPolicy {
+    /// The scheduler by name (`weir_session::multipath::SCHEDULERS`).
+    pub scheduler: String,
+    /// Which paths share one flow's rate, by name ([`Coupling::NAMES`]).
+    pub coupling: String,
+}
+
+impl Default for PathPolicy {
+    fn default() -> Self {
+        Self { scheduler: "earliest".into(), coupling: "none".into() }
+    }
+}
+
+impl PathPolicy {
+    /// The paths after the first of a call with `count` of them, for [`weir_session::SendConfig::multipath`]; each has a
+    /// controller of its own. `None` with one path.
+    ///
+    /// # Errors
+    /// There is no such scheduler, coupling or controller, or the scheduler's copies would be refused.
+    pub(super) fn outgoing(
+        &self,
+        count: usize,
+        (registry, controller, setup): (&Registry, &str, &Setup),
+        is_protected: bool,
+    ) -> Result<Option<MultipathConfig>, CallError> {
+        let (scheduler, coupling) = self.named()?;
+        if count < 2 {
+            return Ok(None);
+        }
+        if is_protected && self.scheduler == "redundant" {
+            return Err(CallError::CopiesUnderSrtp { scheduler: self.scheduler.clone() });
+        }
+        let mut controllers: Vec<Sender> = Vec::new();
+        for path in 1..count {
+            controllers.push(registry.make(controller, &of_path(setup, path))?.sender);
+        }
+        Ok(Some(MultipathConfig { coupling, ..MultipathConfig::new(scheduler, controllers) }))
+    }
+
+    /// Whether there are such a scheduler and such a coupling.
+    ///
+    /// # Errors
+    /// One of them does not exist.
+    pub fn check(&self) -> Result<(), CallError> {
+        self.named().map(|_| ())
+    }
+
+    fn named(&self) -> Result<(AnyScheduler, Coupling), CallError> {
+        let known = |names: &mut dyn Iterator<Item = &str>| names.collect::<Vec<_>>().join(", ");
+        let scheduler = AnyScheduler::named(&self.scheduler).ok_or_else(|| CallError::NoSuchPolicy {
+            what: "scheduler",
+            name: self.scheduler.clone(),
+            known: known(&mut SCHEDULERS.iter().map(|s| s.name)),
+        })?;
+        let coupling = Coupling::named(&self.coupling, Division::Active).ok_or_else(|| CallError::NoSuchPolicy {
+            what: "coupling",
+            name: self.coupling.clone(),
+            known: known(&mut Coupling::NAMES.iter().map(|n| n.0)),
+        })?;
+        Ok((scheduler, coupling))
+    }
+}
+
+/// The receiver halves of the paths after the first, for [`weir_session::ReceiveConfig::further_paths`].
+pub(super) fn incoming(
+    count: usize,
+    registry: &Registry,
+    controller: Option<&str>,
+    setup: &Setup,
+) -> Vec<Option<Receiver>> {
+    let half = |path| registry.make(controller?, &of_path(setup, path)).ok().and_then(|p| p.receiver);
+    (1..count).map(half).collect()
+}
+
+fn of_path(setup: &Setup, path: usize) -> Setup {
+    Setup { seed: setup.seed.wrapping_add(SEED_STEP.wrapping_mul(path as u64)), ..setup.clone() }
+}
