@@ -23,6 +23,7 @@ mod party_video;
 mod path_sockets;
 mod paths;
 mod receiving;
+mod roaming;
 mod routes;
 mod sending;
 mod stats;

@@ -48,6 +48,10 @@ fn video(direction: Direction) -> VideoCall {
 
 /// Both ends of a call of 2.5 s, the connecting one first; it ends the call.
 fn call(connecting: &Party, listening: &Party) -> [PartySummary; 2] {
+    call_of(connecting, listening, 2_500)
+}
+
+fn call_of(connecting: &Party, listening: &Party, ms: i64) -> [PartySummary; 2] {
     let mut listener = Listener::bind(&Signalling::Tcp("127.0.0.1:0".into()), None, &Trust::default()).expect("a port");
     let by = Signalling::Tcp(listener.local_addr().expect("an address").to_string());
     let stop = AtomicBool::new(false);
@@ -60,7 +64,7 @@ fn call(connecting: &Party, listening: &Party) -> [PartySummary; 2] {
         let other =
             scope.spawn(|| run(listening, listening.listen(&mut listener, &stop, &mut |_| {}).expect("agreed"), 8_000));
         let joined = connecting.connect(&by, &stop).expect("agreed");
-        let own = run(connecting, joined, 2_500);
+        let own = run(connecting, joined, ms);
         [own, other.join().expect("no panic")]
     })
 }
@@ -199,4 +203,49 @@ fn a_path_follows_an_end_that_moves_and_no_stranger() {
     assert!((2..=8).contains(&b.counters.challenges), "{:?}", b.counters);
     assert!(a.last_send_error.is_none() && b.unknown_source == 0);
     assert!(b.paths.iter().all(|p| p.received_packets > 50), "{:?}", b.paths);
+}
+
+fn ip(arguments: &str) {
+    let done = std::process::Command::new("ip").args(arguments.split(' ')).status().expect("iproute2");
+    assert!(done.success(), "ip {arguments}");
+}
+
+#[test]
+fn a_path_moves_with_the_address_of_its_interface() {
+    let namespace = match weir_live::netns::Namespace::new("roaming") {
+        Ok(n) => n,
+        Err(e) if e.is_privilege() => {
+            println!("skipped: {e}");
+            return;
+        }
+        Err(e) => panic!("{e}"),
+    };
+    let ends = namespace.run(|| {
+        ip("link set lo up");
+        for (name, address) in [("near", "10.9.0.1/24"), ("far", "10.9.1.1/24")] {
+            ip(&format!("tuntap add dev {name} mode tun"));
+            ip(&format!("addr add {address} dev {name}"));
+            ip(&format!("link set {name} up"));
+        }
+        let mover = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(1_000));
+            ip("addr del 10.9.0.1/24 dev near");
+            ip("addr add 10.9.0.7/24 dev near");
+        });
+        let own = Party { call: longer(), ..party(Direction::Receive, &["lo", "near"]) };
+        let other = Party { call: longer(), ..party(Direction::Send, &["127.0.0.1", "far"]) };
+        let done = call_of(&other, &own, 5_000);
+        mover.join().expect("no panic");
+        done
+    });
+    let [sends, receives] = ends.expect("no panic");
+    assert_eq!((receives.end.counters.rebound, sends.end.counters.rebound), (1, 0));
+    assert_eq!((receives.end.counters.moves, sends.end.counters.moves), (0, 1), "{:?}", sends.end);
+    assert!(sends.end.paths[1].remote.starts_with("10.9.0.7:"), "{:?}", sends.end.paths);
+    assert!(receives.end.paths[1].received_packets > 20, "{:?}", receives.end.paths);
+}
+
+fn longer() -> CallConfig {
+    let paths = weir_live::call::PathPolicy { scheduler: "round-robin".into(), ..Default::default() };
+    CallConfig { paths, ..CallConfig::default() }
 }

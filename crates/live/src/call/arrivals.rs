@@ -48,6 +48,7 @@ impl LiveEnd {
             };
             self.failures = 0;
             let reading = clock.reading();
+            let mut has_offers = false;
             for index in 0..count {
                 let Some(d) = self.ports[port].datagram(index) else { continue };
                 let at = reading.arrival(d.kernel_time).max(self.last_now);
@@ -92,6 +93,9 @@ impl LiveEnd {
                 if outcome.is_of_call() {
                     self.liveness.on_packet(at);
                 }
+                if matches!(outcome, Outcome::Rtcp(r) if r.offers > 0) {
+                    has_offers = true;
+                }
                 let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp: outcome.is_rtp() };
                 self.received.add(&packet);
                 self.cpu.enter(Part::Observer);
@@ -107,6 +111,9 @@ impl LiveEnd {
                 if let Some(path) = path {
                     self.on_moved(Moved { path, port, from }, at);
                 }
+            }
+            if has_offers {
+                self.on_offers(self.last_now);
             }
             if count < quinn_udp::BATCH_SIZE {
                 break;
@@ -129,18 +136,19 @@ impl LiveEnd {
             self.counters.moves += 1;
             return;
         }
-        if !self.routes.on_moved(path, port, from, now) {
-            return;
-        }
-        if self.carrier.endpoint_mut().challenge_address(path, now, &mut self.out) {
-            send_protected(&mut self.ports[port], self.srtp.as_mut(), from, &self.out);
-            self.counters.challenges += 1;
+        if self.routes.on_moved(path, port, from, now) {
+            self.challenge(path, port, from, now);
         }
     }
 }
 
 /// Sends one RTCP packet, protected if the call is; it waits for the next flush. One that cannot be protected is left out.
-fn send_protected(port: &mut UdpPort, srtp: Option<&mut crate::srtp::SrtpSession>, to: SocketAddr, bytes: &[u8]) {
+pub(super) fn send_protected(
+    port: &mut UdpPort,
+    srtp: Option<&mut crate::srtp::SrtpSession>,
+    to: SocketAddr,
+    bytes: &[u8],
+) {
     match srtp.map(|s| s.protect(bytes)) {
         None => port.send(to, Ecn::NotEct, bytes),
         Some(Ok(protected)) => port.send(to, Ecn::NotEct, &protected),

@@ -4,6 +4,7 @@ use crate::call::CallError;
 use crate::call::carrier::Carrier;
 use crate::call::liveness::{EndReason, Liveness, Notice, Step};
 use crate::call::observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, PathSummary, rate_bps};
+use crate::call::roaming::Roaming;
 use crate::call::routes::{Route, Routes};
 use crate::call::stats::{CpuMeter, Part};
 use crate::clock::Clock;
@@ -76,6 +77,11 @@ pub struct LiveEnd {
     pub(super) routes: Routes,
     /// The header extension that names the path of a packet, if there are several.
     pub(super) subflow_id: u8,
+    pub(super) roaming: Roaming,
+    /// This end's addresses by path, as the other end knows them.
+    pub(super) offered: Vec<SocketAddr>,
+    /// Counters of sockets that were replaced.
+    pub(super) retired: UdpCounters,
     pub(super) carrier: Carrier,
     pub(super) srtp: Option<SrtpSession>,
     waker: Option<Arc<Waker>>,
@@ -113,6 +119,9 @@ impl LiveEnd {
             ports: vec![port],
             routes: Routes::new(peer),
             subflow_id: EndpointConfig::default().subflow_id,
+            roaming: Roaming::default(),
+            offered: Vec::new(),
+            retired: UdpCounters::default(),
             carrier: carrier.into(),
             srtp: None,
             waker: None,
@@ -209,6 +218,7 @@ impl LiveEnd {
                 leaving = Some(now);
             }
             self.carrier.handle_timeout(now);
+            let roaming = self.roam(now);
             self.cpu.enter(Part::Observer);
             observer.on_turn(now, self.carrier.endpoint_mut());
             let sent = self.transmit(now, observer);
@@ -223,7 +233,7 @@ impl LiveEnd {
             self.counters.turns += 1;
             self.cpu.enter(Part::Session);
             let deadline = self.carrier.poll_timeout(now).unwrap_or(Timestamp::MAX).min(look);
-            let deadline = until.at.map_or(deadline, |at| deadline.min(at));
+            let deadline = until.at.into_iter().chain(roaming).fold(deadline, Timestamp::min);
             let least = if sent > 0 { TimeDelta::ZERO } else { MIN_WAIT };
             let wait = if sent >= MAX_BURST {
                 TimeDelta::ZERO
@@ -365,7 +375,7 @@ impl LiveEnd {
             malformed: counters.malformed,
             unknown_source: counters.unknown_source,
             counters: self.counters,
-            udp: self.ports.iter().map(UdpPort::counters).fold(UdpCounters::default(), |sum, c| sum + c),
+            udp: self.ports.iter().map(UdpPort::counters).fold(self.retired, |sum, c| sum + c),
             paths: self.path_summaries(time),
             srtp: self.srtp.as_ref().map(SrtpSession::counters),
             dccp: self.carrier.summary(),

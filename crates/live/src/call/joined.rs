@@ -3,7 +3,7 @@
 use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
 use crate::call::end::{LiveEnd, Peer};
-use crate::call::path_sockets::use_own_interface;
+use crate::call::path_sockets::{PathAddress, use_own_interface};
 use crate::call::paths::incoming;
 use crate::call::{CallError, random};
 use crate::clock::Clock;
@@ -21,7 +21,7 @@ use weir_session::{
     Endpoint, EndpointConfig, IncomingConfig, IncomingId, Label, NackConfig, OutgoingConfig, OutgoingId, ReceiveConfig,
     RetransmissionConfig, SendConfig, StreamIdentity,
 };
-use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Silence after which another source of the other end replaces the previous one.
 const LATCH: TimeDelta = TimeDelta::from_millis(500);
@@ -32,7 +32,7 @@ pub struct Joined {
     /// The agreement.
     pub agreement: Agreement,
     /// Of this end's paths, at least one.
-    pub(super) sockets: Vec<UdpSocket>,
+    pub(super) sockets: Vec<(UdpSocket, PathAddress)>,
     pub(super) own: Description,
 }
 
@@ -199,14 +199,19 @@ impl Joined {
         };
         let is_protected = srtp.is_some();
         let mut sockets = self.sockets.into_iter();
-        let socket = sockets.next().ok_or(CallError::NoStreams)?;
+        let (socket, begins) = sockets.next().ok_or(CallError::NoStreams)?;
         let is_multipath = a.paths.len() > 1;
         if is_multipath {
             use_own_interface(&socket, a.remote);
         }
         let mut end = LiveEnd::new(socket, config.udp, peer, carrier)?;
-        for &remote in a.paths.iter().skip(1) {
-            let socket = sockets.next().inspect(|s| use_own_interface(s, remote));
+        end.watch_interface(PathId::FIRST, &begins, config.udp);
+        for (&remote, n) in a.paths.iter().zip(0u8..).skip(1) {
+            let (socket, begins) = sockets.next().unzip();
+            if let (Some(socket), Some(begins)) = (&socket, begins) {
+                use_own_interface(socket, remote);
+                end.watch_interface(PathId::new(n), &begins, config.udp);
+            }
             let peer = if is_protected { Peer::Follow(remote) } else { Peer::At(remote) };
             end.add_route(socket, config.udp, peer)?;
         }

@@ -171,6 +171,8 @@ pub struct EndCounters {
     pub challenges: u64,
     /// Times that a path followed the other end to a new address.
     pub moves: u64,
+    /// Times that a path got another socket, because its interface has another address.
+    pub rebound: u64,
     /// Datagrams for paths without a socket.
     pub unrouted: u64,
 }

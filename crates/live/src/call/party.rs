@@ -209,16 +209,16 @@ impl Party {
         &self,
         reached_at: Option<IpAddr>,
         has_paths: bool,
-    ) -> Result<(Vec<UdpSocket>, Description), CallError> {
+    ) -> Result<(Vec<(UdpSocket, PathAddress)>, Description), CallError> {
         let first = match &self.first_path {
             Some(at) => at.clone(),
             None => PathAddress::Ip(reached_at.unwrap_or(Ipv4Addr::LOCALHOST.into())),
         };
         let (socket, address) = bind(&first, self.port)?;
-        let (mut sockets, mut interfaces) = (vec![socket], vec![address]);
+        let (mut sockets, mut interfaces) = (vec![(socket, first)], vec![address]);
         for at in self.further_paths.iter().take(MAX_PATHS - 1) {
             let (socket, address) = bind(at, 0)?;
-            sockets.push(socket);
+            sockets.push((socket, at.clone()));
             interfaces.push(address);
         }
         let number = random()?;

@@ -64,6 +64,12 @@ pub(super) fn is_own(ip: IpAddr) -> bool {
     ip.is_loopback() || interfaces().iter().any(|(_, own)| *own == ip)
 }
 
+/// The first address of an interface, IPv4 before IPv6.
+pub(super) fn interface_address(name: &str) -> Option<IpAddr> {
+    let of_it = || interfaces().into_iter().filter(|(n, _)| n == name).map(|(_, ip)| ip);
+    of_it().find(IpAddr::is_ipv4).or_else(|| of_it().find(|ip| !is_link_local(ip)))
+}
+
 /// A bound socket and its address.
 ///
 /// # Errors
@@ -71,11 +77,8 @@ pub(super) fn is_own(ip: IpAddr) -> bool {
 pub(super) fn bind(at: &PathAddress, port: u16) -> Result<(UdpSocket, SocketAddr), CallError> {
     let ip = match at {
         PathAddress::Ip(ip) => *ip,
-        PathAddress::Interface(name) => {
-            let of_it = || interfaces().into_iter().filter(|(n, _)| n == name).map(|(_, ip)| ip);
-            let first = of_it().find(IpAddr::is_ipv4).or_else(|| of_it().find(|ip| !is_link_local(ip)));
-            first.ok_or_else(|| CallError::NoInterface { name: name.clone(), known: known_names() })?
-        }
+        PathAddress::Interface(name) => interface_address(name)
+            .ok_or_else(|| CallError::NoInterface { name: name.clone(), known: known_names() })?,
     };
     let address = SocketAddr::new(ip, port);
     let fails = |source| CallError::Socket { what: format!("binding a UDP socket to {address}"), source };
