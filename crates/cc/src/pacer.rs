@@ -117,6 +117,12 @@ impl Pacer {
         self.probes.push_back(ActiveProbe { cluster, asked: now, started: None, packets: 0, size, burst });
     }
 
+    /// Whether packets may be due while no media is queued: padding, or those of a probe.
+    #[inline]
+    pub fn may_pad(&self) -> bool {
+        self.padding > DataRate::ZERO || !self.probes.is_empty()
+    }
+
     /// The decision at `now`; `media_queued` states whether media is queued.
     pub fn poll(&mut self, now: Timestamp, media_queued: bool) -> PacerDecision {
         // A probe that has started but gets no packets, for instance because padding is refused, must not block the

@@ -99,6 +99,8 @@ pub struct Endpoint {
     address_checks: Option<Box<address_check::AddressChecks>>,
     /// Addresses offered for further paths.
     interfaces: Option<Box<interfaces::Interfaces>>,
+    /// When checks and regular reports of any of several paths are due; [`Timestamp::MAX`] with one.
+    subflow_due: Timestamp,
     /// When reports on each of several paths are due.
     subflow_times: Option<Box<subflow_times::SubflowTimes>>,
     /// A packet of which copies are to be sent on other paths.
@@ -213,6 +215,7 @@ impl Endpoint {
             counters: EndpointCounters::default(),
             paused: false,
             is_multipath: false,
+            subflow_due: Timestamp::MAX,
             subflow_times: None,
             interfaces: None,
             handovers: None,
@@ -295,13 +298,7 @@ impl Endpoint {
             at = at.min(r.poll_timeout());
             self.picture_timeout(r, &mut at);
         }
-        if let Some(times) = &self.subflow_times {
-            crate::timers::earliest(&mut at, times.next());
-        }
-        if let Some(handovers) = &self.handovers {
-            crate::timers::earliest(&mut at, handovers.next());
-        }
-        Some(at)
+        Some(at.min(self.subflow_due))
     }
 
     /// The deadline has passed: makes frames, and runs controllers and playout.

@@ -177,19 +177,16 @@ impl Receiver {
             s.run_playout(&mut self.path, now);
         }
         for p in &mut self.others {
-            let report = p.poll_report(now);
-            if let Some(s) = &mut p.subflow {
-                s.report = report.or(s.report.take());
+            if let Some(report) = p.poll_report(now) {
+                p.report = Some(report);
             }
         }
         let report = self.path.poll_report(now);
-        match &mut self.path.subflow {
-            Some(s) => {
-                s.report = report.or(s.report.take());
-                None
-            }
-            None => report,
+        if report.is_some() && self.is_multipath() {
+            self.path.report = report;
+            return None;
         }
+        report
     }
 
     /// The earliest deadline; [`Timestamp::MAX`] for none.
@@ -207,6 +204,16 @@ impl Receiver {
             at = at.min(s.poll_timeout(self.path.controller.is_some()));
         }
         at
+    }
+
+    /// The first of several paths on which feedback or a controller's report is to be sent now.
+    #[inline]
+    pub(crate) fn due_path(&self, now: Timestamp) -> Option<PathId> {
+        let is_due = |p: &&ReceivePath| p.is_feedback_due(now) || p.report.is_some();
+        if is_due(&&self.path) {
+            return Some(self.path.id);
+        }
+        self.others.iter().find(is_due).map(|p| p.id)
     }
 
     /// Whether a loss or discard since the last report warrants an early report.

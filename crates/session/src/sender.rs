@@ -11,12 +11,14 @@ mod path;
 mod picture;
 mod resilience;
 mod stream;
+mod subflow_reports;
 
-pub(crate) use multipath::{Multipath, SubflowBlock};
+pub(crate) use multipath::Multipath;
 pub(crate) use packets::Outgoing;
 pub(crate) use path::{PathConfig, SendPath};
 pub use stream::SendCounters;
 pub(crate) use stream::{FirstNumbers, NextPacket, OutgoingStream};
+pub(crate) use subflow_reports::SubflowBlock;
 
 use crate::allocation::{self, Demand, Hysteresis, Share};
 use crate::feedback::ccfb_packets;
@@ -391,14 +393,19 @@ impl Sender {
             self.share_out(now);
         }
         for path in 0..self.paths.len() {
-            if self.paths[path].breaker.on_timeout(now) && self.paths.iter().all(|p| p.breaker.tripped().is_some()) {
-                self.cease();
+            let p = &mut self.paths[path];
+            p.give_up(now);
+            let mut held = false;
+            if p.breaker.is_on() {
+                let trips = p.breaker.on_timeout(now);
+                held = p.breaker.run_guard(now);
+                if trips && self.paths.iter().all(|p| p.breaker.tripped().is_some()) {
+                    self.cease();
+                }
             }
-            let held = self.paths[path].breaker.run_guard(now);
             if self.paths[path].run_controller(now) || held {
                 self.follow_controller(path, now);
             }
-            self.paths[path].give_up(now);
         }
         let limit = self.target().max_queue_age;
         for s in &mut self.streams {

@@ -44,7 +44,9 @@ pub struct Header<'a> {
     pub transport_sequence: Option<(u8, u16)>,
     /// Local identifier (0 leaves the element out) and absolute send time, 24 bits in units of 2^-18 s.
     pub abs_send_time: Option<(u8, u32)>,
-    /// Elements besides the two above.
+    /// Local identifier (0 leaves the element out) and number in a subflow.
+    pub subflow: Option<(u8, mprtp::SubflowNumber)>,
+    /// Elements besides those above.
     pub elements: &'a [Element<'a>],
     /// Padding bytes that will follow the payload; sets the P bit if not 0. See [`write_padding`].
     pub padding: u8,
@@ -66,10 +68,14 @@ impl Header<'_> {
             Some((id, time)) if id != 0 => Some((id, time)),
             _ => None,
         };
-        let extended = transport.is_some() || send_time.is_some() || !self.elements.is_empty();
+        let subflow = match self.subflow {
+            Some((id, number)) if id != 0 => Some((id, number.to_data())),
+            _ => None,
+        };
+        let extended = transport.is_some() || send_time.is_some() || subflow.is_some() || !self.elements.is_empty();
 
-        // The fixed header and both named elements in the one-byte form: one copy, without a capacity check in between.
-        let mut head = [0u8; 24];
+        // The fixed header and the named elements in the one-byte form: one copy, without a capacity check in between.
+        let mut head = [0u8; 32];
         let first = 0x80 | u64::from(self.padding != 0) << 5 | u64::from(extended) << 4 | csrcs.len() as u64;
         let second = u64::from(self.marker) << 7 | u64::from(self.payload_type & 0x7f);
         let word = first << 56 | second << 48 | u64::from(self.sequence) << 32 | u64::from(self.timestamp);
@@ -80,11 +86,13 @@ impl Header<'_> {
             csrcs.iter().for_each(|c| out.extend_from_slice(&c.to_be_bytes()));
             return;
         }
-        let short = transport.is_none_or(|(id, _)| id < 15) && send_time.is_none_or(|(id, _)| id < 15);
+        let short = transport.is_none_or(|(id, _)| id < 15)
+            && send_time.is_none_or(|(id, _)| id < 15)
+            && subflow.is_none_or(|(id, _)| id < 15);
         if !(short && csrcs.is_empty() && self.elements.is_empty()) {
             out.extend_from_slice(&head[..FIXED_HEADER]);
             csrcs.iter().for_each(|c| out.extend_from_slice(&c.to_be_bytes()));
-            self.write_extension(transport, send_time, out);
+            self.write_extension(transport, send_time, subflow, out);
             return;
         }
         head[12..14].copy_from_slice(&ONE_BYTE.to_be_bytes());
@@ -99,6 +107,11 @@ impl Header<'_> {
             head[at..at + 4].copy_from_slice(&[id << 4 | 2, a, b, c]);
             at += 4;
         }
+        if let Some((id, data)) = subflow {
+            head[at] = id << 4 | (mprtp::SUBFLOW_SIZE - 1) as u8;
+            head[at + 1..at + 1 + mprtp::SUBFLOW_SIZE].copy_from_slice(&data);
+            at += 1 + mprtp::SUBFLOW_SIZE;
+        }
         let end = at.next_multiple_of(4);
         head[15] = ((end - 16) / 4) as u8;
         out.extend_from_slice(&head[..end]);
@@ -107,11 +120,18 @@ impl Header<'_> {
     /// The general form of the extension. By value, so that a header that does not need it can stay in registers.
     #[cold]
     #[inline(never)]
-    fn write_extension(self, transport: Option<(u8, u16)>, send_time: Option<(u8, u32)>, out: &mut Vec<u8>) {
+    fn write_extension(
+        self,
+        transport: Option<(u8, u16)>,
+        send_time: Option<(u8, u32)>,
+        subflow: Option<(u8, [u8; mprtp::SUBFLOW_SIZE])>,
+        out: &mut Vec<u8>,
+    ) {
         let transport = transport.map(|(id, sequence)| (id, sequence.to_be_bytes()));
         let send_time = send_time.map(|(id, time)| (id, time.to_be_bytes()));
         let named = transport.iter().filter_map(|(id, data)| Element::new(*id, data));
         let named = named.chain(send_time.iter().filter_map(|(id, data)| Element::new(*id, &data[1..])));
+        let named = named.chain(subflow.iter().filter_map(|(id, data)| Element::new(*id, data)));
         let all = named.chain(self.elements.iter().copied());
         let short = all.clone().all(|e| e.is_short());
 

@@ -79,8 +79,11 @@ impl Handovers {
     pub(super) fn new(like: Option<FurtherPath>) -> Self {
         Self { uses: [None; MAX_PATHS], replies: [None; MAX_PATHS], like }
     }
-    /// When the next challenge is due.
+    /// When the next challenge or answer is due.
     pub(super) fn next(&self) -> Option<Timestamp> {
+        if self.replies.iter().any(Option::is_some) {
+            return Some(Timestamp::ZERO);
+        }
         self.uses.iter().filter_map(|u| if let Some(Use::Checked(_, next, _)) = u { Some(*next) } else { None }).min()
     }
 }
@@ -153,6 +156,7 @@ impl Endpoint {
         if let Some(h) = &mut self.handovers {
             (h.uses[path.index()], h.replies[path.index()]) = (Some(Use::Removed), None);
         }
+        self.note_subflow_due();
         Ok(())
     }
 
@@ -184,6 +188,7 @@ impl Endpoint {
             }
             _ => self.counters.checks_refused += 1,
         }
+        self.note_subflow_due();
     }
 
     /// The next response or challenge that is due.
@@ -207,6 +212,7 @@ impl Endpoint {
             found = Some((index, CHALLENGE, nonce));
             break;
         }
+        self.note_subflow_due();
         let (index, subtype, data) = found?;
         Some(self.write_check(PathId::new(index as u8), subtype, &data, now, out))
     }

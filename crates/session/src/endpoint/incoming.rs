@@ -128,10 +128,8 @@ impl Endpoint {
         }
         stream.on_rtp(path, &incoming, datagram.bytes, &payload, observer, now);
         if wants_departure && let Some(report) = path.poll_report(now) {
-            match &mut path.subflow {
-                Some(subflow) => subflow.report = Some(report),
-                None => self.report = Some(report),
-            }
+            let waiting = if path.subflow.is_some() { &mut path.report } else { &mut self.report };
+            *waiting = Some(report);
         }
         outcome
     }

@@ -43,13 +43,16 @@ impl Endpoint {
         let stream = &sender.streams[packet.stream];
         let id = stream.id;
         let is_beside = matches!(kind, Kind::Repair | Kind::Retransmission);
-        let plain = self.config.params.rapid_synchronisation == RapidSynchronisation::Off
-            && !is_beside
-            && !stream.is_labelled
-            && !self.is_multipath;
+        let plain =
+            self.config.params.rapid_synchronisation == RapidSynchronisation::Off && !is_beside && !stream.is_labelled;
         let ecn = sender.path().ecn;
         let payload = if plain {
-            header(packet, &stream.identity, &self.config, now).write_into(out);
+            let header = header(packet, &stream.identity, &self.config, now);
+            if self.is_multipath && sender.multipath.is_some() {
+                by_subflow(header, packet, &self.config).write_into(out);
+            } else {
+                header.write_into(out);
+            }
             finish_packet(sender, now, out)
         } else {
             write_extended(sender, &self.config, self.zero, now, out)
@@ -248,6 +251,13 @@ fn header(p: &Outgoing, id: &StreamIdentity, c: &EndpointConfig, now: Timestamp)
     }
 }
 
+/// A header with the packet's number in its subflow, which replaces the transport-wide one.
+#[inline(always)]
+fn by_subflow<'a>(header: Header<'a>, p: &Outgoing, c: &EndpointConfig) -> Header<'a> {
+    let number = SubflowNumber { subflow: p.path.number().into(), sequence: p.transport as u16 };
+    Header { transport_sequence: None, subflow: Some((c.subflow_id, number)), ..header }
+}
+
 /// Writes what follows the header of a media packet; returns how much of its payload is not in `out`.
 #[inline(always)]
 fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 {
@@ -283,21 +293,17 @@ fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: T
     let (mid, rid) = if stream.is_labelled { (identity.mid, identity.rid) } else { (None, None) };
     let mid = mid.as_ref().and_then(|l| Element::new(c.mid_id, l.as_bytes()));
     let rid = rid.as_ref().and_then(|l| Element::new(c.rid_id, l.as_bytes()));
-    // A subflow's number stands for the transport-wide one.
-    let number = SubflowNumber { subflow: packet.path.number().into(), sequence: packet.transport as u16 }.to_data();
-    let number = Element::new(c.subflow_id, &number).filter(|_| is_multipath);
-    let mut elements = [element, mid, rid, number].into_iter().flatten();
-    let own = [elements.next(), elements.next(), elements.next(), elements.next()];
+    let mut elements = [element, mid, rid].into_iter().flatten();
+    let own = [elements.next(), elements.next(), elements.next()];
     let elements = match own {
-        [Some(a), Some(b), Some(c), Some(d)] => &[a, b, c, d][..],
-        [Some(a), Some(b), Some(c), _] => &[a, b, c],
+        [Some(a), Some(b), Some(c)] => &[a, b, c][..],
         [Some(a), Some(b), ..] => &[a, b],
         [Some(a), ..] => &[a],
         _ => &[],
     };
     let plain = header(&packet, &identity, c, now);
-    let transport_sequence = plain.transport_sequence.filter(|_| !is_multipath);
-    let header = Header { elements, transport_sequence, ..plain };
+    let plain = if is_multipath { by_subflow(plain, &packet, c) } else { plain };
+    let header = Header { elements, ..plain };
     if let Some(r) = stream.retransmitter.as_mut().filter(|_| packet.kind == Kind::Retransmission) {
         let payload_type = identity.retransmission_payload_type;
         Header { payload_type, ssrc: identity.retransmission(), ..header }.write_into(out);

@@ -69,6 +69,7 @@ impl Endpoint {
             times.paths.push(SubflowTime { next, last: (now, 0), rate: 0.0 });
         }
         self.subflow_times = Some(times);
+        self.note_subflow_due();
     }
 
     /// A path's reports were sent or left out: draws the time of the next.
@@ -83,6 +84,7 @@ impl Endpoint {
             p.next = next;
         }
         self.subflow_times = Some(times);
+        self.note_subflow_due();
     }
 
     /// Whether there is something to report of a subflow: this end sends on it, or has received media or a sender report

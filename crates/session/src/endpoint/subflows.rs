@@ -8,7 +8,7 @@ use crate::feedback::{MAX_FEEDBACK, MAX_SUBFLOW_FEEDBACK, TwccWriter};
 use crate::identity::FeedbackSsrcs;
 use crate::multipath::MAX_PATHS;
 use crate::observer::Seen;
-use crate::receiver::{ReceivePath, Subflow};
+use crate::receiver::Subflow;
 use crate::rtcp::{Heard, NextUnit, ReportContext, report_block, write_report};
 use crate::sender::{PathConfig, SendPath, SubflowBlock};
 use crate::session_params::Profile;
@@ -121,6 +121,13 @@ impl Endpoint {
         self.is_multipath = true;
     }
 
+    /// When checks or regular reports on a path are due has changed.
+    pub(super) fn note_subflow_due(&mut self) {
+        let reports = self.subflow_times.as_ref().and_then(|t| t.next());
+        let checks = self.handovers.as_ref().and_then(|h| h.next());
+        self.subflow_due = reports.into_iter().chain(checks).min().unwrap_or(Timestamp::MAX);
+    }
+
     pub(super) fn path_count(&self) -> usize {
         let sending = self.sender.as_ref().map_or(0, |s| s.paths.len());
         let receiving = self.receiver.as_ref().map_or(0, |r| 1 + r.others.len());
@@ -193,14 +200,22 @@ impl Endpoint {
     }
 
     /// Reports and feedback on one path that are due, in one datagram on that path.
+    #[inline]
     pub(super) fn poll_subflow_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some(path) = self.receiver.as_ref().and_then(|r| r.due_path(now)) {
+            return self.write_subflow_rtcp(path, now, out);
+        }
+        if self.subflow_due > now {
+            return None;
+        }
+        self.poll_due_subflow(now, out)
+    }
+
+    /// Checks and regular reports, one of which is due.
+    #[inline(never)]
+    fn poll_due_subflow(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         if let Some(transmit) = self.poll_check(now, out) {
             return Some(transmit);
-        }
-        let is_due = |p: &ReceivePath| p.is_feedback_due(now) || p.subflow.as_ref().is_some_and(|s| s.report.is_some());
-        let due = self.receiver.iter().flat_map(|r| r.paths()).find(|p| is_due(p)).map(|p| p.id);
-        if let Some(path) = due {
-            return self.write_subflow_rtcp(path, now, out);
         }
         // Paths with nothing to report wait for their next time.
         while let Some(path) = self.subflow_times.as_ref().and_then(|t| t.due(now)) {
@@ -219,7 +234,7 @@ impl Endpoint {
         let reports = self.subflow_times.as_ref().is_some_and(|t| t.is_due(path, now));
         let receiving = self.receiver.as_mut().and_then(|r| r.path_mut(index));
         let feedback = is_avpf && receiving.is_some_and(|p| p.is_feedback_due(now));
-        let report = self.subflow_mut(index).and_then(|s| s.report.take());
+        let report = self.receiver.as_mut().and_then(|r| r.path_mut(index)?.report.take());
         let ssrcs = FeedbackSsrcs { sender: self.config.ssrc, media: self.config.remote_ssrc };
         let (zero, mut upto) = (self.zero, None);
         let mut writer = Writer::new(out, ssrcs.sender, ssrcs.media);

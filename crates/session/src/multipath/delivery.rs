@@ -27,17 +27,24 @@ impl Delivery {
         let free = *self.free.get(path.id.index())?;
         let time = |size| path.rate.time_for(size).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
         let excess = path.window.map_or(DataSize::ZERO, |w| (path.in_flight + size).saturating_sub(w));
-        let waits = if path.in_flight.is_zero() { TimeDelta::ZERO } else { time(excess) };
+        let waits = if path.in_flight.is_zero() || excess.is_zero() { TimeDelta::ZERO } else { time(excess) };
         let sent = free.max(now + waits).min(now + MAX_BACKLOG) + time(size);
         Some((sent, sent + path.latency()))
     }
 
-    /// The usable path over which a packet would arrive first; of equals, the first.
+    /// Assigns a packet to the usable path over which it would arrive first; of equals, the first.
     pub(super) fn earliest(&mut self, paths: &[PathView], size: DataSize, now: Timestamp) -> Option<PathId> {
         self.follow(paths, now);
-        let arrivals =
-            paths.iter().filter(|p| p.is_usable).filter_map(|p| Some((p.id, self.estimate(p, size, now)?.1)));
-        arrivals.reduce(|best, p| if p.1 < best.1 { p } else { best }).map(|(id, _)| id)
+        let mut best: Option<(PathId, Timestamp, Timestamp)> = None;
+        for p in paths.iter().filter(|p| p.is_usable) {
+            let Some((sent, arrival)) = self.estimate(p, size, now) else { continue };
+            if best.is_none_or(|(.., earliest)| arrival < earliest) {
+                best = Some((p.id, sent, arrival));
+            }
+        }
+        let (path, sent, _) = best?;
+        self.free[path.index()] = sent;
+        Some(path)
     }
 
     /// Follows changes of the usable paths. A path that returns is as far behind as the one that is least behind: media
@@ -46,25 +53,18 @@ impl Delivery {
     fn follow(&mut self, paths: &[PathView], now: Timestamp) {
         let set = paths.iter().filter(|p| p.is_usable).fold(PathSet::NONE, |set, p| set.with(p.id));
         let least = |set: PathSet, free: &[Timestamp; MAX_PATHS]| set.iter().map(|p| free[p.index()]).min();
-        let stayed = set.iter().filter(|p| self.usable.contains(*p)).fold(PathSet::NONE, PathSet::with);
-        let base = least(stayed, &self.free).unwrap_or(now).max(now);
-        for path in set.iter().filter(|p| !self.usable.contains(*p)) {
-            self.free[path.index()] = base;
+        if set != self.usable {
+            let base = least(set.and(self.usable), &self.free).unwrap_or(now).max(now);
+            for path in set.iter().filter(|p| !self.usable.contains(*p)) {
+                self.free[path.index()] = base;
+            }
+            self.usable = set;
         }
-        self.usable = set;
         let beyond = least(set, &self.free).map_or(TimeDelta::ZERO, |free| free.saturating_since(now) - COMMON_BACKLOG);
         if beyond > TimeDelta::ZERO {
             for path in set.iter() {
                 self.free[path.index()] = self.free[path.index()] - beyond;
             }
-        }
-    }
-
-    /// A packet is sent on `path`.
-    pub(super) fn on_sent(&mut self, path: PathId, paths: &[PathView], size: DataSize, now: Timestamp) {
-        let Some(view) = paths.iter().find(|p| p.id == path) else { return };
-        if let Some((sent, _)) = self.estimate(view, size, now) {
-            self.free[path.index()] = sent;
         }
     }
 }

@@ -20,8 +20,6 @@ impl Named for Earliest {
 
 impl Scheduler for Earliest {
     fn choose(&mut self, packet: &Scheduled, paths: &[PathView]) -> PathSet {
-        let Some(path) = self.delivery.earliest(paths, packet.size, packet.now) else { return PathSet::NONE };
-        self.delivery.on_sent(path, paths, packet.size, packet.now);
-        PathSet::one(path)
+        self.delivery.earliest(paths, packet.size, packet.now).map_or(PathSet::NONE, PathSet::one)
     }
 }

@@ -29,6 +29,17 @@ pub struct PathView {
 }
 
 impl PathView {
+    /// The first path before anything is known of it.
+    pub(crate) const NEW: Self = Self {
+        id: PathId::FIRST,
+        is_usable: false,
+        rate: DataRate::ZERO,
+        rtt: None,
+        loss: 0.0,
+        in_flight: DataSize::ZERO,
+        window: None,
+    };
+
     /// Estimate of the one-way latency: half of the round-trip time. Zero before the first is measured.
     pub fn latency(&self) -> TimeDelta {
         self.rtt.map_or(TimeDelta::ZERO, |rtt| rtt / 2)
@@ -76,6 +87,26 @@ impl PathSet {
     pub const fn with(self, id: PathId) -> Self {
         Self(self.0 | Self::one(id).0)
     }
+    /// This set without one path.
+    #[must_use]
+    pub const fn without(self, id: PathId) -> Self {
+        Self(self.0 & !Self::one(id).0)
+    }
+    /// The paths of this set that the other does not have.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+    /// The paths that both sets have.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+    /// The paths that either set has.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
     /// Whether it has this path.
     pub const fn contains(self, id: PathId) -> bool {
         self.0 & Self::one(id).0 != 0
@@ -94,7 +125,12 @@ impl PathSet {
     }
     /// Its paths, by number.
     pub fn iter(self) -> impl Iterator<Item = PathId> {
-        (0..MAX_PATHS as u8).map(PathId::new).filter(move |id| self.contains(*id))
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let number = left.trailing_zeros() as u8;
+            left &= left.checked_sub(1)?;
+            Some(PathId::new(number))
+        })
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct ReceivePath {
     newest: u64,
     /// Reception of the subflow on this path, if the call has several paths.
     pub subflow: Option<Box<Subflow>>,
+    /// A report on the subflow by the controller's receiver half that waits for its packet.
+    pub report: Option<Report>,
 }
 
 impl ReceivePath {
@@ -79,6 +81,7 @@ impl ReceivePath {
             first_departure: RemoteTimestamp::from_secs(64),
             newest: 65_536,
             subflow: None,
+            report: None,
         }
     }
 

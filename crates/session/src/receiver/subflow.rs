@@ -2,7 +2,6 @@
 
 use crate::rtcp::Heard;
 use crate::statistics::{ReceiveStatistics, Sequenced};
-use weir_cc::Report;
 use weir_units::{DataSize, Timestamp};
 
 /// Statistics of a subflow by its own numbers, and what is to be reported of it.
@@ -12,8 +11,6 @@ pub(crate) struct Subflow {
     clock_rate: u32,
     /// The last sender report on it.
     pub heard: Option<Heard>,
-    /// A report of the controller's receiver half that waits for its packet.
-    pub report: Option<Report>,
     /// RTP packets and bytes received.
     pub packets: u64,
     pub bytes: u64,
@@ -32,7 +29,6 @@ impl Subflow {
             stats: ReceiveStatistics::new(clock_rate),
             clock_rate,
             heard: None,
-            report: None,
             packets: 0,
             bytes: 0,
             discarded: 0,

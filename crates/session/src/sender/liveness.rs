@@ -11,7 +11,7 @@ const DEVIATION_WEIGHT: f64 = 1.0 / 4.0;
 /// Factor on the deviation (RFC 6298, section 2), and the least margin beyond the mean with feedback by packet
 /// (calibrated: all controllers have it sent at least every 100 ms while media arrive).
 const DEVIATIONS: i64 = 4;
-const LEAST_MARGIN: TimeDelta = TimeDelta::from_millis(100);
+pub(super) const LEAST_MARGIN: TimeDelta = TimeDelta::from_millis(100);
 /// Without feedback by packet, the least margin (calibrated: one report may be lost, at intervals of a second that RFC 3550
 /// randomises by half), and in mean response times.
 const REPORT_MARGIN: TimeDelta = TimeDelta::from_secs(3);
@@ -38,6 +38,8 @@ pub(super) struct Liveness {
     /// Failures of late, and when the path began to work after the last one.
     failures: u32,
     live_since: Timestamp,
+    /// The longest time that a packet is left unanswered.
+    limit: TimeDelta,
     /// Whether arrivals are reported by packet, not in regular reports alone.
     by_packet: bool,
 }
@@ -58,7 +60,9 @@ enum State {
 impl Liveness {
     /// Of a path whose arrivals are reported by packet, or in regular reports alone.
     pub(super) fn new(by_packet: bool) -> Self {
-        Self { by_packet, ..Self::default() }
+        let mut new = Self { by_packet, ..Self::default() };
+        new.limit = new.limit();
+        new
     }
 
     /// An RTP packet was sent on it.
@@ -79,6 +83,7 @@ impl Liveness {
                     (mean + (sample - mean).mul_f64(MEAN_WEIGHT), deviation)
                 }
             });
+            self.limit = self.limit();
         }
         match self.state {
             State::Live => false,
@@ -101,7 +106,7 @@ impl Liveness {
     /// Whether the path carries media.
     pub(super) fn is_live(&mut self, now: Timestamp) -> bool {
         match self.state {
-            State::Live if self.unanswered.is_some_and(|at| now.saturating_since(at) > self.limit()) => {
+            State::Live if self.unanswered.is_some_and(|at| now.saturating_since(at) > self.limit) => {
                 self.state = State::Suspected(now);
             }
             State::Suspected(since) if now.saturating_since(since) >= FAILED_AFTER => {
@@ -116,7 +121,11 @@ impl Liveness {
         self.state == State::Live
     }
 
-    /// The longest time that a packet is left unanswered.
+    /// When a live path is suspected if nothing is reported.
+    pub(super) fn suspected_at(&self) -> Timestamp {
+        self.unanswered.map_or(Timestamp::MAX, |at| at + self.limit)
+    }
+
     fn limit(&self) -> TimeDelta {
         let Some((mean, deviation)) = self.response else { return FIRST_LIMIT * if self.by_packet { 1 } else { 5 } };
         let least = if self.by_packet { LEAST_MARGIN } else { (mean * REPORTS).max(REPORT_MARGIN) };

@@ -1,33 +1,31 @@
 //! Several paths in the sending direction: the scheduler, what it knows of each path, and copies of packets.
 
 use super::coupling::Coupler;
-use super::liveness::Liveness;
+use super::liveness::{LEAST_MARGIN, Liveness};
 use super::{NextPacket, PathConfig, SendPath, Sender};
 use crate::datagram::Kind;
-use crate::feedback::ccfb_packets;
-use crate::multipath::{AnyScheduler, Coupling, MAX_PATHS, PathReport, PathSet, PathView, Scheduled, Scheduler};
-use crate::sent::nearest;
-use weir_cc::cue::{QueueState, ReportBlock, SentPacket};
+use crate::multipath::{AnyScheduler, Coupling, MAX_PATHS, PathSet, PathView, Scheduled, Scheduler};
+use weir_cc::cue::{QueueState, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
 use weir_fec::Importance;
-use weir_units::{DataRate, DataSize, PathId, RemoteTimestamp, TimeDelta, Timestamp};
-use weir_wire::rtcp::ccfb;
+use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 
 /// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2).
 const RTT_WEIGHT: f64 = 1.0 / 8.0;
 
 /// The scheduler and the state of each path.
 pub(crate) struct Multipath {
-    scheduler: AnyScheduler,
-    states: Vec<PathState>,
+    pub(super) scheduler: AnyScheduler,
+    pub(super) states: Vec<PathState>,
     views: Vec<PathView>,
     chosen: Option<Chosen>,
     /// Paths on which a copy of the outgoing packet is to be sent.
     copies: PathSet,
     /// What a copy is counted as.
     copied: Option<SentPacket>,
-    /// Paths that could be used at the last decision.
+    /// Paths that could be used at the last decision, and until when that holds if nothing is heard.
     usable: PathSet,
+    pub(super) usable_until: Timestamp,
     /// Paths that carry nothing: not checked yet, or removed; and those removed once another can carry media.
     closed: PathSet,
     leaving: PathSet,
@@ -53,26 +51,12 @@ pub(crate) struct PathState {
     pub rtt: Option<TimeDelta>,
     /// Share of packets lost by the last report.
     pub loss: f64,
-    liveness: Liveness,
-    prior_highest: Option<u32>,
+    pub(super) liveness: Liveness,
+    pub(super) prior_highest: Option<u32>,
     /// The sender report that the last report block refers to.
-    prior_report: u32,
+    pub(super) prior_report: u32,
     /// Packets and bytes at the last report.
-    reported: (u64, u64),
-}
-
-/// A report block on a subflow.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SubflowBlock {
-    pub fraction_lost: f64,
-    pub cumulative_lost: i64,
-    pub highest_sequence: u32,
-    pub jitter: TimeDelta,
-    pub rtt: Option<TimeDelta>,
-    /// The sender report that it refers to: the middle of its NTP timestamp, 0 without one.
-    pub last_report: u32,
-    /// Packets too late to be played since the report before.
-    pub discarded: u64,
+    pub(super) reported: (u64, u64),
 }
 
 impl Multipath {
@@ -85,6 +69,7 @@ impl Multipath {
             copies: PathSet::NONE,
             copied: None,
             usable: PathSet::NONE,
+            usable_until: Timestamp::ZERO,
             closed: PathSet::NONE,
             leaving: PathSet::NONE,
             by_packet,
@@ -95,6 +80,14 @@ impl Multipath {
         if let Some(c) = &mut self.coupler {
             c.set_ceiling(ceiling);
         }
+    }
+    fn use_only(&mut self, paths: PathSet) {
+        self.usable = paths;
+        self.views.iter_mut().for_each(|v| v.is_usable = paths.contains(v.id));
+    }
+    /// Whether the paths chosen last are those of this packet.
+    fn is_for(&self, head: Option<(usize, NextPacket)>) -> bool {
+        self.chosen.zip(head).is_some_and(|(c, (stream, next))| (c.stream, c.kind) == (stream, next.kind))
     }
     /// Whether the packet to be sent next waits for this path.
     pub(super) fn is_chosen(&self, path: PathId) -> bool {
@@ -109,12 +102,8 @@ impl Multipath {
     }
 }
 
-fn without(set: PathSet, path: PathId) -> PathSet {
-    set.iter().filter(|p| *p != path).fold(PathSet::NONE, PathSet::with)
-}
-
 impl PathState {
-    fn on_rtt(&mut self, rtt: TimeDelta) {
+    pub(super) fn on_rtt(&mut self, rtt: TimeDelta) {
         self.rtt = Some(self.rtt.map_or(rtt, |smoothed| smoothed + (rtt - smoothed).mul_f64(RTT_WEIGHT)));
     }
 }
@@ -145,7 +134,8 @@ impl Sender {
     /// The other end has answered on a path.
     pub(crate) fn open_path(&mut self, path: PathId) {
         if let Some(m) = &mut self.multipath {
-            m.closed = without(m.closed, path);
+            m.closed = m.closed.without(path);
+            m.usable_until = Timestamp::ZERO;
         }
     }
     /// A path carries media no more, or only until another one can.
@@ -156,7 +146,7 @@ impl Sender {
         } else {
             m.closed = m.closed.with(path);
         }
-        m.copies = without(m.copies, path);
+        m.copies = m.copies.without(path);
         m.chosen = None;
     }
 
@@ -166,30 +156,38 @@ impl Sender {
         self.multipath.as_ref().is_some_and(|m| m.coupler.is_some())
     }
 
-    /// What the scheduler sees of the paths.
+    /// What the scheduler sees of the paths, and which of them can be used.
     fn view_paths(&mut self, m: &mut Multipath, now: Timestamp) {
-        m.views.clear();
-        for (p, state) in self.paths.iter_mut().zip(&mut m.states) {
-            m.views.push(PathView {
+        m.usable = PathSet::NONE;
+        m.usable_until = now + LEAST_MARGIN;
+        m.views.resize(self.paths.len(), PathView::NEW);
+        for ((p, state), view) in self.paths.iter_mut().zip(&mut m.states).zip(&mut m.views) {
+            let is_usable = !m.closed.contains(p.id) && p.breaker.tripped().is_none() && state.liveness.is_live(now);
+            if is_usable {
+                m.usable = m.usable.with(p.id);
+                m.usable_until = m.usable_until.min(state.liveness.suspected_at());
+            }
+            *view = PathView {
                 id: p.id,
-                is_usable: !m.closed.contains(p.id) && p.breaker.tripped().is_none() && state.liveness.is_live(now),
+                is_usable,
                 rate: p.payload_rate(),
                 rtt: state.rtt,
                 loss: state.loss,
                 in_flight: p.history.bytes_in_flight(),
                 window: p.target().window,
-            });
+            };
         }
-        if !m.leaving.is_empty() && m.views.iter().any(|v| v.is_usable && !m.leaving.contains(v.id)) {
-            m.closed = m.leaving.iter().fold(m.closed, PathSet::with);
+        let others = m.usable.minus(m.leaving);
+        if !m.leaving.is_empty() && !others.is_empty() {
+            m.closed = m.closed.or(m.leaving);
             m.leaving = PathSet::NONE;
-            m.views.iter_mut().for_each(|v| v.is_usable &= !m.closed.contains(v.id));
+            m.use_only(others);
         }
-        if m.views.iter().all(|v| !v.is_usable) {
+        if m.usable.is_empty() {
             // Nothing is better than the paths that there are.
-            for (view, p) in m.views.iter_mut().zip(&self.paths) {
-                view.is_usable = !m.closed.contains(p.id) && p.breaker.tripped().is_none();
-            }
+            let open = self.paths.iter().filter(|p| !m.closed.contains(p.id) && p.breaker.tripped().is_none());
+            let open = open.fold(PathSet::NONE, |set, p| set.with(p.id));
+            m.use_only(open);
         }
     }
 
@@ -225,9 +223,16 @@ impl Sender {
     /// As [`Self::poll_packet`], with several paths.
     #[inline(never)]
     pub(super) fn poll_packet_on_paths(&mut self, now: Timestamp) -> bool {
+        let head = self.next_stream();
+        if head.is_none() && !self.paths.iter().any(SendPath::may_pad) {
+            if let Some(m) = &mut self.multipath {
+                m.chosen = None;
+            }
+            return false;
+        }
         let Some(mut m) = self.multipath.take() else { return false };
         let before = m.usable;
-        let sent = self.send_on_a_path(&mut m, now);
+        let sent = self.send_on_a_path(&mut m, head, now);
         let changed = m.usable != before;
         self.multipath = Some(m);
         if changed {
@@ -237,15 +242,14 @@ impl Sender {
         sent
     }
 
-    fn send_on_a_path(&mut self, m: &mut Multipath, now: Timestamp) -> bool {
-        let head = self.next_stream();
+    fn send_on_a_path(&mut self, m: &mut Multipath, head: Option<(usize, NextPacket)>, now: Timestamp) -> bool {
         self.choose(m, head, now);
         for i in 0..self.paths.len() {
             let p = &mut self.paths[i];
-            if p.breaker.tripped().is_some() {
+            let is_chosen = m.is_chosen(p.id);
+            if !(is_chosen || p.may_pad()) || p.breaker.tripped().is_some() {
                 continue;
             }
-            let is_chosen = m.is_chosen(p.id);
             let (next, probe) = match (p.poll_pacer(now, is_chosen), head) {
                 (PacerDecision::Media { probe }, Some(head)) if is_chosen => (head, probe),
                 (PacerDecision::Padding { probe }, _) if m.usable.contains(p.id) => {
@@ -269,13 +273,12 @@ impl Sender {
             m.chosen = None;
             return;
         };
+        let stands = m.is_for(head);
+        if stands && now < m.usable_until {
+            return;
+        }
         self.view_paths(m, now);
-        m.usable = m.views.iter().filter(|v| v.is_usable).fold(PathSet::NONE, |set, v| set.with(v.id));
-        let usable = m.usable;
-        let stands = m.chosen.is_some_and(|c| {
-            (c.stream, c.kind) == (stream, next.kind) && c.paths.iter().any(|path| usable.contains(path))
-        });
-        if stands {
+        if stands && m.chosen.is_some_and(|c| !c.paths.and(m.usable).is_empty()) {
             return;
         }
         let s = &self.streams[stream];
@@ -301,8 +304,10 @@ impl Sender {
             return;
         }
         let all = m.chosen.take().map_or(PathSet::NONE, |c| c.paths);
-        let others = all.iter().filter(|id| *id != self.paths[path].id && m.usable.contains(*id));
-        m.copies = others.fold(PathSet::NONE, PathSet::with);
+        m.copies = all.and(m.usable).without(self.paths[path].id);
+        if m.copies.is_empty() {
+            return;
+        }
         m.copied = Some(SentPacket {
             now,
             sequence: 0,
@@ -324,7 +329,7 @@ impl Sender {
     pub(crate) fn next_copy(&mut self) -> Option<(PathId, u64)> {
         let m = self.multipath.as_deref_mut()?;
         let (path, packet) = (m.copies.first()?, m.copied?);
-        m.copies = m.copies.iter().filter(|id| *id != path).fold(PathSet::NONE, PathSet::with);
+        m.copies = m.copies.without(path);
         let index = self.paths.iter().position(|p| p.id == path)?;
         let p = &mut self.paths[index];
         let sequence = p.take_number();
@@ -338,78 +343,15 @@ impl Sender {
 
     /// A frame was queued: each controller sees its path's share of the queue.
     pub(super) fn on_queue_of_paths(&mut self, state: &QueueState) {
-        let sum: f64 = self.paths.iter().map(|p| p.target().media_rate.as_bps_f64()).sum();
+        let kbps = |p: &SendPath| p.target().media_rate.as_bps() / 1_000;
+        let (sum, count) = (self.paths.iter().map(kbps).sum::<u64>(), self.paths.len() as u64);
         for path in 0..self.paths.len() {
-            let rate = self.paths[path].target().media_rate.as_bps_f64();
-            let share = if sum > 0.0 { rate / sum } else { 1.0 / self.paths.len() as f64 };
-            let part = |size: DataSize| DataSize::from_bytes((size.as_bytes() as f64 * share) as u64);
+            let p = &mut self.paths[path];
+            let (share, whole) = if sum > 0 { (kbps(p), sum) } else { (1, count) };
+            let part = |size: DataSize| DataSize::from_bytes(size.as_bytes().saturating_mul(share) / whole);
             let own = QueueState { added: part(state.added), queued: part(state.queued), ..*state };
-            self.paths[path].controller.on_queue(&own);
+            p.controller.on_queue(&own);
             self.follow_controller(path, state.now);
         }
-    }
-
-    /// The other end has reported packets received on a path, and thereby the round-trip time.
-    pub(crate) fn on_path_rtt(&mut self, path: usize, rtt: TimeDelta, now: Timestamp) {
-        if let Some(state) = self.multipath.as_mut().and_then(|m| m.states.get_mut(path)) {
-            state.on_rtt(rtt);
-            state.liveness.on_response(now);
-        }
-    }
-
-    /// A report on a subflow.
-    pub(crate) fn on_subflow_block(&mut self, path: usize, b: &SubflowBlock, now: Timestamp) {
-        let Some(m) = &mut self.multipath else { return };
-        let Some(state) = m.states.get_mut(path) else { return };
-        let before = state.prior_highest.replace(b.highest_sequence);
-        let expected = before.map_or(0, |p| u64::from(b.highest_sequence.wrapping_sub(p)));
-        // A number that goes back, or jumps further than was sent, is no interval.
-        let expected = if expected <= state.packets { expected } else { 0 };
-        let answers = core::mem::replace(&mut state.prior_report, b.last_report) != b.last_report;
-        if expected > 0 || answers {
-            state.liveness.on_response(now);
-        }
-        state.loss = b.fraction_lost;
-        let (packets, bytes) = (state.packets - state.reported.0, state.bytes - state.reported.1);
-        state.reported = (state.packets, state.bytes);
-        let lost = (b.fraction_lost * expected as f64 + 0.5) as u64;
-        let mean_size = DataSize::from_bytes(bytes.checked_div(packets).unwrap_or(0));
-        let id = self.paths[path].id;
-        m.scheduler.on_report(id, &PathReport { now, expected, lost, discarded: b.discarded, mean_size });
-        if let Some(rtt) = b.rtt {
-            state.on_rtt(rtt);
-        }
-        self.paths[path].on_block(ReportBlock {
-            now,
-            fraction_lost: b.fraction_lost,
-            cumulative_lost: b.cumulative_lost,
-            highest_sequence: u64::from(b.highest_sequence),
-            expected,
-            jitter: b.jitter,
-            rtt: b.rtt,
-        });
-        self.follow_controller(path, now);
-    }
-
-    /// RFC 8888 feedback on a subflow, by its numbers. Returns the round-trip time.
-    pub(crate) fn on_subflow_ccfb(
-        &mut self,
-        path: usize,
-        feedback: &ccfb::Feedback<'_>,
-        now: Timestamp,
-    ) -> Option<TimeDelta> {
-        let p = &mut self.paths[path];
-        p.breaker.on_feedback(now);
-        let report = p.reader.ccfb_report_time(feedback, now);
-        let last = p.last_transport();
-        let reports = feedback.streams().take(1).flat_map(|s| ccfb_packets(&s, report, move |n| nearest(last, n)));
-        let holding =
-            |p: &weir_cc::cue::PacketResult| p.arrival.map_or(TimeDelta::ZERO, |a: RemoteTimestamp| report - a);
-        let rtt = p.on_reports(reports, holding, now);
-        if self.is_coupled() {
-            self.on_results(path, now);
-        }
-        self.follow_controller(path, now);
-        rtt
     }
 }

@@ -116,12 +116,12 @@ impl SendPath {
         self.next_transport - 1
     }
 
-    /// The controller's new target if it has changed, or if the circuit breaker may limit it.
     /// Whether arrivals are reported by packet.
     pub(super) const fn has_packet_feedback(&self) -> bool {
         self.remembers
     }
 
+    /// The controller's new target if it has changed, or if the circuit breaker may limit it.
     pub(crate) fn wants_news(&self) -> Option<Target> {
         let wanted = self.controller.target();
         (wanted != self.wanted || self.breaker.is_on()).then_some(wanted)
@@ -165,6 +165,12 @@ impl SendPath {
                 None => break,
             }
         }
+    }
+
+    /// Whether packets may be due while no media is queued.
+    #[inline]
+    pub(super) fn may_pad(&self) -> bool {
+        self.pacer.may_pad()
     }
 
     /// The pacer's decision; `None` if the window is closed for a packet of `size`.
@@ -251,7 +257,11 @@ impl SendPath {
         if self.window_closed {
             return self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1));
         }
-        match self.pacer.poll(now, is_queued()) {
+        let is_queued = is_queued();
+        if !is_queued && !self.may_pad() {
+            return None;
+        }
+        match self.pacer.poll(now, is_queued) {
             PacerDecision::Wait(t) => Some(t),
             _ => None,
         }

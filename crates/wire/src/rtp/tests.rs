@@ -18,6 +18,7 @@ const PLAIN: Header<'static> = Header {
     csrcs: &[],
     transport_sequence: None,
     abs_send_time: None,
+    subflow: None,
     elements: &[],
     padding: 0,
 };
@@ -158,15 +159,17 @@ proptest! {
         csrcs in proptest::collection::vec(any::<u32>(), 0..16),
         transport: Option<(u8, u16)>,
         send_time in proptest::option::of((any::<u8>(), 0u32..1 << 24)),
+        subflow: Option<(u8, u16, u16)>,
         elements in proptest::collection::vec(element(), 0..6),
         payload in proptest::collection::vec(any::<u8>(), 0..50),
         padding: u8,
     ) {
         let elements: Vec<_> = elements.iter().map(|(id, data)| Element::new(*id, data).unwrap()).collect();
         let (payload_type, marker, sequence, timestamp, ssrc) = fixed;
+        let subflow = subflow.map(|(id, subflow, sequence)| (id, mprtp::SubflowNumber { subflow, sequence }));
         let h = Header {
             payload_type: payload_type & 0x7f, marker, sequence, timestamp, ssrc,
-            csrcs: &csrcs, transport_sequence: transport, abs_send_time: send_time, elements: &elements, padding,
+            csrcs: &csrcs, transport_sequence: transport, abs_send_time: send_time, subflow, elements: &elements, padding,
         };
         let mut bytes = vec![];
         h.write_into(&mut bytes);
@@ -180,9 +183,11 @@ proptest! {
         prop_assert_eq!((v.payload(), v.padding()), (&payload[..], padding));
         let seq_bytes = transport.map(|(id, s)| (id, s.to_be_bytes()));
         let time_bytes = send_time.map(|(id, t)| (id, t.to_be_bytes()));
+        let subflow_bytes = subflow.map(|(id, n)| (id, n.to_data()));
         let mut want = vec![];
         want.extend(seq_bytes.iter().filter_map(|(id, b)| Element::new(*id, b)));
         want.extend(time_bytes.iter().filter_map(|(id, b)| Element::new(*id, &b[1..])));
+        want.extend(subflow_bytes.iter().filter_map(|(id, b)| Element::new(*id, b)));
         want.extend(&elements);
         prop_assert_eq!(v.extensions().collect::<Vec<_>>(), want);
         if let Some((id, s)) = transport && id != 0 {
