@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 16] = [
+const FLOORS: [(&str, u32); 17] = [
     ("units", 0),
     ("cc", 1),
     ("wire", 1),
@@ -20,6 +20,7 @@ const FLOORS: [(&str, u32); 16] = [
     ("session", 3),
     ("codecs", 3),
     ("live", 4),
+    ("coverage", 4),
     ("lab", 4),
     ("testbed", 5),
     ("bench", 5),
@@ -106,6 +107,26 @@ fn rooms_below_the_lab_touch_no_clock_socket_thread_or_system_randomness() {
             }
         }
     }
+}
+
+#[test]
+fn the_coverage_map_reads_clocks_and_sockets_in_its_service_and_client_alone() {
+    let banned =
+        ["Instant", "SystemTime", "std::net", "std::thread", "std::fs", "tokio", "getrandom", "HashMap", "HashSet"];
+    let mut seen = 0;
+    for (path, text) in sources("coverage") {
+        let inside =
+            path.strip_prefix(root().join("crates/coverage/src")).expect("below").to_string_lossy().into_owned();
+        if ["server", "client", "load"].iter().any(|part| inside.starts_with(part)) {
+            continue;
+        }
+        seen += 1;
+        for line in code(&text) {
+            let hit = banned.iter().find(|b| line.contains(*b));
+            assert!(hit.is_none(), "{inside} uses {}: {line}", hit.expect("found"));
+        }
+    }
+    assert!(seen >= 15, "{seen}");
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! The service: HTTP and WebSocket, with a database behind and the map in memory.
+//!
+//! A batch of updates is answered once it is durable. One thread writes: it joins what waits into one transaction, so that
+//! many batches share one flush of the disk, and then adds them to the map. The map is read from the database at the start.
+
+mod clock;
+mod config;
+mod connections;
+mod docs;
+mod jobs;
+mod keys;
+mod listener;
+mod metrics;
+mod problem;
+mod routes;
+mod shared;
+pub mod store;
+mod subscription;
+mod tls;
+mod writer;
+
+pub use clock::Clock;
+pub use config::{ConfigError, ServerConfig, TlsConfig};
+pub use keys::{IssuedKey, KeyError, issue, note_is_valid};
+pub use listener::{RunningServer, ServeError, serve};
+pub use routes::{KeyInfo, MapPart, NewKey, openapi};

@@ -1,0 +1,136 @@
+use crate::limits::Rate;
+use crate::{Bounds, MapConfig};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use weir_units::TimeDelta;
+
+/// How a connection is protected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsConfig {
+    /// Not at all: on the loopback device only.
+    None,
+    /// A certificate chain and its key, as PEM files.
+    Files {
+        /// The chain.
+        certificate: PathBuf,
+        /// Its key.
+        key: PathBuf,
+    },
+    /// A certificate that signs itself, kept in this PEM file, made on first use. Clients compare its fingerprint.
+    SelfSigned {
+        /// The file.
+        file: PathBuf,
+        /// Names and addresses that it is for.
+        names: Vec<String>,
+    },
+}
+
+/// How the service runs. Every limit is per process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerConfig {
+    /// Where it listens. Default: port 6580 of the loopback device.
+    pub listen: SocketAddr,
+    /// How connections are protected. Plain HTTP is for the loopback device only. Default: not at all.
+    pub tls: TlsConfig,
+    /// How reports are aggregated.
+    pub map: MapConfig,
+    /// Which updates are accepted; `max_age` is the retention as well.
+    pub bounds: Bounds,
+    /// Most updates of one batch. Default: 1,000.
+    pub max_batch: usize,
+    /// Longest body in bytes. Default: 512 KiB, a batch with room to spare.
+    pub max_body: usize,
+    /// Most updates that wait to be written; beyond that the answer is 429. Default: 100,000.
+    pub max_queued: usize,
+    /// Most connections. Default: 4,096.
+    pub max_connections: usize,
+    /// Most connections of one address (a /64 of IPv6). Default: 256.
+    pub max_connections_per_address: usize,
+    /// Most subscriptions of one key. Default: 16.
+    pub max_subscriptions_per_key: usize,
+    /// Most devices of one fleet's key. Default: 100,000.
+    pub max_devices_per_key: usize,
+    /// Time for a request's head, and for a TLS handshake. Default: 10 s.
+    pub head_timeout: Duration,
+    /// Time for a request's body. Default: 15 s.
+    pub body_timeout: Duration,
+    /// Time after which a connection on which nothing moves is closed. Default: 75 s.
+    pub idle_timeout: Duration,
+    /// Requests of one address. Default: 200 a second, 1,000 at once.
+    pub address_rate: Rate,
+    /// Updates of one device's key. Default: 10 a second, 6,000 at once (an hour offline at one in 600 ms).
+    pub reporter_rate: Rate,
+    /// Updates of a fleet's key. Default: 20,000 a second, 100,000 at once.
+    pub fleet_rate: Rate,
+    /// Look-aheads and downloads of one key. Default: 20 a second, 200 at once.
+    pub look_rate: Rate,
+    /// How often subscriptions look at the map again. Default: 5 s.
+    pub refresh: Duration,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 6580)),
+            tls: TlsConfig::None,
+            map: MapConfig::default(),
+            bounds: Bounds::default(),
+            max_batch: 1_000,
+            max_body: 512 * 1024,
+            max_queued: 100_000,
+            max_connections: 4_096,
+            max_connections_per_address: 256,
+            max_subscriptions_per_key: 16,
+            max_devices_per_key: 100_000,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(75),
+            address_rate: Rate { per_second: 200.0, burst: 1_000.0 },
+            reporter_rate: Rate { per_second: 10.0, burst: 6_000.0 },
+            fleet_rate: Rate { per_second: 20_000.0, burst: 100_000.0 },
+            look_rate: Rate { per_second: 20.0, burst: 200.0 },
+            refresh: Duration::from_secs(5),
+        }
+    }
+}
+
+/// A configuration that must not run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Keys would cross a network in the clear.
+    #[error("{0} is not on the loopback device: plain HTTP is for that only, a certificate is needed")]
+    PlainHttp(SocketAddr),
+    /// A limit that lets nothing through.
+    #[error("{0} must be positive")]
+    Zero(&'static str),
+}
+
+impl ServerConfig {
+    /// Whether this may run.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.tls == TlsConfig::None && !self.listen.ip().is_loopback() {
+            return Err(ConfigError::PlainHttp(self.listen));
+        }
+        let counts = [
+            ("max_batch", self.max_batch),
+            ("max_body", self.max_body),
+            ("max_queued", self.max_queued),
+            ("max_connections", self.max_connections),
+            ("max_connections_per_address", self.max_connections_per_address),
+        ];
+        for (name, count) in counts {
+            if count == 0 {
+                return Err(ConfigError::Zero(name));
+            }
+        }
+        if self.bounds.max_age <= TimeDelta::ZERO {
+            return Err(ConfigError::Zero("bounds.max_age"));
+        }
+        Ok(())
+    }
+}

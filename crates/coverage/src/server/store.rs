@@ -1,0 +1,167 @@
+//! What is kept: updates, devices and keys. [`Store`] is the seam for other databases; SQLite is the one that is built in.
+
+mod migrations;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+pub use migrations::{VERSION, migrate, version};
+pub use sqlite::{SqliteConfig, SqliteStore, backup};
+
+use crate::{Update, WallTime};
+use serde::{Deserialize, Serialize};
+
+/// What an API key permits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// One device: reports of its own, and looking ahead.
+    Reporter,
+    /// A trusted fleet: reports of many devices, which it names, and looking ahead.
+    Fleet,
+    /// Looking ahead and metrics.
+    Reader,
+    /// All, and keys.
+    Admin,
+}
+
+impl Role {
+    /// All, in order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Reporter, Self::Fleet, Self::Reader, Self::Admin];
+
+    /// Whether updates are taken from it.
+    pub const fn reports(self) -> bool {
+        matches!(self, Self::Reporter | Self::Fleet | Self::Admin)
+    }
+}
+
+/// An API key as it is kept: the secret itself is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// Public part, 12 hexadecimal digits.
+    pub id: String,
+    /// SHA-256 of the secret.
+    pub hash: [u8; 32],
+    /// What it permits.
+    pub role: Role,
+    /// What it is for, by whoever made it.
+    pub note: String,
+    /// When it was made.
+    pub created: WallTime,
+    /// From when on it is refused.
+    pub expires: Option<WallTime>,
+    /// When it was revoked.
+    pub revoked: Option<WallTime>,
+}
+
+/// Updates of one device.
+#[derive(Clone, Copy, Debug)]
+pub struct Reports<'a> {
+    /// The key that they were sent with.
+    pub key: &'a str,
+    /// The device's name under that key; empty for a key of one device.
+    pub device: &'a str,
+    /// The updates.
+    pub updates: &'a [Update],
+}
+
+/// What became of the updates of one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// They are there.
+    Kept {
+        /// The number of the device.
+        device: u32,
+        /// For each: whether it is new, as opposed to one of the same device and id that was there already.
+        new: Vec<bool>,
+    },
+    /// The key has as many devices as it may have, and this is another one.
+    TooManyDevices,
+}
+
+/// Why a store did not do something. Nothing of the call was done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No more space, on the disk or by the limit set.
+    #[error("no space left for the database")]
+    Full,
+    /// The database was made by a later version of the program.
+    #[error("the database has version {found}: this program knows versions up to {VERSION}")]
+    TooNew {
+        /// Its version.
+        found: i64,
+    },
+    /// Anything else; it may pass.
+    #[error("database: {0}")]
+    Database(String),
+}
+
+/// A database of updates, devices and keys. Calls block; each is one transaction.
+pub trait Store: Send {
+    /// Keeps updates, durably once it returns: for all devices together, or for none.
+    ///
+    /// # Errors
+    /// See [`StoreError`]. None is kept then.
+    fn append(&mut self, reports: &[Reports<'_>]) -> Result<Vec<Kept>, StoreError>;
+
+    /// Visits all updates, by time.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn replay(&mut self, visit: &mut dyn FnMut(u32, Update)) -> Result<u64, StoreError>;
+
+    /// Deletes all updates of a key's devices, or of one of them, and returns how many and the devices' numbers.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn forget(&mut self, key: &str, name: Option<&str>) -> Result<(u64, Vec<u32>), StoreError>;
+
+    /// Deletes up to `most` updates measured before a time, and returns how many.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn expire(&mut self, before: WallTime, most: u32) -> Result<u64, StoreError>;
+
+    /// When the newest update was measured, or `None` if there is none.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn newest(&mut self) -> Result<Option<WallTime>, StoreError>;
+
+    /// All keys, revoked ones too.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn keys(&mut self) -> Result<Vec<KeyRecord>, StoreError>;
+
+    /// Keeps a key.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn add_key(&mut self, key: &KeyRecord) -> Result<(), StoreError>;
+
+    /// Revokes a key, and returns whether there was one that was not revoked.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn revoke_key(&mut self, id: &str, now: WallTime) -> Result<bool, StoreError>;
+
+    /// Something that changes whenever another process has written.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn generation(&mut self) -> Result<i64, StoreError>;
+
+    /// The size of the database in bytes.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn size(&mut self) -> Result<u64, StoreError>;
+
+    /// Writes what is pending to its place, before the end.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn close(&mut self) -> Result<(), StoreError>;
+}

@@ -1,0 +1,6 @@
+//! The service as its callers see it.
+
+mod attack;
+mod end_to_end;
+mod faults;
+mod support;
