@@ -67,8 +67,8 @@ local TYPES = {
   [IPV6] = "IPv6 address",
   [NAME] = "DNS name",
 }
--- Weir checks that the other end answers on a new path before it sends media there: 8 octets in an APP packet, and the
--- same octets back. The draft leaves such checks to ICE.
+-- Weir checks that the other end answers on a new path, or one that failed, before it sends media there: 8 octets in an
+-- APP packet, and the same octets back. The draft leaves such checks to ICE.
 local CHECK = "WPCK"
 local CHECKS = { [0] = "Challenge", [1] = "Response" }
 

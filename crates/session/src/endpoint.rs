@@ -7,6 +7,7 @@ mod handover;
 mod incoming;
 mod interfaces;
 mod outgoing;
+mod path_checks;
 mod picture;
 mod remote;
 mod reports;
@@ -99,6 +100,8 @@ pub struct Endpoint {
     address_checks: Option<Box<address_check::AddressChecks>>,
     /// Addresses offered for further paths.
     interfaces: Option<Box<interfaces::Interfaces>>,
+    /// Checks of paths that have failed.
+    path_checks: Option<Box<path_checks::PathChecks>>,
     /// When checks and regular reports of any of several paths are due; [`Timestamp::MAX`] with one.
     subflow_due: Timestamp,
     /// When reports on each of several paths are due.
@@ -215,6 +218,7 @@ impl Endpoint {
             counters: EndpointCounters::default(),
             paused: false,
             is_multipath: false,
+            path_checks: None,
             subflow_due: Timestamp::MAX,
             subflow_times: None,
             interfaces: None,

@@ -143,11 +143,15 @@ impl RtcpTimer {
         self.calculated_interval().max(planned)
     }
 
+    /// RTCP's share of the session bandwidth in bit/s, of both ends together.
+    pub(crate) fn bandwidth(&self) -> f64 {
+        self.config.session_bandwidth.as_bps_f64() * RTCP_BANDWIDTH_SHARE
+    }
+
     /// Deterministic calculated interval T_d (RFC 3550, section 6.3.1).
     pub fn calculated_interval(&self) -> TimeDelta {
         let c = &self.config;
-        let mut bandwidth = c.session_bandwidth.as_bps_f64() * RTCP_BANDWIDTH_SHARE;
-        bandwidth /= f64::from(self.parts);
+        let mut bandwidth = self.bandwidth() / f64::from(self.parts);
         let mut n = f64::from(c.members);
         if f64::from(c.senders) <= n * SENDER_SHARE {
             let (share, count) =

@@ -172,9 +172,12 @@ impl Endpoint {
     }
 
     /// A packet of a check has arrived in a path's reports.
-    pub(super) fn on_check(&mut self, path: usize, app: &App<'_>) {
+    pub(super) fn on_check(&mut self, path: usize, app: &App<'_>, now: Timestamp) {
         let Ok(octets) = <[u8; 8]>::try_from(app.data) else { return };
-        if app.name == NAME && app.subtype == RESPONSE && self.on_address_answer(path, octets) {
+        if app.name == NAME
+            && app.subtype == RESPONSE
+            && (self.on_address_answer(path, octets) || self.on_path_check_answer(path, octets, now))
+        {
             return;
         }
         let Some(h) = self.handovers.as_mut().filter(|_| app.name == NAME && path < MAX_PATHS) else { return };

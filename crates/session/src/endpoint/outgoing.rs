@@ -34,10 +34,14 @@ impl Endpoint {
         {
             return Some(transmit);
         }
-        let sender = self.sender.as_mut()?;
-        if !sender.poll_packet(now) {
+        let sent = self.sender.as_mut()?.poll_packet(now);
+        if self.is_multipath {
+            self.note_failures(now);
+        }
+        if !sent {
             return None;
         }
+        let sender = self.sender.as_mut()?;
         let packet = &sender.outgoing;
         let (kind, path) = (packet.kind, packet.path);
         let stream = &sender.streams[packet.stream];

@@ -61,7 +61,7 @@ impl Endpoint {
     /// the whole call and of all subflows' reports.
     pub(super) fn follow_paths(&mut self, now: Timestamp) {
         let count = self.path_count();
-        self.timer.set_parts(1 + count as u32);
+        self.share_rtcp();
         let mut times = self.subflow_times.take().unwrap_or_else(|| Box::new(SubflowTimes { paths: Vec::new() }));
         times.paths.truncate(count);
         while times.paths.len() < count.min(MAX_PATHS) {

@@ -125,7 +125,8 @@ impl Endpoint {
     pub(super) fn note_subflow_due(&mut self) {
         let reports = self.subflow_times.as_ref().and_then(|t| t.next());
         let checks = self.handovers.as_ref().and_then(|h| h.next());
-        self.subflow_due = reports.into_iter().chain(checks).min().unwrap_or(Timestamp::MAX);
+        let failed = self.path_checks.as_ref().and_then(|c| c.next());
+        self.subflow_due = reports.into_iter().chain(checks).chain(failed).min().unwrap_or(Timestamp::MAX);
     }
 
     pub(super) fn path_count(&self) -> usize {
@@ -214,7 +215,7 @@ impl Endpoint {
     /// Checks and regular reports, one of which is due.
     #[inline(never)]
     fn poll_due_subflow(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
-        if let Some(transmit) = self.poll_check(now, out) {
+        if let Some(transmit) = self.poll_check(now, out).or_else(|| self.poll_path_check(now, out)) {
             return Some(transmit);
         }
         // Paths with nothing to report wait for their next time.
@@ -367,7 +368,7 @@ impl Endpoint {
                     }
                 }
             }
-            Packet::App(app) => self.on_check(path, app),
+            Packet::App(app) => self.on_check(path, app, now),
             _ => self.on_subflow_feedback(path, packet, now),
         }
     }

@@ -26,6 +26,9 @@ pub(crate) struct Multipath {
     /// Paths that could be used at the last decision, and until when that holds if nothing is heard.
     usable: PathSet,
     pub(super) usable_until: Timestamp,
+    /// Paths that have failed, which are to be checked, and whether they have changed.
+    failed: PathSet,
+    failed_changed: bool,
     /// Paths that carry nothing: not checked yet, or removed; and those removed once another can carry media.
     closed: PathSet,
     leaving: PathSet,
@@ -70,6 +73,8 @@ impl Multipath {
             copied: None,
             usable: PathSet::NONE,
             usable_until: Timestamp::ZERO,
+            failed: PathSet::NONE,
+            failed_changed: false,
             closed: PathSet::NONE,
             leaving: PathSet::NONE,
             by_packet,
@@ -80,6 +85,23 @@ impl Multipath {
         if let Some(c) = &mut self.coupler {
             c.set_ceiling(ceiling);
         }
+    }
+    /// Paths that have failed and are to be checked.
+    pub(crate) const fn failed(&self) -> PathSet {
+        self.failed
+    }
+    /// Whether they have changed since the last call.
+    #[inline]
+    pub(crate) fn take_failed_changed(&mut self) -> bool {
+        core::mem::take(&mut self.failed_changed)
+    }
+    /// The state of a path may have changed.
+    pub(super) fn note_failed(&mut self) {
+        let states = (0..).map(PathId::new).zip(&self.states);
+        let failed = states.filter(|(id, s)| !self.closed.contains(*id) && s.liveness.has_failed());
+        let failed = failed.fold(PathSet::NONE, |set, (id, _)| set.with(id));
+        self.failed_changed |= failed != self.failed;
+        self.failed = failed;
     }
     fn use_only(&mut self, paths: PathSet) {
         self.usable = paths;
@@ -147,7 +169,8 @@ impl Sender {
             m.closed = m.closed.with(path);
         }
         m.copies = m.copies.without(path);
-        m.chosen = None;
+        (m.chosen, m.usable_until) = (None, Timestamp::ZERO);
+        m.note_failed();
     }
 
     /// Whether paths may be coupled.
@@ -176,6 +199,9 @@ impl Sender {
                 in_flight: p.history.bytes_in_flight(),
                 window: p.target().window,
             };
+        }
+        if m.usable.len() < self.paths.len() || !m.failed.is_empty() {
+            m.note_failed();
         }
         let others = m.usable.minus(m.leaving);
         if !m.leaving.is_empty() && !others.is_empty() {

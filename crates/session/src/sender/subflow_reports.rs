@@ -1,6 +1,7 @@
 //! What the other end reports of single paths.
 
 use super::Sender;
+use super::liveness::Response;
 use crate::feedback::ccfb_packets;
 use crate::multipath::{PathReport, Scheduler};
 use crate::sent::nearest;
@@ -28,9 +29,21 @@ impl Sender {
         let Some(m) = &mut self.multipath else { return };
         if let Some(state) = m.states.get_mut(path) {
             state.on_rtt(rtt);
-            if state.liveness.on_response(now) {
+            if state.liveness.on_response(Response::Report, now) {
                 m.usable_until = Timestamp::ZERO;
             }
+        }
+    }
+
+    /// The other end has answered a check of a path that had failed.
+    pub(crate) fn on_path_answered(&mut self, path: usize, rtt: TimeDelta, now: Timestamp) {
+        let Some(m) = &mut self.multipath else { return };
+        if let Some(state) = m.states.get_mut(path) {
+            state.on_rtt(rtt);
+            if state.liveness.on_response(Response::Check, now) {
+                m.usable_until = Timestamp::ZERO;
+            }
+            m.note_failed();
         }
     }
 
@@ -43,7 +56,7 @@ impl Sender {
         // A number that goes back, or jumps further than was sent, is no interval.
         let expected = if expected <= state.packets { expected } else { 0 };
         let answers = core::mem::replace(&mut state.prior_report, b.last_report) != b.last_report;
-        if (expected > 0 || answers) && state.liveness.on_response(now) {
+        if (expected > 0 || answers) && state.liveness.on_response(Response::Report, now) {
             m.usable_until = Timestamp::ZERO;
         }
         state.loss = b.fraction_lost;

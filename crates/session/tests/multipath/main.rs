@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod coupling;
+mod failures;
 mod handover;
 mod offers;
 mod reports;

@@ -159,6 +159,10 @@ impl Paths {
         let bytes: u64 = self.received.iter().filter(|(at, _)| span.contains(at)).map(|p| p.1).sum();
         bytes as f64 * 8e-3 / (to - from) as f64
     }
+    /// When RTP packets were received.
+    pub(crate) fn received_at(&self) -> impl Iterator<Item = Timestamp> {
+        self.received.iter().map(|p| p.0)
+    }
     /// RTP packets received at least once.
     pub(crate) fn distinct_received(&self) -> usize {
         self.numbers.len()
