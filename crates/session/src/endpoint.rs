@@ -9,6 +9,7 @@ mod interfaces;
 mod outgoing;
 mod path_checks;
 mod picture;
+mod policies;
 mod remote;
 mod reports;
 mod resilience;

@@ -9,6 +9,7 @@ mod multipath;
 mod packets;
 mod path;
 mod picture;
+mod policies;
 mod resilience;
 mod stream;
 mod subflow_reports;

@@ -5,6 +5,7 @@
 //! | `scheduler` | the interface of packet schedulers |
 //! | `registry` | the schedulers by name |
 //! | `coupling` | which paths share one flow's rate |
+//! | `policy` | what the application wants of paths: metered ones, backups |
 //! | `characterisation` | the condition of a path by its reports (thesis, section 6.1.1) |
 //! | `skew` | playout delay over paths of unlike latency (thesis, section 6.1.1) |
 //!
@@ -19,6 +20,7 @@ mod delivery;
 mod earliest;
 mod fec_aware;
 mod frame_aligned;
+mod policy;
 mod redundant;
 mod registry;
 mod round_robin;
@@ -28,6 +30,8 @@ mod thesis;
 
 pub use characterisation::{Condition, PathReport};
 pub use coupling::Coupling;
+pub(crate) use policy::Policies;
+pub use policy::{PathClass, PathPolicy};
 pub use registry::{AnyScheduler, SCHEDULERS};
 pub use scheduler::{MAX_PATHS, PathSet, PathView, Scheduled, Scheduler, SchedulerSpec};
 pub use skew::{SkewPlayout, SkewPlayoutConfig};

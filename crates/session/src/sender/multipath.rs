@@ -4,7 +4,9 @@ use super::coupling::Coupler;
 use super::liveness::{LEAST_MARGIN, Liveness};
 use super::{NextPacket, PathConfig, SendPath, Sender};
 use crate::datagram::Kind;
-use crate::multipath::{AnyScheduler, Coupling, MAX_PATHS, PathSet, PathView, Scheduled, Scheduler};
+use crate::multipath::{
+    AnyScheduler, Coupling, MAX_PATHS, PathPolicy, PathSet, PathView, Policies, Scheduled, Scheduler,
+};
 use weir_cc::cue::{QueueState, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
 use weir_fec::Importance;
@@ -17,14 +19,14 @@ const RTT_WEIGHT: f64 = 1.0 / 8.0;
 pub(crate) struct Multipath {
     pub(super) scheduler: AnyScheduler,
     pub(super) states: Vec<PathState>,
-    views: Vec<PathView>,
+    pub(super) views: Vec<PathView>,
     chosen: Option<Chosen>,
     /// Paths on which a copy of the outgoing packet is to be sent.
     copies: PathSet,
     /// What a copy is counted as.
     copied: Option<SentPacket>,
     /// Paths that could be used at the last decision, and until when that holds if nothing is heard.
-    usable: PathSet,
+    pub(super) usable: PathSet,
     pub(super) usable_until: Timestamp,
     /// Paths that have failed, which are to be checked, and whether they have changed.
     failed: PathSet,
@@ -33,6 +35,8 @@ pub(crate) struct Multipath {
     closed: PathSet,
     leaving: PathSet,
     by_packet: bool,
+    /// The application's policies, if it has set any.
+    pub(super) policies: Option<Box<Policies>>,
     /// Groups of coupled paths; `None` without coupling.
     pub(super) coupler: Option<Box<Coupler>>,
 }
@@ -78,6 +82,7 @@ impl Multipath {
             closed: PathSet::NONE,
             leaving: PathSet::NONE,
             by_packet,
+            policies: None,
             coupler: None,
         }
     }
@@ -103,7 +108,7 @@ impl Multipath {
         self.failed_changed |= failed != self.failed;
         self.failed = failed;
     }
-    fn use_only(&mut self, paths: PathSet) {
+    pub(super) fn use_only(&mut self, paths: PathSet) {
         self.usable = paths;
         self.views.iter_mut().for_each(|v| v.is_usable = paths.contains(v.id));
     }
@@ -148,6 +153,9 @@ impl Sender {
         m.closed = m.closed.with(id);
         if index < self.paths.len() {
             (self.paths[index], m.states[index]) = (SendPath::new(config, now), state);
+            if let Some(policies) = &mut m.policies {
+                policies.set(id, PathPolicy::default(), 0);
+            }
         } else {
             self.paths.push(SendPath::new(config, now));
             m.states.push(state);
@@ -215,13 +223,15 @@ impl Sender {
             let open = open.fold(PathSet::NONE, |set, p| set.with(p.id));
             m.use_only(open);
         }
+        m.apply_policies(now);
     }
 
     /// The media rate of all paths together.
     pub(super) fn joint_rate(&mut self) -> DataRate {
         let Some(m) = &mut self.multipath else { return DataRate::ZERO };
         for (view, p) in m.views.iter_mut().zip(&self.paths) {
-            view.rate = p.payload_rate();
+            let rate = p.payload_rate();
+            view.rate = m.policies.as_ref().map_or(rate, |policies| policies.rate(p.id, rate));
         }
         if m.views.is_empty() {
             return self.paths.iter().fold(DataRate::ZERO, |sum, p| sum + p.payload_rate());

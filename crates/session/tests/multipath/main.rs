@@ -6,6 +6,7 @@ mod coupling;
 mod failures;
 mod handover;
 mod offers;
+mod policies;
 mod reports;
 mod shared;
 mod skew;

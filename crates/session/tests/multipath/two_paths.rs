@@ -102,6 +102,11 @@ impl Paths {
         self.links[0][path].delay = TimeDelta::from_millis(ms);
     }
 
+    /// Changes the rate of a path towards the receiver, in kbit/s.
+    pub(crate) fn set_rate(&mut self, path: usize, kbps: u64) {
+        self.links[0][path].rate = DataRate::from_kbps(kbps);
+    }
+
     pub(crate) fn run_until(&mut self, end: Timestamp) {
         let mut steps = 0u32;
         loop {
