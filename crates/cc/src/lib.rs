@@ -36,6 +36,7 @@ pub mod rtcp_aimd;
 pub mod rtcp_thresholds;
 mod rtt;
 pub mod scream;
+pub mod sluice;
 mod spec;
 pub mod tfrc;
 pub mod throughput;

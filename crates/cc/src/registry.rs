@@ -169,6 +169,7 @@ controllers! {
     RtcpThresholds(crate::rtcp_thresholds::RtcpThresholds),
     Scream(crate::scream::v1::Scream),
     Scream2(crate::scream::v2::Scream),
+    Sluice(crate::sluice::Sluice),
     Tfrc(crate::tfrc::Tfrc),
     Tmmbr(crate::tmmbr::Tmmbr),
     TmmbrA(crate::tmmbr::TmmbrA),

@@ -1,0 +1,424 @@
+//! Sluice: capacity from the packets' own dispersion, a short queue held on purpose, and growth by doubling while both
+//! show room.
+//!
+//! Per feedback message: `arrivals` (queueing delay, busy time) → `service` (the rate at which the link served this flow)
+//! → `assembly` here: where the link is busy, the rate is that service rate, corrected by the queue expected now against
+//! the queue wanted; where it is not, the rate grows.
+
+mod arrivals;
+mod base_delay;
+mod competition;
+mod config;
+mod jitter;
+mod sent;
+mod service;
+mod stalls;
+
+use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::cue::{Cue, SentPacket, TransportFeedback};
+use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
+use crate::tunable::SetupError;
+use arrivals::Arrivals;
+use competition::{Competition, Pressure};
+pub use config::Config;
+use jitter::Jitter;
+use sent::RateHistory;
+use service::{Served, Service};
+use stalls::Stalls;
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+
+/// Reports of RFC 8888, as often as 5 % of the media rate allow.
+const FEEDBACK: FeedbackPlan = FeedbackPlan {
+    format: FeedbackFormat::CongestionControl,
+    min_interval: TimeDelta::from_millis(25),
+    max_interval: TimeDelta::from_millis(250),
+    bandwidth_share: 0.05,
+};
+
+/// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
+const RTP_HEADER: DataSize = DataSize::from_bytes(20);
+/// Bits of a usual packet.
+const PACKET_BITS: f64 = 9_600.0;
+/// Rate at which the queue wanted is `queue_target`, bit/s.
+const REFERENCE: f64 = 4e6;
+/// Share of busy time from which the link counts as saturated.
+const SATURATED: f64 = 0.6;
+
+/// Times as long the least delay counts in competitive mode.
+const COMPETING_WINDOW: i64 = 6;
+/// A queue below this is empty, s.
+const EMPTY: f64 = 0.002;
+/// Share of the service rate that is sent during a drain.
+const DRAIN_SHARE: f64 = 0.5;
+/// Ratio of rate and reference up to which what is served is taken as the share.
+const SIMILAR: f64 = 1.25;
+
+/// Sluice, sender side.
+#[derive(Clone, Debug)]
+pub struct Sluice {
+    config: Config,
+    limits: Limits,
+    start: Timestamp,
+    arrivals: Arrivals,
+    service: Service,
+    stalls: Stalls,
+    jitter: Jitter,
+    competition: Competition,
+    sent: RateHistory,
+    /// The rate in bit/s, within the limits.
+    rate: f64,
+    reference: f64,
+    starting: bool,
+    /// Rounds of growth since the rate was held.
+    rounds: u32,
+    /// Packets sent after this time show the effect of the last growth.
+    grown_at: f64,
+    /// Departure of the newest packet reported.
+    newest: f64,
+    /// Departure of the first packet that is not reported.
+    waiting_since: Option<f64>,
+    reported_at: f64,
+    interval: f64,
+    rtt: f64,
+    rtt_least: f64,
+    capacity: f64,
+    queue: f64,
+    expected: f64,
+    wanted: f64,
+    busy: f64,
+    use_share: f64,
+    drained_at: f64,
+    draining_until: f64,
+    after_drain: f64,
+    stall: f64,
+    arrived_share: f64,
+    due: Option<Timestamp>,
+}
+
+impl Sluice {
+    /// A controller at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("sluice")?;
+        let rate = start.limits.clamp(start.rate).as_bps_f64();
+        Ok(Self {
+            config,
+            limits: start.limits,
+            start: start.now,
+            arrivals: Arrivals::default(),
+            service: Service::default(),
+            stalls: Stalls::default(),
+            jitter: Jitter::default(),
+            competition: Competition::default(),
+            sent: RateHistory::new(rate),
+            rate,
+            reference: rate,
+            starting: true,
+            rounds: 0,
+            grown_at: 0.0,
+            newest: 0.0,
+            waiting_since: None,
+            reported_at: 0.0,
+            interval: 0.05,
+            rtt: 0.1,
+            rtt_least: f64::INFINITY,
+            capacity: f64::NAN,
+            queue: 0.0,
+            expected: 0.0,
+            wanted: 0.0,
+            busy: 0.0,
+            use_share: 1.0,
+            drained_at: 0.0,
+            draining_until: 0.0,
+            after_drain: 0.0,
+            stall: 0.0,
+            arrived_share: 1.0,
+            due: None,
+        })
+    }
+
+    fn seconds(&self, now: Timestamp) -> f64 {
+        (now - self.start).as_secs_f64()
+    }
+
+    /// Sets the rate, and the reference that it is derived from.
+    fn set_rate(&mut self, rate: f64, reference: f64, now: f64) {
+        self.rate = rate.min(self.limits.ceiling.as_bps_f64()).max(self.limits.floor.as_bps_f64());
+        self.reference = reference;
+        self.sent.set(self.rate, reference, now);
+    }
+
+    /// The queueing delay wanted at a rate, s.
+    fn queue_wanted(&self, rate: f64) -> f64 {
+        let c = &self.config;
+        let slope = c.queue_slope.as_secs_f64() * libm::log(REFERENCE / rate.max(1e3));
+        let wanted = c.queue_target.as_secs_f64() + slope;
+        let packet = 0.75 * PACKET_BITS / rate.max(1e3);
+        wanted.min(c.queue_most.as_secs_f64()).max(c.queue_least.as_secs_f64()).max(packet.min(0.15))
+    }
+
+    fn on_feedback(&mut self, f: &TransportFeedback<'_>) {
+        let now = self.seconds(f.now);
+        // A queue that others keep full hides the least delay for as long as they last.
+        let window = self.config.base_window;
+        let window = if self.competition.is_on() { window * COMPETING_WINDOW } else { window };
+        let Some(d) = self.arrivals.digest(f.packets, self.start, window) else { return };
+        let gap = (now - self.reported_at).clamp(0.0, 1.0);
+        self.interval += 0.125 * (gap.min(2.0 * self.interval + 0.01) - self.interval);
+        self.reported_at = now;
+        if let Some(rtt) = f.rtt {
+            let rtt = crate::rtt::bounded(rtt).as_secs_f64();
+            self.rtt = rtt.max(self.rtt + 0.125 * (rtt - self.rtt));
+            self.rtt_least = self.rtt_least.min(rtt);
+        }
+        // The share of the rate that the source and the pacer use.
+        let allowed = self.sent.bits(d.last_departure) - self.sent.bits(self.newest);
+        if allowed > 0.0 && d.last_departure > self.newest {
+            let weight = ((d.last_departure - self.newest) / 0.15).min(1.0);
+            let used = ((d.bytes * 8.0 + f64::from(d.lost) * PACKET_BITS) / allowed).min(2.0);
+            self.use_share += weight * (used - self.use_share);
+            let arrived = (d.bytes * 8.0 / allowed).min(2.0);
+            self.arrived_share += weight * (arrived - self.arrived_share);
+        }
+        self.newest = self.newest.max(d.last_departure);
+        self.waiting_since = (!f.bytes_in_flight.is_zero()).then_some(self.newest);
+        self.service.push(d);
+        self.stalls.observe(d.even_time, d.even_squares, d.even_packets);
+        self.stall = self.stalls.mean();
+        self.jitter.observe(d.queue_least);
+        self.busy = self.service.busy_share();
+        let c = &self.config;
+        let noise = self.jitter.mean();
+        let window = (c.stall_window * self.stall).max(c.jitter_window * noise).min(0.2);
+        let (queue, least_departure) = self.service.standing(window).unwrap_or((d.queue_least, d.least_departure));
+        self.queue = queue;
+        let mut service = self.service.rate(c.service_time.as_secs_f64().max(window));
+        // A fall of the capacity shows in both at once, and then only the newest counts.
+        if let (Some(long), Some(short)) = (service, self.service.rate(c.service_time_fall.as_secs_f64()))
+            && short.rate < c.fall_share * long.rate
+            && d.queue_least > self.wanted.max(window)
+            && d.queue_last > self.service.standing(0.15).map_or(0.0, |s| s.0) + c.fall_rise.as_secs_f64()
+        {
+            service = Some(short);
+        }
+        let served = service.map_or(self.rate, |s| self.share(s.rate, self.sent.ratio(s.since, d.last_departure)));
+        self.capacity = service.map_or(f64::NAN, |s| s.rate);
+        // What has been sent since that packet, less what the link has served since.
+        let share = self.arrived_share.clamp(0.0, 1.1);
+        let since = (now - least_departure).max(0.0);
+        let bits = (self.sent.bits(now) - self.sent.bits(least_departure)) * share;
+        self.expected = (self.queue + bits / served.max(1e3) - since).max(0.0);
+        self.wanted =
+            self.queue_wanted(served) + self.config.stall_share * self.stall + self.config.jitter_share * noise;
+        let saturated = self.busy >= SATURATED;
+        if self.starting && saturated && self.queue > self.wanted {
+            self.starting = false;
+            // What was added at the start is measured soon.
+            self.drained_at = now - self.config.drain_interval.as_secs_f64() + 0.5;
+        }
+        if self.queue < EMPTY {
+            self.drained_at = now;
+        }
+        let pressure = Pressure {
+            now,
+            queue: self.queue,
+            wanted: self.wanted,
+            rtt: f.rtt.map_or(self.rtt, |r| crate::rtt::bounded(r).as_secs_f64()),
+            reference: served,
+            served: service.map_or(f64::NAN, |s| s.rate),
+            departure: d.last_departure,
+            lost: d.lost > 0,
+        };
+        let was_competing = self.competition.is_on();
+        if let Some(rate) = self.competition.update(pressure, &self.config) {
+            self.rounds = 1;
+            self.grown_at = now;
+            self.drained_at = now;
+            self.set_rate(rate, rate, now);
+            self.arm(f.now, !f.bytes_in_flight.is_zero());
+            return;
+        }
+        if was_competing {
+            self.set_rate(self.rate, self.rate, now);
+        }
+        if self.drain(served, now) {
+            self.arm(f.now, !f.bytes_in_flight.is_zero());
+            return;
+        }
+        if (saturated && self.queue > 0.5 * self.wanted) || self.queue > self.wanted {
+            self.hold(served, now);
+        } else {
+            let newest = self.service.rate(self.config.service_time_fall.as_secs_f64());
+            self.grow(newest, now);
+        }
+        self.arm(f.now, !f.bytes_in_flight.is_zero());
+    }
+
+    /// Empties the queue from time to time, beyond what is known of it, so that the least delay is seen again. Whether it
+    /// does so now.
+    fn drain(&mut self, served: f64, now: f64) -> bool {
+        if now < self.draining_until {
+            return true;
+        }
+        if self.starting || now - self.drained_at < self.config.drain_interval.as_secs_f64() {
+            return false;
+        }
+        self.drained_at = now;
+        let depth = self.expected.min(0.2) + self.config.drain_depth.as_secs_f64();
+        self.draining_until = now + depth / (1.0 - DRAIN_SHARE);
+        self.grown_at = self.draining_until;
+        self.set_rate(served * DRAIN_SHARE, served, now);
+        self.after_drain = served;
+        true
+    }
+
+    /// This flow's share of a busy link, given what was served of a rate that was `ratio` times the reference.
+    ///
+    /// Alone on the link, what is served is its capacity, whatever was sent. Beside others it follows what was sent, so
+    /// that each change of the rate would come back a round trip later as a change of the share.
+    fn share(&self, served: f64, ratio: f64) -> f64 {
+        if (1.0 / SIMILAR..=SIMILAR).contains(&ratio) {
+            return served / libm::sqrt(ratio);
+        }
+        let proportional = served / ratio.max(1e-3);
+        self.reference.max(served.min(proportional)).min(served.max(proportional))
+    }
+
+    /// The rate on a busy link: what it serves, corrected by the queue.
+    fn hold(&mut self, served: f64, now: f64) {
+        let gain = (self.wanted - self.expected) / self.config.drain_time.as_secs_f64();
+        let rate = served * (1.0 + gain.clamp(-1.0, 0.2));
+        // A source that does not use the rate has not measured more than it sent.
+        if self.use_share < 0.7 && rate > 0.5 * self.rate {
+            return;
+        }
+        self.rounds = 0;
+        self.grown_at = now;
+        self.set_rate(rate, served, now);
+    }
+
+    /// The rate on a link with room: one step per round of feedback.
+    fn grow(&mut self, service: Option<Served>, now: f64) {
+        if self.newest < self.grown_at || self.use_share < 0.6 {
+            return;
+        }
+        let c = &self.config;
+        let bursts = service.filter(|s| s.busy > 0.003).map(|s| s.rate);
+        let fast = self.starting || self.rounds > 0 || bursts.is_some_and(|b| b > 1.8 * self.rate);
+        let factor = if fast { c.growth } else { c.growth_first };
+        // Clumps of packets show a rate that is too low or too high.
+        let least = if self.stall > 0.003 { c.growth_uneven } else { 1.03 };
+        let most = bursts.map_or(f64::INFINITY, |b| (c.growth_share * b).max(self.rate * least));
+        self.rounds += 1;
+        self.grown_at = now;
+        let rate = (self.rate * factor).min(most);
+        self.set_rate(rate, rate, now);
+    }
+
+    /// Sets the time at which feedback counts as missing.
+    fn arm(&mut self, now: Timestamp, in_flight: bool) {
+        self.due = in_flight.then(|| {
+            let since = self.waiting_since.unwrap_or(self.newest);
+            let late = since + self.rtt + 2.0 * self.interval + 0.05 - self.seconds(now);
+            now + TimeDelta::from_secs_f64(late.clamp(0.025, 10.0))
+        });
+    }
+}
+
+impl Algorithm for Sluice {
+    type Receiver = NoReceiver;
+    fn specs() -> Vec<Spec> {
+        vec![Spec {
+            ecn: Ecn::Ect1,
+            feedback: Some(FEEDBACK),
+            params: Config::params(),
+            ..Spec::new(
+                "sluice",
+                "capacity by dispersion, a short queue held on purpose, growth by doubling where there is room",
+                "Weir's own: docs/sluice.md",
+            )
+        }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
+    }
+}
+
+impl Controller for Sluice {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        if self.due.is_none() {
+            self.waiting_since = Some(self.seconds(packet.now));
+            self.arm(packet.now, true);
+        }
+    }
+
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        if let Cue::TransportFeedback(f) = cue {
+            self.on_feedback(f);
+        }
+    }
+
+    fn on_limits(&mut self, limits: Limits, now: Timestamp) {
+        self.limits = limits;
+        let now = self.seconds(now);
+        self.set_rate(self.rate, self.reference, now);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        let t = self.seconds(now);
+        if self.after_drain > 0.0 && t >= self.draining_until {
+            self.set_rate(self.after_drain, self.after_drain, t);
+            self.after_drain = 0.0;
+        }
+        if self.due.is_none_or(|t| now < t) {
+            return;
+        }
+        // The packet that is waited for is in a queue of at least this length.
+        let since = self.waiting_since.unwrap_or(self.newest);
+        let queue = t - since - self.rtt - self.interval;
+        if self.competition.is_on() && queue < 1.0 {
+            self.due = Some(now + TimeDelta::from_millis(25));
+            return;
+        }
+        let factor = 1.0 + (self.wanted - queue) / self.config.drain_time.as_secs_f64();
+        let base = if self.capacity.is_finite() { self.capacity.min(self.rate) } else { self.rate };
+        self.set_rate(base * factor.clamp(0.0, 1.0), self.reference, t);
+        self.rounds = 0;
+        self.due = Some(now + TimeDelta::from_millis(25));
+    }
+
+    fn target(&self) -> Target {
+        let c = &self.config;
+        let burst = 5.0 * PACKET_BITS / c.burst_time.as_secs_f64();
+        let pacing = (self.rate * c.pacing_factor).max(burst);
+        Target {
+            overhead: RTP_HEADER,
+            ..Target::paced(self.limits.clamp(DataRate::from_bps_f64(self.rate)), DataRate::from_bps_f64(pacing))
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        let drained = (self.after_drain > 0.0).then(|| {
+            let at = self.start + TimeDelta::from_secs_f64(self.draining_until) + TimeDelta::from_micros(1);
+            (at, TimeoutReason::RateUpdate)
+        });
+        let missing = self.due.map(|at| (at, TimeoutReason::FeedbackMissing));
+        match (drained, missing) {
+            (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("capacity_bps", self.capacity);
+        out("queue_ms", self.queue * 1e3);
+        out("queue_expected_ms", self.expected * 1e3);
+        out("queue_wanted_ms", self.wanted * 1e3);
+        out("busy_share", self.busy);
+        out("use_share", self.use_share);
+        out("stall_ms", self.stall * 1e3);
+        out("jitter_ms", self.jitter.mean() * 1e3);
+        out("compete", f64::from(u8::from(self.competition.is_on())));
+        out("starting", f64::from(u8::from(self.starting)));
+        out("rounds", f64::from(self.rounds));
+    }
+}
