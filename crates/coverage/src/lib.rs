@@ -34,6 +34,8 @@ pub mod limits;
 pub mod lookahead;
 mod map;
 mod outbox;
+pub mod regions;
+pub mod rides;
 mod robust;
 mod sketch;
 mod time;
@@ -55,5 +57,7 @@ pub use h3o::Resolution;
 
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "load")]
+pub mod load;
 #[cfg(feature = "server")]
 pub mod server;

@@ -26,7 +26,8 @@ pub struct MapConfig {
     /// Time in which an update loses half its weight. Default: 14 days, about half of the month over which the thesis
     /// collected. Own choice.
     pub half_life: TimeDelta,
-    /// Devices that must have reported before a region answers (k-anonymity). Default: 3.
+    /// Devices that must have reported before a region answers (k-anonymity). Those that always disagree with others do not
+    /// count. Default: 3.
     pub anonymity: usize,
     /// Updates of one device in one region from which on it has its whole weight. Default: 3.
     pub whole_weight: f32,
@@ -84,7 +85,7 @@ pub enum Inserted {
     Counted,
     /// The sender had no more to send, and the region's rate is higher already: it says nothing.
     Limited,
-    /// The map has as many cells as it may have, or as many operators.
+    /// The map has as many cells as it may have, or operators, or trusted devices in this region.
     Full,
 }
 

@@ -12,27 +12,25 @@ const LEAST_SPREAD: f64 = 0.139_762;
 /// outlier whatever the others' spread is.
 const GREATEST_SPREAD: f64 = 0.47;
 
-/// The value at which a share `q` of the weight is reached, halfway between two values where it is reached exactly between
-/// them. `None` without positive weights. `values` are sorted on return.
+/// The quantile of a share `q`, interpolated between the middles of neighbouring values' weights, so that a small weight
+/// moves it little. `None` without positive weights. `values` are sorted on return.
 pub(crate) fn weighted_quantile(values: &mut [(f64, f64)], q: f64) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let total: f64 = values.iter().map(|v| v.1).sum();
-    if total <= 0.0 {
-        return None;
-    }
-    let wanted = total * q;
+    let wanted = q * values.iter().map(|v| v.1).sum::<f64>();
     let mut below = 0.0;
-    let mut weighty = values.iter().filter(|v| v.1 > 0.0).peekable();
-    while let Some((value, weight)) = weighty.next() {
+    let mut last: Option<(f64, f64)> = None;
+    for (value, weight) in values.iter().filter(|v| v.1 > 0.0) {
+        let middle = below + weight / 2.0;
+        if middle >= wanted {
+            return Some(match last {
+                Some((before, at)) => before + (value - before) * (wanted - at) / (middle - at),
+                None => *value,
+            });
+        }
         below += weight;
-        if (below - wanted).abs() < 1e-9 * total {
-            return Some(weighty.peek().map_or(*value, |next| (value + next.0) / 2.0));
-        }
-        if below > wanted {
-            return Some(*value);
-        }
+        last = Some((*value, middle));
     }
-    values.last().map(|v| v.0)
+    last.map(|l| l.0)
 }
 
 /// The median of devices' values (logarithms of rates) with their weights, after those that disagree with most others have
@@ -73,8 +71,9 @@ mod tests {
     fn quantiles_follow_weights() {
         let mut v = [(3.0, 1.0), (1.0, 1.0), (2.0, 2.0)];
         assert_eq!(weighted_quantile(&mut v, 0.5), Some(2.0));
-        assert_eq!(weighted_quantile(&mut v, 0.25), Some(1.5));
+        assert_eq!(weighted_quantile(&mut v, 0.3125), Some(1.5));
         assert_eq!(weighted_quantile(&mut v, 0.9), Some(3.0));
+        assert_eq!(weighted_quantile(&mut v, 0.1), Some(1.0));
         assert_eq!(weighted_quantile(&mut [(1.0, 0.0)], 0.5), None);
         assert_eq!(weighted_quantile(&mut [(1.0, 1.0), (5.0, 0.0), (9.0, 1.0)], 0.5), Some(5.0_f64));
     }

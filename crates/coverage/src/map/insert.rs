@@ -55,8 +55,13 @@ impl Map {
         let entries = &mut leaves[i].entries;
         let mut at = entries.binary_search_by_key(&device, |e| e.device);
         if at.is_err() && entries.len() >= self.config.max_devices {
-            let oldest = (0..entries.len()).min_by_key(|i| entries[*i].updated);
+            // Those that are not trusted give way first, and to nobody who is not trusted either.
+            let trusted = |device: u32| self.trust.get(&device).is_none_or(|t| t.weight() > 0.0);
+            let oldest = (0..entries.len()).min_by_key(|i| (trusted(entries[*i].device), entries[*i].updated));
             if let Some(oldest) = oldest {
+                if trusted(entries[oldest].device) && !trusted(device) {
+                    return Inserted::Full;
+                }
                 entries.remove(oldest);
                 self.entries -= 1;
             }

@@ -121,12 +121,12 @@ impl Map {
                 }
             }
         }
-        // A device that was here long ago counts no more, for anonymity neither.
+        // A device that was here long ago counts no more, and one that is not trusted: for anonymity neither.
         let whole = f64::from(self.config.whole_weight);
         voices.retain_mut(|voice| {
             let share = (f64::from(voice.sketch.weight()) / whole).min(1.0);
             voice.weight = share * self.trust_of(voice.device);
-            share > 0.02
+            share > 0.02 && voice.weight > 0.0
         });
         voices
     }
@@ -137,10 +137,6 @@ impl Map {
             Some((libm::log(median.as_bps_f64().max(LEAST_RATE)), voice.weight))
         };
         let mut medians: Vec<(f64, f64)> = voices.iter().map(|v| log(v).unwrap_or_default()).collect();
-        if medians.iter().all(|m| m.1 <= 0.0) {
-            // None of them is trusted: all count alike.
-            medians.iter_mut().for_each(|m| m.1 = 1.0);
-        }
         let centre = consensus(&mut medians)?;
         let weights: Vec<f64> = medians.iter().map(|m| m.1).collect();
         let agreed: f64 = weights.iter().sum();

@@ -1,12 +1,18 @@
 //! How well a device agrees with others, over all regions where others can be asked.
 
-/// Mean disagreement, as a logarithm, up to which a device has its whole weight: a factor of 3. Medians of rides through
-/// one cell differ by a factor of two on average in 3G and 5G logs.
+/// Mean disagreement, as a logarithm, up to which a device has its whole weight: a factor of 3. Own choice, with [`NONE`]:
+/// modems and hours make less of a difference.
 const WHOLE: f32 = 1.098_612_3;
 /// From which on it has none: a factor of 6.
 const NONE: f32 = 1.791_759_5;
-/// Regions over which disagreement is averaged.
-const MEMORY: f32 = 30.0;
+/// What counts as an outlier, as a logarithm: a factor of 5.
+const OUTLIER: f32 = 1.609_438;
+/// Share of outliers up to which a device has its whole weight: at the edges of holes honest devices disagree too.
+const WHOLE_SHARE: f32 = 0.15;
+/// From which on it has none.
+const NONE_SHARE: f32 = 0.4;
+/// Regions over which disagreement is averaged: some ten rides, so that who lies on some of them is remembered on others.
+const MEMORY: f32 = 300.0;
 /// Most that one region counts, as a logarithm: a factor of 20.
 const MOST: f32 = 3.0;
 
@@ -15,6 +21,8 @@ const MOST: f32 = 3.0;
 pub(super) struct Trust {
     /// Mean of the logarithms of the factors between this device and the others.
     mean: f32,
+    /// Share of regions in which it was an outlier.
+    outliers: f32,
     /// Regions compared, at most [`MEMORY`].
     regions: f32,
     /// The region in which it reported last: its cell and leaf.
@@ -30,13 +38,15 @@ impl Trust {
         let off = (difference.abs() as f32).min(MOST);
         self.regions = (self.regions + 1.0).min(MEMORY);
         self.mean += (off - self.mean) / self.regions;
+        self.outliers += (f32::from(u8::from(off > OUTLIER)) - self.outliers) / self.regions;
     }
 
     /// 0 to 1. It begins at one half, and one region alone decides nothing.
     pub(super) fn weight(&self) -> f64 {
         let known = self.regions / (self.regions + 2.0);
-        let agreement = ((NONE - self.mean) / (NONE - WHOLE)).clamp(0.0, 1.0);
-        f64::from((1.0 - known) * 0.5 + known * agreement)
+        let agreement = ((NONE - self.mean * known) / (NONE - WHOLE)).clamp(0.0, 1.0);
+        let inliers = ((NONE_SHARE - self.outliers * known) / (NONE_SHARE - WHOLE_SHARE)).clamp(0.0, 1.0);
+        f64::from((0.5 + 0.5 * known) * agreement.min(inliers))
     }
 }
 
@@ -54,8 +64,12 @@ mod tests {
             trust.weight()
         };
         assert_eq!(after(1.0, 0), Trust::UNKNOWN);
-        assert!(after(10.0, 1) > 0.3 && after(10.0, 30) < 0.04, "{} {}", after(10.0, 1), after(10.0, 30));
+        assert!(after(10.0, 1) > 0.15 && after(10.0, 12) == 0.0, "{} {}", after(10.0, 1), after(10.0, 12));
         assert!(after(1.5, 30) > 0.95 && after(2.5, 30) > 0.95);
-        assert!((0.3..0.7).contains(&after(4.2, 30)), "{}", after(4.2, 30));
+        assert!((0.3..0.75).contains(&after(4.2, 30)), "{}", after(4.2, 30));
+        // Honest in half of the regions.
+        let mut half = Trust::default();
+        (0..30).for_each(|i| half.observe(if i % 2 == 0 { 0.1 } else { libm::log(10.0) }));
+        assert_eq!(half.weight(), 0.0);
     }
 }

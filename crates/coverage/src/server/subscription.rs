@@ -71,6 +71,7 @@ pub(super) async fn fences(
         .protocols(["weir.coverage"])
         .max_message_size(MAX_MESSAGE)
         .max_frame_size(MAX_MESSAGE)
+        .read_buffer_size(MAX_MESSAGE)
         .write_buffer_size(0);
     Ok(upgrade.on_upgrade(move |socket| async move {
         Subscriber::new(socket, &shared).run().await;
