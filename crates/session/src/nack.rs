@@ -22,8 +22,6 @@ const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(100);
 const RESPONSE_WEIGHT: f64 = 0.125;
 /// A longer gap indicates a restarted source: nothing in it is requested (RFC 3550, appendix A.1).
 const MAX_GAP: u64 = 3_000;
-/// A path on which nothing has arrived for this time is not waited for (calibrated: three frames of video at 30 a second).
-const PATH_IDLE: TimeDelta = TimeDelta::from_millis(100);
 /// After this time without repair packets none are expected.
 const REPAIR_SILENCE: TimeDelta = TimeDelta::from_secs(1);
 
@@ -50,6 +48,9 @@ pub struct NackConfig {
     pub slack: TimeDelta,
     /// Most requests for one packet. Default: 10, libwebrtc's `kMaxNackRetries`.
     pub max_requests: u8,
+    /// Over several paths: silence after which a path is not waited for. Default: 100 ms, three frames of video at 30 a
+    /// second (calibrated).
+    pub path_idle: TimeDelta,
     /// Most packets missing at a time; beyond that the oldest are given up. Default: 1,000, libwebrtc's
     /// `kMaxNackPackets`.
     pub max_packets: usize,
@@ -67,6 +68,7 @@ impl Default for NackConfig {
             repair_patience: TimeDelta::from_millis(100),
             slack: TimeDelta::from_millis(10),
             max_requests: 10,
+            path_idle: TimeDelta::from_millis(100),
             max_packets: 1_000,
             count_retransmissions: false,
         }
@@ -240,6 +242,13 @@ impl Nacker {
         self.paths[path] = Some((highest.max(sequence), now));
     }
 
+    /// Something other than a packet has arrived on one of several paths: it is not idle.
+    pub(crate) fn on_path_alive(&mut self, now: Timestamp, path: usize) {
+        if let Some(Some((_, last))) = self.paths.get_mut(path) {
+            *last = now;
+        }
+    }
+
     /// A packet of the media stream has arrived.
     pub(crate) fn on_packet(&mut self, now: Timestamp, packet: Arrived) {
         let sequence = packet.sequence;
@@ -356,7 +365,7 @@ impl Nacker {
         let lost = behind >= u64::from(self.config.reorder_packets);
         let mut at = if lost { m.since } else { m.since + self.config.reorder_time };
         for (_, last) in self.paths.iter().flatten().filter(|(highest, _)| *highest < m.sequence) {
-            at = at.max(*last + PATH_IDLE);
+            at = at.max(*last + self.config.path_idle);
         }
         if let Some((upto, last, apart)) = self.repair
             && upto < m.sequence

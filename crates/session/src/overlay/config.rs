@@ -55,7 +55,13 @@ impl NodeConfig {
             rate,
             control,
             playout: TimeDelta::from_secs(1),
-            nack: NackConfig::default(),
+            nack: NackConfig {
+                // Longer than the interval of keep-alives: a parent that is there requests lost packets for all below it.
+                path_idle: TimeDelta::from_millis(150),
+                // A busy parent's uplink delays the answer.
+                slack: TimeDelta::from_millis(80),
+                ..NackConfig::default()
+            },
             history: 1_024,
             max_wait: TimeDelta::from_millis(500),
             timing: Timing::default(),
@@ -97,10 +103,10 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            keepalive: TimeDelta::from_millis(100),
-            child_keepalive: TimeDelta::from_millis(150),
-            silence: TimeDelta::from_millis(400),
-            child_silence: TimeDelta::from_millis(600),
+            keepalive: TimeDelta::from_millis(70),
+            child_keepalive: TimeDelta::from_millis(100),
+            silence: TimeDelta::from_millis(300),
+            child_silence: TimeDelta::from_millis(450),
             attach_retry: TimeDelta::from_millis(200),
             attach_tries: 2,
             focus_retry: TimeDelta::from_millis(250),

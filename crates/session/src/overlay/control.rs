@@ -36,6 +36,14 @@ impl core::fmt::Debug for HopControl {
     }
 }
 
+/// Bounds of a hop's rate and where it starts, as multiples of the tree's rate and as a share of the upper bound (calibrated
+/// with 300 nodes of which a fifth vanishes). No relay can adapt the stream: below the tree's rate packets would only be
+/// late. A hop that cannot carry it shows losses, and the child asks for another parent. What is above the tree's rate serves
+/// repeated packets; more of it than this overloads an uplink with many hops.
+const FLOOR: f64 = 1.1;
+const CEILING: f64 = 2.0;
+const START_SHARE: f64 = 0.625;
+
 fn times(rate: DataRate, factor: f64) -> DataRate {
     DataRate::from_bps_f64(rate.as_bps_f64() * factor)
 }
@@ -65,18 +73,18 @@ impl HopControl {
 
     /// The sender half, and whether there is a receiver half.
     fn make(&self, limits: Limits, seed: u64, now: Timestamp) -> Result<(weir_cc::Sender, bool), SetupError> {
-        let setup = Setup { limits, start_rate: times(limits.ceiling, 0.5), now, seed, params: self.params.to_vec() };
+        let setup =
+            Setup { limits, start_rate: times(limits.ceiling, START_SHARE), now, seed, params: self.params.to_vec() };
         let pair = self.registry.make(&self.name, &setup)?;
         Ok((pair.sender, pair.receiver.is_some()))
     }
 
-    /// The path to a child that is to carry `rate`. Its controller starts at twice that, and may probe up to four times,
-    /// since the stream is not adapted to one hop.
+    /// The path to a child that is to carry `rate`.
     ///
     /// # Errors
     /// The rate contradicts the controller's parameters.
     pub(super) fn path(&self, tree: u8, rate: DataRate, seed: u64, now: Timestamp) -> Result<SendPath, SetupError> {
-        let limits = Limits { floor: times(rate, 0.1), ceiling: times(rate, 4.0) };
+        let limits = Limits { floor: times(rate, FLOOR), ceiling: times(rate, CEILING) };
         let (controller, _) = self.make(limits, seed, now)?;
         let config = PathConfig {
             id: PathId::new(tree),

@@ -1,5 +1,6 @@
 //! A hop to a child: the packets that wait for it, under the hop's own controller.
 
+use super::allowance::Allowance;
 use super::config::Timing;
 use super::store::PacketStore;
 use crate::feedback::ccfb_packets;
@@ -15,6 +16,9 @@ use weir_wire::rtp::mprtp::{SubflowNumber, renumber};
 
 /// Most packets that wait for a child.
 const MAX_QUEUE: usize = 512;
+
+/// With this many packets waiting none is repeated, so that repeated ones do not delay those of the tree.
+const MAX_REPEATED: usize = 16;
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,9 @@ pub struct HopCounters {
     pub repeated: u64,
     /// Packets requested that were not there.
     pub unavailable: u64,
+    /// Packets requested that were not repeated, since too many waited or the uplink was used
+    /// up: the child asks another parent.
+    pub declined: u64,
     /// Packets dropped since they waited too long for the hop's controller, or too many did.
     pub dropped: u64,
 }
@@ -96,16 +103,21 @@ impl Downstream {
         self.queued += DataSize::from_bytes(size);
     }
 
-    /// Queues a packet that the child has requested, unless it waits already.
-    pub(super) fn repeat(&mut self, sequence: u64, store: &PacketStore, now: Timestamp) {
+    /// Queues a packet that the child has requested, unless it waits already, or there is no room for it.
+    pub(super) fn repeat(&mut self, sequence: u64, store: &PacketStore, allowance: &mut Allowance, now: Timestamp) {
         let Some(packet) = store.get(sequence) else {
             self.counters.unavailable += 1;
             return;
         };
-        if self.queue.iter().all(|w| w.sequence != sequence) {
-            self.counters.repeated += 1;
-            self.forward(sequence, packet.size(), now);
+        if self.queue.iter().any(|w| w.sequence == sequence) {
+            return;
         }
+        if self.queue.len() >= MAX_REPEATED || !allowance.take(packet.size(), now) {
+            self.counters.declined += 1;
+            return;
+        }
+        self.counters.repeated += 1;
+        self.forward(sequence, packet.size(), now);
     }
 
     /// Feedback from the child, in a report on this hop's subflow. Returns whether it was feedback.

@@ -218,6 +218,14 @@ impl Forest {
     /// Places a node that has no parent in this tree, not below `avoid`; `None` if there is no place for it now. Appends
     /// the nodes that have lost a parent by it, with the tree.
     pub fn place(&mut self, node: u32, tree: u8, avoid: Option<u32>, orphans: &mut Vec<(u32, u8)>) -> Option<Placed> {
+        self.place_as_is(node, tree, avoid, orphans).or_else(|| {
+            let switched = Some(self.switch_to(tree, node, avoid, orphans)?);
+            self.place_as_is(node, tree, avoid, orphans).map(|placed| Placed { switched, ..placed })
+        })
+    }
+
+    /// Places a node without changing what others forward.
+    fn place_as_is(&mut self, node: u32, tree: u8, avoid: Option<u32>, orphans: &mut Vec<(u32, u8)>) -> Option<Placed> {
         let m = self.members.get(&node)?;
         if node == ROOT || m.parents.get(usize::from(tree)).is_none_or(Option::is_some) {
             return None;
@@ -225,7 +233,7 @@ impl Forest {
         let (forwards, children) = (m.forwards == Some(tree), m.children.len());
         let has_room = children < usize::from(m.degree) && !m.closed;
         let first = |set: &BTreeSet<(u16, u32)>| set.iter().copied().find(|(_, n)| Some(*n) != avoid && *n != node);
-        let mut free = first(&self.trees[usize::from(tree)].free);
+        let free = first(&self.trees[usize::from(tree)].free);
         let with_leaf = first(&self.trees[usize::from(tree)].with_leaves).filter(|_| forwards);
         // A node that can feed the leaf takes its place if that is nearer to the root; one that has children takes it
         // also if nothing is free, since more nodes depend on it.
@@ -245,24 +253,30 @@ impl Forest {
             }
             return Some(Placed { parent, displaced: Some(leaf), switched: None });
         }
-        let mut switched = None;
-        if free.is_none() {
-            switched = self.switch_to(tree, node, orphans);
-            free = first(&self.trees[usize::from(tree)].free);
-        }
         let (_, parent) = free?;
         self.attach(node, tree, parent);
-        Some(Placed { parent, displaced: None, switched })
+        Some(Placed { parent, displaced: None, switched: None })
     }
 
-    /// Makes a node forward in `tree`, whose nodes cannot have as many children as there are nodes, instead of in the
-    /// tree whose nodes can have most: one with few children, which lose their parent.
-    fn switch_to(&mut self, tree: u8, except: u32, orphans: &mut Vec<(u32, u8)>) -> Option<u32> {
+    /// Makes a node forward in `tree`, whose nodes cannot have as many children as there are nodes, instead of in a tree
+    /// whose nodes can have more: one with few children, which lose their parent. It is connected there, or is the node
+    /// `placed` itself, which then takes the place of a leaf.
+    fn switch_to(&mut self, tree: u8, placed: u32, avoid: Option<u32>, orphans: &mut Vec<(u32, u8)>) -> Option<u32> {
         let needed = self.members.len() as u64 - 1;
-        let from = (0..self.trees()).max_by_key(|t| self.capacity(*t)).filter(|_| self.capacity(tree) < needed)?;
-        let node = self.trees[usize::from(from)].by_children.iter().map(|(_, n)| *n).find(|n| {
-            let left = self.capacity(from) - u64::from(self.degree(*n));
-            *n != except && left >= needed && self.depth(*n, tree).is_some()
+        let lacks_parent = |m: &&Member| m.parents.get(usize::from(tree)) == Some(&None);
+        self.members.get(&placed).filter(lacks_parent).filter(|_| placed != ROOT)?;
+        let places = self.trees.get(usize::from(tree)).filter(|places| places.capacity < needed)?;
+        let has_leaf = places.with_leaves.iter().any(|(_, n)| Some(*n) != avoid);
+        let mut others: Vec<u8> = (0..self.trees()).filter(|t| *t != tree).collect();
+        others.sort_by_key(|t| core::cmp::Reverse(self.capacity(*t)));
+        let (from, node) = others.into_iter().find_map(|from| {
+            let suits = |n: &u32| {
+                let left = self.capacity(from) - u64::from(self.degree(*n));
+                let is_there = if *n == placed { has_leaf } else { self.depth(*n, tree).is_some() };
+                Some(*n) != avoid && left >= needed && is_there
+            };
+            let nodes = self.trees[usize::from(from)].by_children.iter().map(|(_, n)| *n);
+            nodes.into_iter().find(suits).map(|n| (from, n))
         })?;
         let children: Vec<u32> = self.children(node, from).collect();
         for child in children {

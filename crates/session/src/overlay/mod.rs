@@ -14,6 +14,7 @@
 //! made for their address: nothing is sent to an address whose owner has not asked for it. Control messages
 //! ([`weir_wire::rtcp::overlay`]) are not encrypted.
 
+mod allowance;
 mod config;
 mod control;
 mod credentials;

@@ -4,6 +4,7 @@ mod hops;
 mod media;
 mod membership;
 
+use super::allowance::Allowance;
 use super::config::{NodeConfig, RootIdentity};
 use super::credentials::TicketKey;
 use super::datagram::{Outgoing, Received};
@@ -94,6 +95,7 @@ pub struct Node {
     degree: u16,
     slots: Vec<Slot>,
     downs: Vec<Downstream>,
+    allowance: Allowance,
     /// The child that may send first.
     next_down: usize,
     store: PacketStore,
@@ -124,6 +126,7 @@ impl Node {
         (node.token, node.key) = (identity.token, Some(TicketKey::new(&identity.key)));
         node.slots.resize_with(identity.trees.into(), Slot::default);
         node.degree = identity.share;
+        node.set_allowance(now);
         node
     }
 
@@ -139,6 +142,7 @@ impl Node {
             degree: 0,
             slots: Vec::new(),
             downs: Vec::new(),
+            allowance: Allowance::new(now),
             next_down: 0,
             store: PacketStore::new(config.history),
             nacker: Nacker::new(config.nack, config.rate, now),
@@ -154,6 +158,16 @@ impl Node {
             membership,
             config,
         }
+    }
+
+    /// Rate of a tree.
+    fn tree_rate(&self) -> DataRate {
+        DataRate::from_bps(self.config.rate.as_bps() / (self.slots.len() as u64).max(1))
+    }
+    /// The number of children may have changed.
+    fn set_allowance(&mut self, now: Timestamp) {
+        let trees = if self.is_root() { self.slots.len() as u32 } else { 1 };
+        self.allowance.set(u32::from(self.degree) * trees, self.tree_rate(), now);
     }
 
     fn is_root(&self) -> bool {
@@ -316,6 +330,7 @@ fn add(a: HopCounters, b: HopCounters) -> HopCounters {
         bytes: a.bytes + b.bytes,
         repeated: a.repeated + b.repeated,
         unavailable: a.unavailable + b.unavailable,
+        declined: a.declined + b.declined,
         dropped: a.dropped + b.dropped,
     }
 }

@@ -57,6 +57,7 @@ impl Upstream {
     /// An RTP packet has arrived: what feedback reports.
     pub(super) fn on_rtp(&mut self, arrival: &HopArrival, now: Timestamp) {
         self.last_heard = now;
+        self.starved = false;
         self.path.on_rtp(Some(arrival.number), arrival.size, arrival.ecn, now);
         if let Some(s) = &mut self.path.subflow {
             s.on_packet(arrival.number, arrival.timestamp, arrival.size, now);

@@ -6,7 +6,7 @@ use crate::overlay::downstream::Downstream;
 use crate::overlay::upstream::State;
 use core::net::SocketAddr;
 use rand::RngExt;
-use weir_units::{DataRate, Timestamp};
+use weir_units::Timestamp;
 use weir_wire::rtcp::mprtcp::Block;
 use weir_wire::rtcp::overlay::{Hop, HopKind, Lost, Message, Overlay, Place, Reason};
 use weir_wire::rtcp::{Mprtcp, Nack, Packet, parse_compound};
@@ -70,7 +70,11 @@ impl Node {
         if let Some(up) = slot.current.as_mut().filter(|u| is_it(&u.place)) {
             up.last_heard = now;
             match kind {
-                HopKind::Keepalive => up.starved = hop.code == 1,
+                HopKind::Keepalive => {
+                    up.starved = hop.code == 1;
+                    // It is there and lacks packets, which it requests itself and will forward.
+                    self.nacker.on_path_alive(now, hop.tree.into());
+                }
                 HopKind::Attached => {}
                 HopKind::Detach | HopKind::Refused | HopKind::Attach => {
                     let parent = up.place.parent;
@@ -205,8 +209,9 @@ impl Node {
         let at = match known {
             Some(at) => at,
             None => {
-                let rate = DataRate::from_bps(self.config.rate.as_bps() / u64::from(self.trees()).max(1));
-                let Ok(path) = self.config.control.path(hop.tree, rate, self.rng.random(), now) else { return };
+                let Ok(path) = self.config.control.path(hop.tree, self.tree_rate(), self.rng.random(), now) else {
+                    return;
+                };
                 self.downs.push(Downstream::new(child, from, hop.ticket, path, now));
                 self.downs.len() - 1
             }
@@ -221,7 +226,7 @@ impl Node {
             let first = crate::sent::nearest(highest, hop.number).max(self.store.oldest());
             for sequence in first..=highest {
                 if self.store.get(sequence).is_some_and(|p| p.tree == hop.tree) {
-                    down.repeat(sequence, &self.store, now);
+                    down.repeat(sequence, &self.store, &mut self.allowance, now);
                 }
             }
         }
@@ -306,7 +311,7 @@ impl Node {
         };
         down.last_heard = now;
         for sequence in nack.sequences().take(MAX_REPEATED) {
-            down.repeat(crate::sent::nearest(highest, sequence), &self.store, now);
+            down.repeat(crate::sent::nearest(highest, sequence), &self.store, &mut self.allowance, now);
         }
     }
 }

@@ -213,6 +213,7 @@ impl Node {
         let size = self.store.get(sequence).map_or(0, |p| p.size());
         for down in self.downs.iter_mut().filter(|d| d.tree == tree) {
             down.forward(sequence, size, now);
+            self.allowance.on_forwarded(size, now);
         }
     }
 

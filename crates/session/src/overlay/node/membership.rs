@@ -160,6 +160,7 @@ impl Node {
         (self.id, self.token, self.serial) = (a.node, a.token, a.serial);
         self.key = Some(TicketKey::new(&a.key));
         self.degree = a.degree.min(self.config.degree);
+        self.set_allowance(now);
         let forwards = a.forwards.filter(|t| *t < a.trees);
         if forwards != self.forwards {
             self.forwards = forwards;
