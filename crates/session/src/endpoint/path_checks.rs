@@ -136,9 +136,9 @@ mod tests {
         let at = |i: i64| Timestamp::from_millis(i * 250);
         let sent: Vec<_> = (0..20).map(|i| check.challenge(at(i))).collect();
         assert_eq!(check.take_sent(sent[11]), None, "too old");
-        for i in 12..20 {
-            assert_eq!(check.take_sent(sent[i]), Some(at(i as i64)));
-            assert_eq!(check.take_sent(sent[i]), None, "answered before");
+        for (octets, i) in sent.iter().zip(0..).skip(12) {
+            assert_eq!(check.take_sent(*octets), Some(at(i)));
+            assert_eq!(check.take_sent(*octets), None, "answered before");
         }
         let next = [7, 7, 7, 7, 7, 7, 7, check.count];
         assert_eq!(check.take_sent(next), None, "not sent yet");

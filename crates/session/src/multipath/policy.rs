@@ -128,9 +128,8 @@ impl Policies {
             // Backups are all that there is.
             return usable;
         }
-        if needed >= self.worst {
-            (self.worst, self.sufficed) = (needed, None);
-        } else if now.saturating_since(*self.sufficed.get_or_insert(now)) >= PATIENCE {
+        let waits = needed < self.worst && now.saturating_since(*self.sufficed.get_or_insert(now)) < PATIENCE;
+        if !waits {
             (self.worst, self.sufficed) = (needed, None);
         }
         let is_used = |path: &PathId| self.class(*path, sent(*path)) <= self.worst;
