@@ -280,6 +280,10 @@ impl Sender {
 
     fn send_on_a_path(&mut self, m: &mut Multipath, head: Option<(usize, NextPacket)>, now: Timestamp) -> bool {
         self.choose(m, head, now);
+        // Padding has the media's sequence numbers. Inside a frame, of which other paths may hold packets back, a receiver
+        // could not distinguish it from a missing packet.
+        let padding_stream = self.padding_stream();
+        let pads = !self.streams[padding_stream].is_amid_a_frame();
         for i in 0..self.paths.len() {
             let p = &mut self.paths[i];
             let is_chosen = m.is_chosen(p.id);
@@ -288,8 +292,8 @@ impl Sender {
             }
             let (next, probe) = match (p.poll_pacer(now, is_chosen), head) {
                 (PacerDecision::Media { probe }, Some(head)) if is_chosen => (head, probe),
-                (PacerDecision::Padding { probe }, _) if m.usable.contains(p.id) => {
-                    ((self.padding_stream(), NextPacket::PADDING), probe)
+                (PacerDecision::Padding { probe }, _) if pads && m.usable.contains(p.id) => {
+                    ((padding_stream, NextPacket::PADDING), probe)
                 }
                 _ => continue,
             };

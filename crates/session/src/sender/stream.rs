@@ -291,6 +291,11 @@ impl OutgoingStream {
         (media, resent)
     }
 
+    /// Whether some packets of a frame have been sent, and others are queued.
+    pub(super) fn is_amid_a_frame(&self) -> bool {
+        self.counters.packets > 0 && self.queue.front().is_some_and(|p| p.rtp_timestamp == self.last_rtp_timestamp)
+    }
+
     /// The source has made a frame: queues it, and returns its size.
     #[inline]
     pub(super) fn enqueue(&mut self, frame: &Frame, now: Timestamp) -> DataSize {

@@ -14,10 +14,11 @@ mod two_paths;
 
 use two_paths::{Paths, media_of, plan_of, subflow_of};
 use weir_session::multipath::SCHEDULERS;
-use weir_session::{Datagram, Outcome};
+use weir_session::{Datagram, Kind, Outcome};
 use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::rtcp::mprtcp::{self, Interface, InterfaceAddress};
 use weir_wire::rtcp::{ReceiverReport, ReportBlock};
+use weir_wire::rtp::PacketView;
 
 const A: PathId = PathId::FIRST;
 const B: PathId = PathId::new(1);
@@ -73,6 +74,23 @@ fn packets_are_numbered_by_subflow() {
         rtp += 1;
     }
     assert!(rtp > 5_000 && next.iter().all(Option::is_some));
+}
+
+#[test]
+fn padding_is_sent_between_frames() {
+    let call = aggregate("gcc", "round-robin");
+    let (mut paddings, mut last) = (0, None);
+    for (_, bytes, t) in &call.sent[0] {
+        let Some((_, kind @ (Kind::Media | Kind::Padding))) = t.rtp else { continue };
+        let view = PacketView::parse_header(bytes).expect("written by an endpoint");
+        if kind == Kind::Padding {
+            paddings += 1;
+            assert!(last.is_none_or(|is_end| is_end), "inside a frame, at {}", view.sequence());
+        } else {
+            last = Some(view.marker());
+        }
+    }
+    assert!(paddings > 20, "{paddings}");
 }
 
 #[test]
