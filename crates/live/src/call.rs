@@ -39,7 +39,7 @@ pub use end::{LiveEnd, Peer, RunUntil};
 pub use joined::{IncomingPlan, Joined, JoinedEnd, OutgoingPlan, PlannedSource};
 pub use liveness::{EndReason, Notice};
 pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
-pub use observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, PathSummary, Unobserved};
+pub use observer::{CallObserver, CallPathSummary, EndCounters, EndSummary, LivePacket, PacketTotals, Unobserved};
 pub use party::{Party, PartyCoding, PartyMedia};
 pub use party_streams::{
     PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary, ReceivedStream, SentStream, run_party_streams,
@@ -85,15 +85,6 @@ pub enum CallError {
     /// Several paths over DCCP.
     #[error("a call over DCCP has one path: leave out --path, or use --transport udp")]
     PathsOverDccp,
-    /// Several paths, and a scheduler that the protection cannot carry.
-    #[error(
-        "scheduler `{scheduler}` sends packets twice, and SRTP's replay protection refuses the second copy: choose \
-         another with --scheduler, or use --no-srtp at both ends for an unencrypted call"
-    )]
-    CopiesUnderSrtp {
-        /// The scheduler.
-        scheduler: String,
-    },
     /// There is no such scheduler or coupling.
     #[error("there is no {what} `{name}`: choose one of {known}")]
     NoSuchPolicy {

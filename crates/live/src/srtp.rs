@@ -4,12 +4,18 @@
 //! `weir bench live` measures. There is no DTLS-SRTP here: keys are sent by the signalling channel, which has to be
 //! secure.
 
+mod replay;
+
+use replay::ReplayLists;
 use rtc_crypto::default_provider;
 use rtc_rtp::Header;
 use rtc_srtp::context::Context;
 use rtc_srtp::option::{srtcp_replay_protection, srtp_replay_protection};
 use rtc_srtp::protection_profile::ProtectionProfile;
+use weir_session::multipath::MAX_PATHS;
+use weir_units::PathId;
 use weir_wire::rtp::PacketView;
+use weir_wire::rtp::mprtp::SubflowNumber;
 use weir_wire::{DatagramKind, kind_of};
 
 /// Reordered packets within this window are distinguished from replays (RFC 3711, section 3.3.2, requires at least 64).
@@ -135,12 +141,17 @@ impl SrtpKey {
     }
 
     fn context(&self) -> Result<Context, SrtpError> {
+        self.context_with(true)
+    }
+
+    /// A context with or without the library's replay protection of RTP.
+    fn context_with(&self, lists_rtp: bool) -> Result<Context, SrtpError> {
         let library = |e: &dyn std::fmt::Display| SrtpError::Library(e.to_string());
         let provider = default_provider().map_err(|e| library(&e))?;
         let (key, salt) = self.bytes.split_at(self.suite.profile().key_len());
         let replay = (srtp_replay_protection(REPLAY_WINDOW), srtcp_replay_protection(REPLAY_WINDOW));
-        Context::new(key, salt, self.suite.profile(), Some(replay.0), Some(replay.1), provider.crypto())
-            .map_err(|e| library(&e))
+        let rtp = lists_rtp.then_some(replay.0);
+        Context::new(key, salt, self.suite.profile(), rtp, Some(replay.1), provider.crypto()).map_err(|e| library(&e))
     }
 }
 
@@ -164,6 +175,8 @@ pub struct SrtpSession {
     trial: Context,
     trials: usize,
     header: Header,
+    /// With several paths: the header extension that names a packet's path, and what was received on each.
+    by_path: Option<(u8, ReplayLists)>,
     counters: SrtpCounters,
 }
 
@@ -190,8 +203,20 @@ impl SrtpSession {
             known: Vec::with_capacity(8),
             trials: 0,
             header: Header { version: 2, ..Header::default() },
+            by_path: None,
             counters: SrtpCounters::default(),
         })
+    }
+
+    /// Accepts a copy of each packet on every path of a call with several, whose number is in the header extension with
+    /// this identifier. Before any packet is received.
+    ///
+    /// # Errors
+    /// The library refuses a key.
+    pub fn accept_copies(&mut self, subflow_id: u8) -> Result<(), SrtpError> {
+        self.incoming = self.key.context_with(false)?;
+        self.by_path = Some((subflow_id, ReplayLists::default()));
+        Ok(())
     }
 
     /// Counters of the packets received.
@@ -253,12 +278,25 @@ impl SrtpSession {
         let view = PacketView::parse_header(datagram).ok()?;
         self.header_of(&view);
         let source = u64::from(view.ssrc());
+        let named =
+            |id| SubflowNumber::from_data(view.extension(id)?).map(|n| u8::try_from(n.subflow).unwrap_or(u8::MAX));
+        let path = self.by_path.as_ref().map(|(id, _)| PathId::new(named(*id).unwrap_or(0)));
+        let (ssrc, sequence) = (view.ssrc(), view.sequence());
+        if let (Some((_, lists)), Some(path)) = (&self.by_path, path)
+            && (path.index() >= MAX_PATHS || !lists.is_new(path, ssrc, sequence))
+        {
+            return None;
+        }
         if !self.known.contains(&source) {
             self.begin_trial()?;
             self.trial.decrypt_rtp_with_header(datagram, &self.header).ok()?;
             self.accept(source)?;
         }
-        self.incoming.decrypt_rtp_with_header(datagram, &self.header).ok()
+        let opened = self.incoming.decrypt_rtp_with_header(datagram, &self.header).ok()?;
+        if let (Some((_, lists)), Some(path)) = (&mut self.by_path, path) {
+            lists.insert(path, ssrc, sequence);
+        }
+        Some(opened)
     }
 
     fn begin_trial(&mut self) -> Option<()> {
@@ -273,8 +311,11 @@ impl SrtpSession {
     fn accept(&mut self, source: u64) -> Option<()> {
         if self.known.len() >= MAX_SOURCES {
             // A peer that constantly uses new sources: the state of all of them is dropped.
-            self.incoming = self.key.context().ok()?;
+            self.incoming = self.key.context_with(self.by_path.is_none()).ok()?;
             self.known.clear();
+            if let Some((_, lists)) = &mut self.by_path {
+                lists.clear();
+            }
         }
         self.known.push(source);
         Some(())

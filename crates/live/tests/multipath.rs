@@ -94,6 +94,19 @@ fn pictures_take_both_paths_under_srtp() {
 }
 
 #[test]
+fn copies_on_both_paths_pass_replay_protection() {
+    let paths = weir_live::call::PathPolicy { scheduler: "redundant".into(), ..Default::default() };
+    let ways = [Direction::Send, Direction::Receive];
+    let ends = ways.map(|way| party(way, &["127.0.0.1", "127.0.0.2"]));
+    let [a, b] = ends.map(|p| Party { call: CallConfig { paths: paths.clone(), ..CallConfig::default() }, ..p });
+    let [a, b] = call(&a, &b);
+    let packets: Vec<u64> = b.end.paths.iter().map(|p| p.received_packets).collect();
+    let media = a.end.frames_sent;
+    assert!(packets.iter().all(|n| *n > media) && packets[0].abs_diff(packets[1]) * 2 < packets[0], "{packets:?}");
+    assert_eq!(b.end.srtp.expect("protected").refused, 0);
+}
+
+#[test]
 fn an_end_without_multipath_rtp_gets_one_path() {
     // The offering end does not mention it, so that the answering one does not either.
     let plain = Party { offers_paths: false, ..party(Direction::Send, &["127.0.0.1"]) };

@@ -3,7 +3,9 @@
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
 use crate::call::liveness::{EndReason, Liveness, Notice, Step};
-use crate::call::observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, PathSummary, rate_bps};
+use crate::call::observer::{
+    CallObserver, CallPathSummary, EndCounters, EndSummary, LivePacket, PacketTotals, rate_bps,
+};
 use crate::call::roaming::Roaming;
 use crate::call::routes::{Route, Routes};
 use crate::call::stats::{CpuMeter, Part};
@@ -339,11 +341,11 @@ impl LiveEnd {
     }
 
     /// The statistics of each path, if there are several.
-    fn path_summaries(&self, time: TimeDelta) -> Vec<PathSummary> {
+    fn path_summaries(&self, time: TimeDelta) -> Vec<CallPathSummary> {
         let path = |(route, number): (&Route, u8)| {
             let stats = self.endpoint().path_stats(PathId::new(number))?;
             let local = self.ports[route.port].local_addr().map_or_else(|e| e.to_string(), |a| a.to_string());
-            Some(PathSummary {
+            Some(CallPathSummary {
                 local,
                 remote: route.peer.addr().to_string(),
                 sent_packets: stats.sent_packets,

@@ -216,6 +216,13 @@ impl Joined {
             end.add_route(socket, config.udp, peer)?;
         }
         end.set_subflow_id(a.extension(Extension::Mprtp).unwrap_or(6));
+        let srtp = match srtp {
+            Some(mut srtp) if is_multipath => {
+                srtp.accept_copies(a.extension(Extension::Mprtp).unwrap_or(6))?;
+                Some(srtp)
+            }
+            other => other,
+        };
         end.set_srtp(srtp);
         Ok(JoinedEnd { end, outgoing, incoming: ids, synchronised_clocks })
     }
@@ -330,7 +337,7 @@ impl Making<'_> {
         let setup = self.setup(config.params.clone());
         let pair = self.registry.make(name, &setup)?;
         let controllers = (self.registry, &name[..], &setup);
-        let multipath = config.paths.outgoing(a.paths.len(), controllers, a.keys.is_some())?;
+        let multipath = config.paths.outgoing(a.paths.len(), controllers)?;
         let spec = self.registry.get(name);
         let (feedback, reports) = spec.map_or((None, None), |s| (s.feedback, s.reports));
         endpoint.ecn = spec.map_or(Ecn::NotEct, |s| s.ecn_where(config.ecn));

@@ -207,7 +207,7 @@ pub struct EndSummary {
     /// Counters of the sockets.
     pub udp: UdpCounters,
     /// The call's paths, if it has several.
-    pub paths: Vec<PathSummary>,
+    pub paths: Vec<CallPathSummary>,
     /// Counters of protected packets, with SRTP.
     pub srtp: Option<SrtpCounters>,
     /// State of the DCCP connection, if there is one.
@@ -222,7 +222,7 @@ pub struct EndSummary {
 
 /// Statistics of one path of an end's call.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
-pub struct PathSummary {
+pub struct CallPathSummary {
     /// This end's address.
     pub local: String,
     /// The other end's.

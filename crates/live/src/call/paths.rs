@@ -29,19 +29,15 @@ impl PathPolicy {
     /// controller of its own. `None` with one path.
     ///
     /// # Errors
-    /// There is no such scheduler, coupling or controller, or the scheduler's copies would be refused.
+    /// There is no such scheduler, coupling or controller.
     pub(super) fn outgoing(
         &self,
         count: usize,
         (registry, controller, setup): (&Registry, &str, &Setup),
-        is_protected: bool,
     ) -> Result<Option<MultipathConfig>, CallError> {
         let (scheduler, coupling) = self.named()?;
         if count < 2 {
             return Ok(None);
-        }
-        if is_protected && self.scheduler == "redundant" {
-            return Err(CallError::CopiesUnderSrtp { scheduler: self.scheduler.clone() });
         }
         let mut controllers: Vec<Sender> = Vec::new();
         for path in 1..count {

@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::output::Failure;
-use weir_live::call::{EndSummary, PathSummary};
+use weir_live::call::{CallPathSummary, EndSummary};
 
 /// Rows about how an end's call ended, and about refused packets.
 pub(super) fn rows(end: &EndSummary) -> Vec<(&'static str, String)> {
@@ -26,7 +26,7 @@ pub(super) fn rows(end: &EndSummary) -> Vec<(&'static str, String)> {
 /// A row for each path of a call that has several.
 pub(super) fn paths(end: &EndSummary) -> Vec<(&'static str, String)> {
     let mbps = |bps: f64| format!("{:.3} Mbit/s", bps / 1e6);
-    let row = |p: &PathSummary| {
+    let row = |p: &CallPathSummary| {
         let rtt = p.rtt_ms.map_or(String::new(), |ms| format!(", round trip {ms:.1} ms"));
         let (sent, received) = (mbps(p.sent_rate_bps), mbps(p.received_rate_bps));
         ("path", format!("{} - {}: sent {sent}, received {received}{rtt}", p.local, p.remote))
