@@ -14,13 +14,13 @@
 //! follows the draft and its authors' program, not libwebrtc's `scream_v2`. Left out is the mode `goog_cc_with_ect1`, in
 //! which only the codepoint of packets changes with the first mark.
 
-use crate::controller::{Controller, Limits, ProbeCluster, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, ProbeCluster, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
 use crate::gcc::{self, Gcc};
 use crate::scream::v2::{self as scream2, Scream};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use weir_units::{Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 
 /// GCC, then SCReAM version 2.
 #[derive(Clone, Debug)]
@@ -101,6 +101,18 @@ impl Controller for GccScream2 {
         self.scream.on_limits(limits, now);
         if !self.has_marks {
             self.gcc.on_limits(limits, now);
+        }
+    }
+
+    /// That of [`Gcc`] until the first mark; then the window of [`Scream`] is coupled.
+    fn coupled_rate(&self) -> Option<DataRate> {
+        if self.has_marks { None } else { self.gcc.coupled_rate() }
+    }
+
+    fn on_coupled(&mut self, coupled: &Coupled, now: Timestamp) {
+        self.scream.on_coupled(coupled, now);
+        if !self.has_marks {
+            self.gcc.on_coupled(coupled, now);
         }
     }
 
@@ -243,5 +255,16 @@ mod tests {
         let names: Vec<_> = GccScream2::specs()[0].params.iter().map(|p| p.name).collect();
         let distinct: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(distinct.len(), names.len(), "no name is used twice");
+    }
+
+    #[test]
+    fn the_rate_is_coupled_until_the_first_mark_and_the_window_from_then_on() {
+        let mut c = both(&[]);
+        let rate = DataRate::from_kbps(300);
+        c.on_coupled(&Coupled { rate: Some(rate), increase: 0.5 }, Timestamp::ZERO);
+        assert_eq!((c.coupled_rate(), c.target().media_rate), (Some(rate), rate));
+        c.has_marks = true;
+        assert_eq!(c.coupled_rate(), None);
+        assert!(c.target().window.is_some());
     }
 }

@@ -40,17 +40,18 @@ impl Endpoint {
         self.interfaces.as_ref().map_or(&[], |i| &i.offered)
     }
 
-    /// Offers these addresses of this end for further paths, the preferred ones first, with the next three regular
-    /// compounds. They replace those offered before; beyond [`MAX_OFFERED`] they are left out. Offer them again whenever
+    /// Offers these addresses of this end for further paths, the preferred ones first, with the next three compounds,
+    /// the first of them early where RFC 4585 allows it. They replace those offered before; beyond [`MAX_OFFERED`] they are left out. Offer them again whenever
     /// an interface appears or disappears.
     pub fn offer_addresses(&mut self, addresses: &[SocketAddr]) {
         let interfaces = self.interfaces.get_or_insert_default();
         interfaces.own.clear();
         interfaces.own.extend(addresses.iter().filter(|a| a.port() != 0).take(MAX_OFFERED));
         interfaces.repeats = REPEATS;
+        self.early_wanted = true;
     }
 
-    /// A regular compound is written: appends this end's addresses if they are to be sent.
+    /// A regular or early compound is written: appends this end's addresses if they are to be sent.
     pub(super) fn write_interfaces(&mut self, out: &mut Vec<u8>) {
         let Some(interfaces) = self.interfaces.as_mut().filter(|i| i.repeats > 0) else { return };
         interfaces.repeats -= 1;

@@ -137,7 +137,7 @@ impl Endpoint {
         if is_avpf {
             self.write_picture_feedback(now, out);
         }
-        if regular && self.interfaces.is_some() {
+        if (regular || urgent) && self.interfaces.is_some() {
             self.write_interfaces(out);
         }
         if !self.goodbyes.is_empty() {

@@ -3,7 +3,7 @@
 use weir_cc::coupled::flow_state::Division;
 
 /// Which paths of a call are coupled. Rates are coupled by flow state exchange (RFC 8699), windows by linked increases
-/// (RFC 6356); a controller with neither stays alone.
+/// (RFC 6356); a controller that reports neither a rate nor a window to couple stays alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Coupling {
     /// None: each path is a flow.
@@ -12,7 +12,9 @@ pub enum Coupling {
     /// All usable paths.
     Always(Division),
     /// Paths that detection finds behind one bottleneck (RFC 8382), by the one-way delays and losses in per-packet
-    /// feedback. Without such feedback none is found.
+    /// feedback. Without such feedback none is found. Paths of one call are hard for it: a queue that is empty most of the
+    /// time, as under GCC, is no bottleneck by the RFC's first test, and since paths carry parts of the same frames,
+    /// separate bottlenecks can look alike, as under NADA. [`Self::Correlated`] has neither fault.
     Detected(Division),
     /// Paths whose delays change together ([`weir_cc::coupled::correlation`]), by per-packet feedback as well. It also
     /// finds a bottleneck with a short queue, and separates two bottlenecks that are alike.

@@ -155,6 +155,14 @@ impl Sender {
         let Some(mut c) = m.coupler.take() else { return own };
         let mut affected = own;
         let rtt = m.state(path).and_then(|s| s.rtt).unwrap_or(TimeDelta::ZERO);
+        if let Some(flow) = c.members[path].flow
+            && self.paths[path].controller.coupled_rate().is_none()
+        {
+            // Its controller has changed to one with a window.
+            c.members[path].flow = None;
+            c.exchange.set_group(flow, ALONE + path as Group);
+            c.exchange.deregister(flow);
+        }
         if let (Some(flow), Some(rate)) = (c.members[path].flow, self.paths[path].controller.coupled_rate()) {
             // The rate given last is no news; rounding must not look like a decrease.
             if c.exchange.rate(flow) != Some(rate) {

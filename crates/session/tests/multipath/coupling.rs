@@ -5,8 +5,8 @@ use weir_cc::coupled::flow_state::Division;
 use weir_session::multipath::Coupling;
 use weir_units::{PathId, Timestamp};
 
-const SHARED: [Path; 2] = [Path { link: 0, delay: 25 }, Path { link: 0, delay: 40 }];
-const APART: [Path; 2] = [Path { link: 0, delay: 25 }, Path { link: 1, delay: 40 }];
+pub(crate) const SHARED: [Path; 2] = [Path { link: 0, delay: 25 }, Path { link: 0, delay: 40 }];
+pub(crate) const APART: [Path; 2] = [Path { link: 0, delay: 25 }, Path { link: 1, delay: 40 }];
 const ALWAYS: Coupling = Coupling::Always(Division::Active);
 const DETECTED: Coupling = Coupling::Detected(Division::Active);
 const CORRELATED: Coupling = Coupling::Correlated(Division::Active);
@@ -41,7 +41,7 @@ fn paths_that_are_not_coupled_take_two_shares() {
 #[test]
 fn coupled_paths_take_one_flows_share() {
     // Two flows of GCC also find their equilibrium slowly; on links of 1.5 to 5 Mbit/s it took 0.43 to 0.53 so coupled.
-    for (controller, least) in [("gcc", 0.40), ("nada", 0.45), ("scream2", 0.45)] {
+    for (controller, least) in [("gcc", 0.40), ("gcc-scream2", 0.40), ("nada", 0.45), ("scream2", 0.45)] {
         for coupling in [ALWAYS, CORRELATED] {
             let share = share(controller, coupling);
             assert!((least..0.55).contains(&share), "{controller}, {coupling:?}: {share}");
@@ -55,7 +55,7 @@ fn coupled_paths_take_one_flows_share() {
 
 #[test]
 fn detection_by_shape_finds_a_queue_that_stands() {
-    // SCReAM keeps one; GCC's and NADA's queues are too short for RFC 8382, and their paths stay flows of their own.
+    // SCReAM keeps one. Paths under GCC and NADA stay flows of their own: see `detection`.
     let found = share("scream2", DETECTED);
     assert!((0.45..0.6).contains(&found), "{found}");
     for controller in ["gcc", "nada"] {
@@ -64,12 +64,13 @@ fn detection_by_shape_finds_a_queue_that_stands() {
     }
 }
 
-/// Its fast increase grows by all that is acknowledged, and takes most of the link from one flow whether coupled or not.
+/// Its media rate is compared to a throughput that includes headers, which are larger by 12 bytes on a subflow: not
+/// coupled, a call over paths takes nearly all of the link.
 #[test]
-fn version_1_of_scream_is_not_brought_to_one_share() {
-    for coupling in [Coupling::None, ALWAYS] {
+fn version_1_of_scream_takes_one_share_if_its_media_rates_are_coupled() {
+    for (coupling, shares) in [(Coupling::None, 0.85..1.0), (ALWAYS, 0.42..0.58), (CORRELATED, 0.45..0.65)] {
         let share = share("scream", coupling);
-        assert!((0.85..1.0).contains(&share), "{coupling:?}: {share}");
+        assert!(shares.contains(&share), "{coupling:?}: {share}");
     }
 }
 

@@ -3,6 +3,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod coupling;
+mod detection;
+mod establishment;
 mod failures;
 mod handover;
 mod offers;

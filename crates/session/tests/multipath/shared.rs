@@ -44,13 +44,15 @@ pub(crate) struct Net {
     inside: BTreeMap<Timestamp, VecDeque<(Way, Vec<u8>, u32)>>,
     /// The call and path that lose everything.
     pub dead: Option<(usize, usize)>,
+    /// Packets of the first call: when each was sent or dropped, its path, and its one-way delay unless it was dropped.
+    pub delays: Vec<(Timestamp, usize, Option<TimeDelta>)>,
 }
 
 impl Net {
     pub(crate) fn new(links: &[u64]) -> Self {
         let link = |kbps| Link { rate: DataRate::from_kbps(kbps), free_at: Timestamp::ZERO };
         let links = links.iter().map(|kbps| link(*kbps)).collect();
-        Self { now: Timestamp::ZERO, links, calls: vec![], inside: BTreeMap::new(), dead: None }
+        Self { now: Timestamp::ZERO, links, calls: vec![], inside: BTreeMap::new(), dead: None, delays: vec![] }
     }
 
     /// Adds a call under this controller, with 300 kbit/s at the start and `most` kbit/s at most on each path.
@@ -148,6 +150,9 @@ impl Net {
         if way.1 {
             let link = &mut self.links[path.link];
             if link.free_at.saturating_since(self.now) > MOST_DELAY {
+                if way.0 == 0 {
+                    self.delays.push((self.now, way.2, None));
+                }
                 return;
             }
             link.free_at =
@@ -155,6 +160,9 @@ impl Net {
             at = link.free_at;
         }
         let at = at + TimeDelta::from_millis(path.delay);
+        if way.0 == 0 && way.1 && t.is_rtp() {
+            self.delays.push((self.now, way.2, Some(at - self.now)));
+        }
         self.inside.entry(at).or_default().push_back((way, bytes.to_vec(), t.payload));
     }
 

@@ -21,6 +21,12 @@ const IDLE_SHARE: f64 = 0.9;
 /// ... unless the queue-delay trend is above this (C++).
 const IDLE_TREND: f64 = 0.5;
 
+/// Weights of an adjustment's rates in those of a coupled flow and in its share of payload, and the least such share:
+/// small packets of audio (calibrated).
+const RATE_WEIGHT: f64 = 1.0 / 4.0;
+const PAYLOAD_WEIGHT: f64 = 1.0 / 16.0;
+const MIN_PAYLOAD_SHARE: f64 = 0.5;
+
 /// The network congestion control's state, for every stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NetworkState {
@@ -90,6 +96,11 @@ pub(super) struct MediaRate {
     median: Median,
     media_median: f64,
     measured_at: Timestamp,
+    /// Factor on increases: the share of a group of coupled flows.
+    share: f64,
+    /// Smoothed rates: transmitted and acknowledged; and of frames and transmitted over a longer time.
+    smoothed: [f64; 2],
+    payload: [f64; 2],
 }
 
 impl MediaRate {
@@ -104,6 +115,17 @@ impl MediaRate {
             median: Median { samples: [0.0; MEDIAN_SAMPLES], filled: 0, next: 0 },
             media_median: 0.0,
             measured_at: now,
+            share: 1.0,
+            smoothed: [0.0; 2],
+            payload: [0.0; 2],
+        }
+    }
+
+    /// Coupling with other flows has set the rate (RFC 8699), and this flow adds its share of one flow's increase.
+    pub(super) fn couple(&mut self, rate: Option<DataRate>, share: f64, limits: &Limits) {
+        self.share = share;
+        if let Some(rate) = rate {
+            self.set(rate.as_bps_f64(), limits);
         }
     }
 
@@ -153,7 +175,7 @@ impl MediaRate {
         self.measure(now);
         let interval = config.rate_adjust_interval.as_secs_f64();
         let ramp_up = config.ramp_up_speed.as_bps_f64().min(self.target * config.ramp_up_scale) * interval;
-        let current = self.rates.transmit.max(self.rates.acknowledged);
+        let current = self.current();
         let queue_bits = queue.as_bits() as f64;
         // Before the first feedback there is no throughput to measure the queue by.
         let is_known = self.rates.acknowledged_from.is_some();
@@ -167,7 +189,7 @@ impl MediaRate {
         let scale = self.inflection_scale();
         // An increase does nothing for a source that is not limited by the target.
         let is_idle = self.target > config.idle_ratio * current;
-        let ramp_up = if is_idle { 0.0 } else { ramp_up };
+        let ramp_up = if is_idle { 0.0 } else { ramp_up * self.share };
         let mut target = self.target;
         if fast_increase {
             target += ramp_up * scale;
@@ -196,6 +218,22 @@ impl MediaRate {
             target = target.min(limit * (2.0 - network.trend_memory));
         }
         self.set(target, limits);
+    }
+
+    /// The throughput to which the target is compared.
+    ///
+    /// RFC 8298 counts headers, so that a flow with larger ones holds its rate against a longer queue: 12 bytes more,
+    /// those of a subflow's number, are enough to leave another flow next to nothing. It also takes the greater of two
+    /// rates over 200 ms, which is too high where a scheduler moves packets between paths. A coupled flow has the mean
+    /// of its frames instead.
+    fn current(&self) -> f64 {
+        if self.share == 1.0 {
+            return self.rates.transmit.max(self.rates.acknowledged);
+        }
+        let [transmitted, acknowledged] = self.smoothed;
+        let [frames, packets] = self.payload;
+        let payload = if packets > 0.0 { (frames / packets).clamp(MIN_PAYLOAD_SHARE, 1.0) } else { 1.0 };
+        transmitted.max(acknowledged) * payload
     }
 
     /// Sets the inflection point, unless it was set within `interval`.
@@ -227,6 +265,12 @@ impl MediaRate {
         r.media = rate(&mut r.media_bytes);
         r.measure_acknowledged(now);
         self.media_median = self.median.push(r.media);
+        for (mean, rate) in self.smoothed.iter_mut().zip([r.transmit, r.acknowledged]) {
+            *mean += RATE_WEIGHT * (rate - *mean);
+        }
+        for (mean, rate) in self.payload.iter_mut().zip([r.media, r.transmit]) {
+            *mean += PAYLOAD_WEIGHT * (rate - *mean);
+        }
     }
 
     /// target_bitrate.
@@ -385,5 +429,25 @@ mod tests {
         assert_eq!(m.target(), DataRate::from_kbps(855));
         (0..40).for_each(|_| m.on_congestion(Congestion::Loss, at(0), &limits(), &c));
         assert_eq!(m.target(), DataRate::from_kbps(100));
+    }
+
+    #[test]
+    fn a_coupled_rate_continues_from_the_one_given_and_leaves_out_headers() {
+        // A tenth more with headers than frames.
+        let throughput = [1_000, 1_100, 1_100];
+        let congested = NetworkState { fast_increase: false, trend: 0.2, trend_memory: 0.2 };
+        let mut alone = rate(1_000);
+        let mut coupled = rate(1_000);
+        coupled.couple(Some(DataRate::from_kbps(900)), 0.5, &limits());
+        assert_eq!(coupled.target(), DataRate::from_kbps(900));
+        for _ in 0..100 {
+            step(&mut alone, throughput, congested, 0, &Config::default());
+            step(&mut coupled, throughput, congested, 0, &Config::default());
+        }
+        let kbps = [&alone, &coupled].map(|m| m.target().as_kbps_f64());
+        assert!((1_050.0..1_100.0).contains(&kbps[0]), "{kbps:?}");
+        assert!((950.0..1_000.0).contains(&kbps[1]), "{kbps:?}");
+        coupled.couple(None, 1.0, &limits());
+        assert_eq!(coupled.current(), 1_100_000.0);
     }
 }

@@ -173,8 +173,16 @@ impl Controller for Scream {
         self.refresh();
     }
 
+    /// The media rate, which is below the window most of the time: a group's windows alone do not hold it to one flow's
+    /// share.
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(self.stream.target())
+    }
+
     fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
         self.network.window.set_growth(coupled.increase);
+        self.stream.couple(coupled.rate, coupled.increase, &self.limits);
+        self.refresh();
     }
 
     fn on_queue(&mut self, queue: &QueueState) {
