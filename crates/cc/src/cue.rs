@@ -41,6 +41,8 @@ pub enum Cue<'a> {
     NextDataUnit(NextDataUnit),
     /// Capacity announced by a device on the path, such as a base station.
     CapacityNotice(CapacityNotice),
+    /// Capacity expected along the way, from a map of network coverage.
+    CapacityForecast(CapacityForecast<'a>),
     /// The rate that the transport under the session allows, such as DCCP's congestion control.
     TransportRate(TransportRate),
     /// That transport's send queue has refused packets.
@@ -60,6 +62,7 @@ impl Cue<'_> {
             | Self::CapacityNotice(_)
             | Self::TransportRate(_)
             | Self::SendRejected(_) => Origin::OnPath,
+            Self::CapacityForecast(_) => Origin::OffPath,
         }
     }
     /// How this kind of cue is signalled.
@@ -71,7 +74,9 @@ impl Cue<'_> {
             | Self::NadaReport(_)
             | Self::IntervalReport(_)
             | Self::NextDataUnit(_) => Channel::InBand,
-            Self::CapacityNotice(_) | Self::TransportRate(_) | Self::SendRejected(_) => Channel::OutOfBand,
+            Self::CapacityNotice(_) | Self::CapacityForecast(_) | Self::TransportRate(_) | Self::SendRejected(_) => {
+                Channel::OutOfBand
+            }
         }
     }
     /// When the cue reached this end.
@@ -84,6 +89,7 @@ impl Cue<'_> {
             Self::IntervalReport(i) => i.now,
             Self::NextDataUnit(n) => n.now,
             Self::CapacityNotice(n) => n.now,
+            Self::CapacityForecast(f) => f.now,
             Self::TransportRate(r) => r.now,
             Self::SendRejected(r) => r.now,
         }
@@ -266,6 +272,31 @@ pub struct CapacityNotice {
     pub rate: DataRate,
 }
 
+/// Capacity expected over time, from a map of network coverage (V. Singh's dissertation, section 7.2). It is measured off
+/// the path, by others who were where this end is going, and signalled out of band. It replaces the forecast before.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CapacityForecast<'a> {
+    /// When it was received, from which its segments count.
+    pub now: Timestamp,
+    /// Consecutive stretches of time; empty withdraws the forecast.
+    pub segments: &'a [ForecastSegment],
+}
+
+/// A stretch of time with one expected capacity. Nothing is known between segments.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ForecastSegment {
+    /// Its begin, from the forecast's reception.
+    pub from: TimeDelta,
+    /// Its end, likewise.
+    pub to: TimeDelta,
+    /// Lower quartile of the capacity.
+    pub low: DataRate,
+    /// Median of the capacity.
+    pub median: DataRate,
+    /// How far the map trusts it, 0 to 1.
+    pub confidence: f64,
+}
+
 /// The rate that the transport under the session allows, where it has congestion control of its own (DCCP; S. Jero,
 /// 2013, section 3.2.2). It is measured on the path and signalled by this end's own transport, out of band.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -411,6 +442,8 @@ mod tests {
         ];
         let of = |cue: &Cue<'_>| (cue.origin(), cue.channel(), cue.now());
         assert!(in_band.iter().all(|cue| of(cue) == (Origin::OnPath, Channel::InBand, now)));
+        let forecast = Cue::CapacityForecast(CapacityForecast { now, segments: &[] });
+        assert_eq!(of(&forecast), (Origin::OffPath, Channel::OutOfBand, now));
         assert!(out_of_band.iter().all(|cue| of(cue) == (Origin::OnPath, Channel::OutOfBand, now)));
     }
 }

@@ -25,6 +25,7 @@ pub mod gcc_scream2;
 mod history;
 mod incoming_rate;
 pub mod linphone;
+pub mod map_guided;
 mod mean_size;
 pub mod nada;
 pub mod one_way_delay;

@@ -3,6 +3,7 @@
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
 use crate::fec_probing::{self, FecProbing};
+use crate::map_guided::{self, MapGuided};
 use crate::spec::{Algorithm, Pair, Setup, Spec};
 use crate::tunable::SetupError;
 use std::sync::Arc;
@@ -12,12 +13,15 @@ use weir_units::{DataRate, TimeDelta, Timestamp};
 type Make = Arc<dyn Fn(&str, &Setup) -> Result<Pair<Sender, Receiver>, SetupError> + Send + Sync>;
 
 /// The controllers available by name: built-in ones and those added by a program. Each is also available with probing
-/// of its steps by forward error correction, as `NAME+fec` ([`FecProbing`]).
+/// of its steps by forward error correction, as `NAME+fec` ([`FecProbing`]), and bounded by a forecast of capacity, as
+/// `NAME+map` ([`MapGuided`]).
 #[derive(Clone)]
 pub struct Registry {
     specs: Vec<Spec>,
     /// The `+fec` entry of each.
     probing: Vec<Spec>,
+    /// The `+map` entry of each.
+    guided: Vec<Spec>,
     /// The constructor of each.
     makes: Vec<Make>,
 }
@@ -25,7 +29,7 @@ pub struct Registry {
 impl Registry {
     /// A registry of the built-in controllers.
     pub fn builtin() -> Self {
-        let mut registry = Self { specs: Vec::new(), probing: Vec::new(), makes: Vec::new() };
+        let mut registry = Self { specs: Vec::new(), probing: Vec::new(), guided: Vec::new(), makes: Vec::new() };
         add_builtin(&mut registry);
         registry
     }
@@ -51,13 +55,15 @@ impl Registry {
         if let Some(old) = self.specs.iter().position(|s| s.name == spec.name) {
             self.specs.remove(old);
             self.probing.remove(old);
+            self.guided.remove(old);
             self.makes.remove(old);
         }
         self.probing.push(fec_probing::spec(&spec));
+        self.guided.push(map_guided::spec(&spec));
         self.specs.push(spec);
         self.makes.push(Arc::new(make));
     }
-    /// All entries in the order of registration, without their `+fec` entries.
+    /// All entries in the order of registration, without their `+fec` and `+map` entries.
     pub fn specs(&self) -> &[Spec] {
         &self.specs
     }
@@ -65,15 +71,26 @@ impl Registry {
     pub fn probing_specs(&self) -> &[Spec] {
         &self.probing
     }
-    /// The entry of a name, including `+fec` names.
+    /// The `+map` entries of [`Self::specs`].
+    pub fn guided_specs(&self) -> &[Spec] {
+        &self.guided
+    }
+    /// The entry of a name, including `+fec` and `+map` names.
     pub fn get(&self, name: &str) -> Option<&Spec> {
-        self.specs.iter().chain(&self.probing).find(|s| s.name == name)
+        self.specs.iter().chain(&self.probing).chain(&self.guided).find(|s| s.name == name)
     }
     /// Makes a controller by name. Errors: an unknown name, an unknown parameter, a value outside its range.
     pub fn make(&self, name: &str, setup: &Setup) -> Result<Pair<Sender, Receiver>, SetupError> {
         let plain = self.specs.iter().position(|s| s.name == name);
         if let Some(make) = plain.and_then(|i| self.makes.get(i)) {
             return make(name, setup);
+        }
+        let guided = self.guided.iter().position(|s| s.name == name);
+        if let Some((inner, make)) = guided.and_then(|i| self.specs.get(i).zip(self.makes.get(i))) {
+            let (config, setup) = map_guided::split(setup)?;
+            let pair = make(&inner.name, &setup)?;
+            let sender = MapGuided::new(config, pair.sender, &setup.start())?;
+            return Ok(Pair { sender: Sender::MapGuided(Box::new(sender)), receiver: pair.receiver });
         }
         let probing = self.probing.iter().position(|s| s.name == name);
         let Some((inner, make)) = probing.and_then(|i| self.specs.get(i).zip(self.makes.get(i))) else {
@@ -106,6 +123,8 @@ macro_rules! controllers {
             $(#[doc = concat!("`", stringify!($ty), "`")] $var(Box<$ty>),)*
             /// Any of them with probing of its steps.
             FecProbing(Box<FecProbing<Sender>>),
+            /// Any of them bounded by a forecast.
+            MapGuided(Box<MapGuided<Sender>>),
             /// A controller from outside this crate.
             Custom(Box<dyn Controller>),
         }
@@ -113,17 +132,17 @@ macro_rules! controllers {
             fn from(c: $ty) -> Self { Self::$var(Box::new(c)) }
         })*
         impl Controller for Sender {
-            fn on_packet_sent(&mut self, p: &SentPacket) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_packet_sent(p)) }
-            fn on_cue(&mut self, cue: &Cue<'_>) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_cue(cue)) }
-            fn on_limits(&mut self, l: Limits, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_limits(l, now)) }
-            fn coupled_rate(&self) -> Option<DataRate> { dispatch!(self, Sender { $($var)* FecProbing }, c => c.coupled_rate()) }
-            fn on_coupled(&mut self, k: &Coupled, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_coupled(k, now)) }
-            fn on_queue(&mut self, q: &QueueState) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_queue(q)) }
-            fn on_timeout(&mut self, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.on_timeout(now)) }
-            fn target(&self) -> Target { dispatch!(self, Sender { $($var)* FecProbing }, c => c.target()) }
-            fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> { dispatch!(self, Sender { $($var)* FecProbing }, c => c.poll_timeout()) }
-            fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> { dispatch!(self, Sender { $($var)* FecProbing }, c => c.poll_probe(now)) }
-            fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Sender { $($var)* FecProbing }, c => c.metrics(out)) }
+            fn on_packet_sent(&mut self, p: &SentPacket) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_packet_sent(p)) }
+            fn on_cue(&mut self, cue: &Cue<'_>) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_cue(cue)) }
+            fn on_limits(&mut self, l: Limits, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_limits(l, now)) }
+            fn coupled_rate(&self) -> Option<DataRate> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.coupled_rate()) }
+            fn on_coupled(&mut self, k: &Coupled, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_coupled(k, now)) }
+            fn on_queue(&mut self, q: &QueueState) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_queue(q)) }
+            fn on_timeout(&mut self, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_timeout(now)) }
+            fn target(&self) -> Target { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.target()) }
+            fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.poll_timeout()) }
+            fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.poll_probe(now)) }
+            fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.metrics(out)) }
         }
         /// A receiver half: built-ins by enum, others boxed.
         #[non_exhaustive]
