@@ -36,7 +36,7 @@ pub(crate) enum Listed {
 /// A controller.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Controller {
-    /// Its name; NAME+fec probes with forward error correction.
+    /// Its name; NAME+fec probes with forward error correction, NAME+map is bounded by a forecast of capacity.
     name: String,
     /// What it is.
     summary: String,
@@ -249,7 +249,8 @@ impl Listed {
                 let mut t = table(&["controller", "what it is", "source"], 3);
                 all.iter().for_each(|c| t.add_row([&c.name, &c.summary, &c.source]));
                 out = {
-                    let note = "NAME+fec, such as gcc+fec: the controller's steps up go out as repair packets first";
+                    let note = "NAME+fec, such as gcc+fec: the controller's steps up go out as repair packets first. \
+                                NAME+map: a forecast of capacity bounds the controller";
                     format!("{t}\n{}\n", fold(note))
                 };
             }
