@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod histogram;
 pub mod metrics;
+pub mod overlay;
 pub mod results;
 pub mod run;
 pub mod scenario;
