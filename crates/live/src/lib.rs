@@ -16,6 +16,8 @@ pub mod emulate;
 #[cfg(target_os = "linux")]
 pub mod netns;
 #[cfg(target_os = "linux")]
+pub mod overlay;
+#[cfg(target_os = "linux")]
 pub mod realtime;
 pub mod sdp;
 #[cfg(unix)]
