@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 pub(crate) mod call;
 mod compare;
+#[cfg(feature = "coverage")]
+pub(crate) mod coverage;
 #[cfg(target_os = "linux")]
 pub(crate) mod dccp;
 mod emulate;
@@ -183,6 +185,13 @@ Examples:
     /// Send and receive datagrams under congestion control; on Linux only
     #[cfg(not(target_os = "linux"))]
     Dccp(OnLinuxArgs),
+    /// Run the service of a network coverage map, and what belongs to it
+    #[cfg(feature = "coverage")]
+    #[command(after_help = coverage::EXAMPLES)]
+    Coverage {
+        #[command(subcommand)]
+        command: coverage::CoverageCommand,
+    },
     /// Measure the quality of video against its reference: PSNR, SSIM, detail and motion
     #[command(after_help = "\
 Files are YUV4MPEG2 (.y4m) or, with --size, raw I420; - is standard input. A built-in clip may replace a file. PSNR of

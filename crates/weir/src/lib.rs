@@ -7,6 +7,8 @@ mod bench;
 mod call;
 mod clip;
 mod compare;
+#[cfg(feature = "coverage")]
+mod coverage;
 #[cfg(target_os = "linux")]
 mod dccp;
 mod emulate;
@@ -73,6 +75,8 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Call(_)) => output::needs_linux("weir call", "the kernel's packet timestamps and eventfd"),
         #[cfg(not(target_os = "linux"))]
         Some(Command::Dccp(_)) => output::needs_linux("weir dccp", "the kernel's packet timestamps and eventfd"),
+        #[cfg(feature = "coverage")]
+        Some(Command::Coverage { command }) => coverage::coverage(&session, &command),
         Some(Command::Quality(a)) => quality::quality(&session, &a),
         Some(Command::Clip(a)) => clip::clip(&session, &a),
         Some(Command::Testbed(a)) => testbed::testbed(&session, &a),

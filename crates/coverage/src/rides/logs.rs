@@ -72,6 +72,9 @@ fn norway(line: &str) -> Result<Line, String> {
     let [time, _, lat, lon, bytes, ms] = fields[..] else {
         return Err(format!("{} fields instead of 6", fields.len()));
     };
+    if lat == "NOFIX" || lon == "NOFIX" {
+        return Ok(None);
+    }
     let number = |text: &str| text.parse::<f64>().map_err(|e| format!("{text:?}: {e}"));
     let position = Position::new(number(lat)?, number(lon)?).map_err(|e| e.to_string())?;
     let seconds: u64 = time.parse().map_err(|e| format!("{time:?}: {e}"))?;
@@ -138,7 +141,8 @@ mod tests {
 
     #[test]
     fn a_norwegian_log_is_read() {
-        let text = "1284365019 332305 59.933668 10.827808 162792 1013\n\n1284365020 333313 59.933668 10.827808 0 0\n";
+        let text = "1284365019 332305 59.933668 10.827808 162792 1013\n\n1284365020 333313 59.933668 10.827808 0 0\n\
+            1284365021 333314 NOFIX NOFIX 1000 1000\n";
         let updates = read(text, LogFormat::Norway).expect("read");
         assert_eq!(updates.len(), 1);
         assert_eq!(
