@@ -14,6 +14,7 @@ mod dccp;
 mod emulate;
 mod list;
 mod output;
+mod overlay;
 mod pcap;
 mod progress;
 mod quality;
@@ -80,6 +81,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Quality(a)) => quality::quality(&session, &a),
         Some(Command::Clip(a)) => clip::clip(&session, &a),
         Some(Command::Testbed(a)) => testbed::testbed(&session, &a),
+        Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
         Some(Command::Bench(a)) => bench::bench(&session, &a),
     };
     match done {

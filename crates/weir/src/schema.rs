@@ -1,7 +1,7 @@
 //! JSON schemas of what `--json` prints, and the tables of fields in docs/results.md.
 
 use crate::output::{Failure, print, schema_id};
-use crate::{Done, bench, compare, list, quality, reproduce, scorecard, twin};
+use crate::{Done, bench, compare, list, overlay, quality, reproduce, scorecard, twin};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -18,6 +18,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("list", "weir list --json"),
     ("twin", "weir twin run --json"),
     ("scorecard", "weir scorecard --json"),
+    ("overlay", "weir overlay --json"),
     ("bench", "weir bench --json"),
     #[cfg(target_os = "linux")]
     ("emulate", "weir emulate --json"),
@@ -40,6 +41,7 @@ fn schema(of: &str) -> Option<Schema> {
         "list" => generate::<list::Listed>(),
         "twin" => generate::<twin::Json>(),
         "scorecard" => generate::<scorecard::Json>(),
+        "overlay" => generate::<overlay::Report>(),
         "bench" => generate::<bench::Report>(),
         #[cfg(target_os = "linux")]
         "emulate" => generate::<weir_live::emulate::Accuracy>(),

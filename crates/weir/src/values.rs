@@ -1,6 +1,7 @@
 //! Values as they are written on the command line.
 
 use weir_media::{FrameRate, MediaError};
+use weir_units::DataRate;
 
 /// A time on the command line, in s: a number with ms, s, min or h, or s alone.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
@@ -31,8 +32,20 @@ pub(crate) fn rate(text: &str) -> String {
     text.to_owned()
 }
 
+/// A bit rate on the command line: a number with bps, kbps, Mbps or Gbps, in any case.
+pub(crate) fn bit_rate(text: &str) -> Result<DataRate, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    // The longer names end in the shortest.
+    let unit = [("gbps", 1e9), ("mbps", 1e6), ("kbps", 1e3), ("bps", 1.0)];
+    let given = unit.into_iter().find_map(|(name, scale)| Some((lower.strip_suffix(name)?, scale)));
+    let number = given.and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale));
+    match number {
+        Some(bps) if bps > 0.0 && bps < 1e15 => Ok(DataRate::from_bps_f64(bps)),
+        _ => Err(format!("`{text}` is no rate, such as 500kbps or 2mbps")),
+    }
+}
+
 /// A share on the command line: `1%` or `0.01`.
-#[cfg(target_os = "linux")]
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.trim().strip_suffix('%') {
         Some(n) => (n.trim(), 0.01),
@@ -93,6 +106,9 @@ mod tests {
         assert_eq!(seconds("1.5min"), Ok(90.0));
         assert_eq!(seconds("2"), Ok(2.0));
         assert!(seconds("0").is_err() && seconds("x").is_err() && seconds("3 days").is_err());
+        assert_eq!(bit_rate("1.5Mbps"), Ok(DataRate::from_kbps(1_500)));
+        assert_eq!(bit_rate("64 kbps"), Ok(DataRate::from_kbps(64)));
+        assert!(bit_rate("2").is_err() && bit_rate("-1kbps").is_err() && bit_rate("infbps").is_err());
         assert_eq!(rate("2mbps"), "2 Mbps");
         assert_eq!(rate("300 KBPS"), "300 kbps");
         assert_eq!(rate("unlimited"), "unlimited");

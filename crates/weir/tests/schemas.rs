@@ -76,6 +76,7 @@ fn what_is_printed_follows_its_schema() {
         ("list", &["list", "disciplines"]),
         ("list", &["list", "schedulers"]),
         ("twin", &["twin", "run", "nada/single", "nada/steps-100ms", "-q"]),
+        ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--for", "4s", "--leave-at", "2s", "-q"]),
         ("bench", &["bench", "--scale", "0.001", "--ns3", "never", "-q"]),
     ] {
         follows(of, &printed(path, args));
