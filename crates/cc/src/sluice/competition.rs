@@ -15,7 +15,9 @@ const MEMORY: f64 = 10.0;
 /// Time after which the rate of the mode is tested, s.
 const TEST_TIME: f64 = 0.15;
 /// Share of it that has to be served.
-const TEST_SHARE: f64 = 0.5;
+const TEST_SHARE: f64 = 0.4;
+/// Greatest factor by which what is served has to rise.
+const TEST_GAIN: f64 = 1.5;
 /// Time for which the mode stays off after a failed test, s.
 const BAN: f64 = 3.0;
 /// Bits of a usual packet.
@@ -34,6 +36,8 @@ pub(super) struct Pressure {
     pub(super) rtt: f64,
     /// The share of the link that the rate is derived from, bit/s.
     pub(super) reference: f64,
+    /// The rate so far, bit/s.
+    pub(super) rate: f64,
     /// What the link served of this flow, bit/s; NaN if unknown.
     pub(super) served: f64,
     /// Departure of the newest packet reported, s.
@@ -56,6 +60,8 @@ pub(super) struct Competition {
     /// Packets sent from here on show whether the link gives more to a greater rate.
     test_from: f64,
     banned_until: f64,
+    /// What the link has to serve then, bit/s.
+    test_for: f64,
     cut_at: f64,
     left: Option<(f64, f64)>,
     updated: f64,
@@ -87,22 +93,27 @@ impl Competition {
             // Slowly, so that the share before a cut is kept.
             self.settled =
                 if self.settled > 0.0 { self.settled + 0.05 * (p.reference - self.settled) } else { p.reference };
-            self.before = (p.now, p.queue);
+            self.before = (p.departure, p.queue);
             return;
         }
-        let since = self.pressed_since.get_or_insert(p.now);
-        if p.now - self.before.0 >= TREND {
+        // By departure: what was sent before the cut says nothing of it.
+        let since = self.pressed_since.get_or_insert(p.departure);
+        let span = p.departure - self.before.0;
+        if span >= TREND {
             // The clock stands still while the queue shrinks.
-            if p.queue - self.before.1 < -SHRINKING * (p.now - self.before.0) {
-                *since += p.now - self.before.0;
+            if p.queue - self.before.1 < -SHRINKING * span {
+                *since += span;
             }
-            self.before = (p.now, p.queue);
+            self.before = (p.departure, p.queue);
         }
         let since = *since;
-        if p.now - since > c.compete_after.as_secs_f64() + 2.0 * p.rtt.min(0.5) && p.now > self.banned_until {
+        if p.departure - since > c.compete_after.as_secs_f64() && p.now > self.banned_until {
             self.test_from = p.now + TEST_TIME;
             let again = self.left.filter(|l| p.now - l.0 < MEMORY).map(|l| l.1);
-            self.rate = Some(again.unwrap_or(c.compete_share * self.settled).max(p.reference));
+            let rate = again.unwrap_or(c.compete_share * self.settled).max(p.reference);
+            self.rate = Some(rate);
+            let gain = libm::sqrt(rate / p.rate.max(1.0)).clamp(1.0, TEST_GAIN);
+            self.test_for = if p.served > 0.0 { gain * p.served } else { 0.0 };
             self.calm_since = None;
         }
     }
@@ -110,18 +121,23 @@ impl Competition {
     fn compete(&mut self, p: Pressure, elapsed: f64, is_long: bool, c: &Config) {
         let Some(rate) = self.rate.as_mut() else { return };
         // Alone on a link that has become slow, a greater rate is not served.
-        if p.departure > self.test_from && p.served < TEST_SHARE * *rate {
+        if p.departure > self.test_from && p.served < (TEST_SHARE * *rate).max(self.test_for) {
             self.banned_until = p.now + BAN;
             self.rate = None;
             self.pressed_since = None;
             return;
+        }
+        if p.departure > self.test_from {
+            self.test_for = 0.0;
         }
         let rtt = p.rtt.max(0.01);
         if p.lost && p.queue > p.wanted && p.now - self.cut_at > rtt {
             *rate *= c.compete_decrease;
             self.cut_at = p.now;
         } else {
-            *rate += c.compete_increase * PACKET_BITS * elapsed / (rtt * rtt);
+            // Beyond half a second, which CUBIC does not heed either.
+            let round = rtt.min(0.5);
+            *rate += c.compete_increase * PACKET_BITS * elapsed / (round * round);
         }
         if is_long {
             self.calm_since = None;

@@ -16,10 +16,12 @@ crate::tunables! {
         queue_most: TimeDelta = 40.0, 1.0 => 500.0;
         /// Time in which the difference between the queue expected and the target is made up.
         drain_time: TimeDelta = 120.0, 20.0 => 5_000.0;
+        /// What is added to that, in mean stalls.
+        drain_stalls: f64 = 4.0, 0.0 => 50.0;
         /// Busy time over which the service rate is taken.
-        service_time: TimeDelta = 120.0, 5.0 => 2_000.0;
+        service_time: TimeDelta = 160.0, 5.0 => 2_000.0;
         /// The same after a fall of the capacity: ...
-        service_time_fall: TimeDelta = 50.0, 5.0 => 2_000.0;
+        service_time_fall: TimeDelta = 25.0, 5.0 => 2_000.0;
         /// ... a service rate below this share of that over the longer time, ...
         fall_share: f64 = 0.85, 0.1 => 1.0;
         /// ... and a queueing delay that has risen by this in 150 ms.
@@ -32,6 +34,8 @@ crate::tunables! {
         growth_share: f64 = 1.05, 0.5 => 1.5;
         /// Factor of growth where the link serves unevenly.
         growth_uneven: f64 = 1.15, 1.01 => 4.0;
+        /// Greatest factor of growth on a busy link that serves in clumps.
+        growth_clumps: f64 = 1.3, 1.0 => 4.0;
         /// Time over which the least queueing delay and the service rate are taken at least, in mean stalls.
         stall_window: f64 = 3.0, 0.0 => 20.0;
         /// What is added to the queue wanted, in mean stalls.
@@ -42,20 +46,28 @@ crate::tunables! {
         jitter_share: f64 = 1.0, 0.0 => 10.0;
         /// Pacing rate as a multiple of the media rate.
         pacing_factor: f64 = 1.5, 1.0 => 10.0;
+        /// The same at the start ...
+        pacing_start: f64 = 2.2, 1.0 => 10.0;
+        /// ... and on a busy link that serves this flow alone.
+        pacing_settled: f64 = 1.3, 1.0 => 10.0;
         /// Time in which five packets may leave however low the rate is, so that short frames show dispersion.
         burst_time: TimeDelta = 10.0, 0.1 => 100.0;
         /// Queueing delay beyond the one wanted that counts as another flow's if it persists ...
         compete_margin: TimeDelta = 20.0, 1.0 => 1_000.0;
-        /// ... for this and two round trips: then competitive mode begins ...
+        /// ... for this, by departure: then competitive mode begins ...
         compete_after: TimeDelta = 1_200.0, 100.0 => 60_000.0;
         /// ... at this share of the rate before.
         compete_share: f64 = 0.5, 0.1 => 1.0;
         /// Packets per round trip by which the rate grows in each round trip in competitive mode.
         compete_increase: f64 = 1.2, 0.0 => 10.0;
         /// Factor on the rate at a loss in competitive mode, once per round trip.
-        compete_decrease: f64 = 0.8, 0.1 => 1.0;
+        compete_decrease: f64 = 0.83, 0.1 => 1.0;
         /// Time with a short queue that ends competitive mode.
         compete_calm: TimeDelta = 200.0, 0.0 => 10_000.0;
+        /// The same on a busy link that serves this flow alone.
+        burst_time_settled: TimeDelta = 20.0, 0.1 => 200.0;
+        /// Weight of each message in the mean share of marks, by which the queue wanted is shortened.
+        mark_weight: f64 = 0.0625, 0.001 => 1.0;
         /// Age at which the least delay expires.
         base_window: TimeDelta = 10_000.0, 1_000.0 => 600_000.0;
         /// Interval between two short drains, by which the least delay is measured again.

@@ -5,7 +5,7 @@ const WEIGHT: f64 = 1.0 / 32.0;
 /// Ratio of the mean second difference of white noise to its mean deviation.
 const SECOND: f64 = 2.449;
 /// Variation that is taken as the packets' and frames' own, s.
-const OWN: f64 = 0.003;
+const OWN: f64 = 0.0015;
 
 /// Mean deviation of the least delay of each message from a smooth course. A queue grows or shrinks over several
 /// messages; jitter does neither.

@@ -9,6 +9,7 @@ mod arrivals;
 mod base_delay;
 mod competition;
 mod config;
+mod entry;
 mod jitter;
 mod sent;
 mod service;
@@ -16,7 +17,7 @@ mod stalls;
 
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket, TransportFeedback};
-use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
+use crate::spec::Start;
 use crate::tunable::SetupError;
 use arrivals::Arrivals;
 use competition::{Competition, Pressure};
@@ -25,15 +26,7 @@ use jitter::Jitter;
 use sent::RateHistory;
 use service::{Served, Service};
 use stalls::Stalls;
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
-
-/// Reports of RFC 8888, as often as 5 % of the media rate allow.
-const FEEDBACK: FeedbackPlan = FeedbackPlan {
-    format: FeedbackFormat::CongestionControl,
-    min_interval: TimeDelta::from_millis(25),
-    max_interval: TimeDelta::from_millis(250),
-    bandwidth_share: 0.05,
-};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
 const RTP_HEADER: DataSize = DataSize::from_bytes(20);
@@ -46,6 +39,14 @@ const SATURATED: f64 = 0.6;
 
 /// Times as long the least delay counts in competitive mode.
 const COMPETING_WINDOW: i64 = 6;
+/// Packets that may leave in the burst time.
+const BURST_PACKETS: f64 = 5.0;
+/// Stalls below this are none, s: no other traffic interferes.
+const SETTLED_STALL: f64 = 0.001;
+/// Stalls from which clumps of packets show a rate that is too low or too high, s.
+const UNEVEN: f64 = 0.003;
+/// Share of the pacing rate from which a train of packets has not been slowed.
+const UNSLOWED: f64 = 0.85;
 /// A queue below this is empty, s.
 const EMPTY: f64 = 0.002;
 /// Share of the service rate that is sent during a drain.
@@ -91,6 +92,8 @@ pub struct Sluice {
     draining_until: f64,
     after_drain: f64,
     stall: f64,
+    /// Mean share of packets marked.
+    marked: f64,
     arrived_share: f64,
     due: Option<Timestamp>,
 }
@@ -131,6 +134,7 @@ impl Sluice {
             draining_until: 0.0,
             after_drain: 0.0,
             stall: 0.0,
+            marked: 0.0,
             arrived_share: 1.0,
             due: None,
         })
@@ -145,6 +149,18 @@ impl Sluice {
         self.rate = rate.min(self.limits.ceiling.as_bps_f64()).max(self.limits.floor.as_bps_f64());
         self.reference = reference;
         self.sent.set(self.rate, reference, now);
+    }
+
+    /// The pacing rate in bit/s: faster where trains of packets have something to show.
+    fn pacing(&self) -> f64 {
+        let c = &self.config;
+        let is_settled = !self.starting && self.rounds == 0 && self.stall < SETTLED_STALL;
+        let (factor, burst) = match (self.starting, is_settled) {
+            (true, _) => (c.pacing_start, c.burst_time),
+            (_, true) => (c.pacing_settled, c.burst_time_settled),
+            _ => (c.pacing_factor, c.burst_time),
+        };
+        (self.rate * factor).max(BURST_PACKETS * PACKET_BITS / burst.as_secs_f64())
     }
 
     /// The queueing delay wanted at a rate, s.
@@ -193,10 +209,13 @@ impl Sluice {
         self.queue = queue;
         let mut service = self.service.rate(c.service_time.as_secs_f64().max(window));
         // A fall of the capacity shows in both at once, and then only the newest counts.
+        let long = service;
+        let marked = f64::from(d.marked) / f64::from(d.received);
+        self.marked += c.mark_weight * (marked - self.marked);
+        let rise = self.service.standing(0.15).map_or(0.0, |s| s.0) + c.fall_rise.as_secs_f64();
         if let (Some(long), Some(short)) = (service, self.service.rate(c.service_time_fall.as_secs_f64()))
             && short.rate < c.fall_share * long.rate
-            && d.queue_least > self.wanted.max(window)
-            && d.queue_last > self.service.standing(0.15).map_or(0.0, |s| s.0) + c.fall_rise.as_secs_f64()
+            && (marked > 0.5 || (d.queue_least > self.wanted.max(window) && d.queue_last > rise))
         {
             service = Some(short);
         }
@@ -208,7 +227,8 @@ impl Sluice {
         let bits = (self.sent.bits(now) - self.sent.bits(least_departure)) * share;
         self.expected = (self.queue + bits / served.max(1e3) - since).max(0.0);
         self.wanted =
-            self.queue_wanted(served) + self.config.stall_share * self.stall + self.config.jitter_share * noise;
+            self.queue_wanted(served) + (self.config.stall_share * self.stall).max(self.config.jitter_share * noise);
+        self.wanted *= 1.0 - self.marked;
         let saturated = self.busy >= SATURATED;
         if self.starting && saturated && self.queue > self.wanted {
             self.starting = false;
@@ -224,7 +244,8 @@ impl Sluice {
             wanted: self.wanted,
             rtt: f.rtt.map_or(self.rtt, |r| crate::rtt::bounded(r).as_secs_f64()),
             reference: served,
-            served: service.map_or(f64::NAN, |s| s.rate),
+            rate: self.rate,
+            served: long.map_or(f64::NAN, |s| s.rate),
             departure: d.last_departure,
             lost: d.lost > 0,
         };
@@ -285,7 +306,8 @@ impl Sluice {
 
     /// The rate on a busy link: what it serves, corrected by the queue.
     fn hold(&mut self, served: f64, now: f64) {
-        let gain = (self.wanted - self.expected) / self.config.drain_time.as_secs_f64();
+        let time = self.config.drain_time.as_secs_f64() + self.config.drain_stalls * self.stall.max(self.jitter.mean());
+        let gain = (self.wanted - self.expected) / time;
         let rate = served * (1.0 + gain.clamp(-1.0, 0.2));
         // A source that does not use the rate has not measured more than it sent.
         if self.use_share < 0.7 && rate > 0.5 * self.rate {
@@ -305,9 +327,15 @@ impl Sluice {
         let bursts = service.filter(|s| s.busy > 0.003).map(|s| s.rate);
         let fast = self.starting || self.rounds > 0 || bursts.is_some_and(|b| b > 1.8 * self.rate);
         let factor = if fast { c.growth } else { c.growth_first };
+        let busy_clumps = self.stall > UNEVEN && self.busy >= SATURATED;
+        let factor = if busy_clumps { factor.min(c.growth_clumps) } else { factor };
         // Clumps of packets show a rate that is too low or too high.
-        let least = if self.stall > 0.003 { c.growth_uneven } else { 1.03 };
-        let most = bursts.map_or(f64::INFINITY, |b| (c.growth_share * b).max(self.rate * least));
+        let least = if self.stall > UNEVEN { c.growth_uneven } else { 1.03 };
+        let pacing = self.pacing();
+        let most = bursts.map_or(f64::INFINITY, |b| {
+            let shown = if b > UNSLOWED * pacing { b.max(pacing) } else { b };
+            (c.growth_share * shown).max(self.rate * least)
+        });
         self.rounds += 1;
         self.grown_at = now;
         let rate = (self.rate * factor).min(most);
@@ -321,25 +349,6 @@ impl Sluice {
             let late = since + self.rtt + 2.0 * self.interval + 0.05 - self.seconds(now);
             now + TimeDelta::from_secs_f64(late.clamp(0.025, 10.0))
         });
-    }
-}
-
-impl Algorithm for Sluice {
-    type Receiver = NoReceiver;
-    fn specs() -> Vec<Spec> {
-        vec![Spec {
-            ecn: Ecn::Ect1,
-            feedback: Some(FEEDBACK),
-            params: Config::params(),
-            ..Spec::new(
-                "sluice",
-                "capacity by dispersion, a short queue held on purpose, growth by doubling where there is room",
-                "Weir's own: docs/sluice.md",
-            )
-        }]
-    }
-    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
-        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 
@@ -387,9 +396,7 @@ impl Controller for Sluice {
     }
 
     fn target(&self) -> Target {
-        let c = &self.config;
-        let burst = 5.0 * PACKET_BITS / c.burst_time.as_secs_f64();
-        let pacing = (self.rate * c.pacing_factor).max(burst);
+        let pacing = self.pacing();
         Target {
             overhead: RTP_HEADER,
             ..Target::paced(self.limits.clamp(DataRate::from_bps_f64(self.rate)), DataRate::from_bps_f64(pacing))
@@ -417,6 +424,7 @@ impl Controller for Sluice {
         out("use_share", self.use_share);
         out("stall_ms", self.stall * 1e3);
         out("jitter_ms", self.jitter.mean() * 1e3);
+        out("marked", self.marked);
         out("compete", f64::from(u8::from(self.competition.is_on())));
         out("starting", f64::from(u8::from(self.starting)));
         out("rounds", f64::from(self.rounds));
