@@ -35,7 +35,7 @@ pub use carrier::{Carrier, DccpSummary};
 pub use config::{CallConfig, FrameModel, endpoints};
 pub use decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 pub use encode::{EncodeSummary, SendingVideo, VideoSend};
-pub use end::{LiveEnd, Peer, RunUntil};
+pub use end::{LiveEnd, RunUntil};
 pub use joined::{IncomingPlan, Joined, JoinedEnd, OutgoingPlan, PlannedSource};
 pub use liveness::{EndReason, Notice};
 pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
@@ -47,6 +47,7 @@ pub use party_streams::{
 pub use party_video::{PartySummary, VideoCall, run_party};
 pub use path_sockets::PathAddress;
 pub use paths::PathPolicy;
+pub use routes::Peer;
 pub use stats::{CpuShares, Times};
 pub use streams::{StreamSend, StreamSource, loopback_streams};
 pub use streams_summary::{AudioSummary, LipSummary, StreamSummary, StreamsSummary};

@@ -6,10 +6,9 @@ use crate::call::observer::{CallObserver, LivePacket};
 use crate::call::routes::named_path;
 use crate::call::stats::Part;
 use crate::clock::Clock;
-use crate::udp::UdpPort;
 use std::net::SocketAddr;
 use weir_session::{Datagram, Outcome, Refusal};
-use weir_units::{DataSize, Ecn, PathId, Timestamp};
+use weir_units::{DataSize, PathId, Timestamp};
 use weir_wire::kind_of;
 
 /// Maximum batches received from one socket before timers are run again.
@@ -139,19 +138,5 @@ impl LiveEnd {
         if self.routes.on_moved(path, port, from, now) {
             self.challenge(path, port, from, now);
         }
-    }
-}
-
-/// Sends one RTCP packet, protected if the call is; it waits for the next flush. One that cannot be protected is left out.
-pub(super) fn send_protected(
-    port: &mut UdpPort,
-    srtp: Option<&mut crate::srtp::SrtpSession>,
-    to: SocketAddr,
-    bytes: &[u8],
-) {
-    match srtp.map(|s| s.protect(bytes)) {
-        None => port.send(to, Ecn::NotEct, bytes),
-        Some(Ok(protected)) => port.send(to, Ecn::NotEct, &protected),
-        Some(Err(_)) => {}
     }
 }

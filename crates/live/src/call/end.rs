@@ -6,8 +6,8 @@ use crate::call::liveness::{EndReason, Liveness, Notice, Step};
 use crate::call::observer::{
     CallObserver, CallPathSummary, EndCounters, EndSummary, LivePacket, PacketTotals, rate_bps,
 };
-use crate::call::roaming::Roaming;
-use crate::call::routes::{Route, Routes};
+use crate::call::path_sockets::Roaming;
+use crate::call::routes::{Peer, Route, Routes};
 use crate::call::stats::{CpuMeter, Part};
 use crate::clock::Clock;
 use crate::srtp::SrtpSession;
@@ -30,25 +30,6 @@ const MAX_BURST: u32 = 256;
 const CLOSING: TimeDelta = TimeDelta::from_millis(500);
 /// The kernel may delay a deadline by this, to save wake-ups: pacing needs it small (the usual value is 50 us).
 const TIMER_SLACK_NS: u64 = 1_000;
-
-/// The other end's address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Peer {
-    /// As it was signalled; datagrams from elsewhere are not of this call.
-    At(SocketAddr),
-    /// As signalled until a packet of the call arrives from elsewhere, as through a NAT (symmetric RTP, RFC 4961). With
-    /// SRTP only authentic packets count; without it, any host may take over the call.
-    Follow(SocketAddr),
-}
-
-impl Peer {
-    /// The destination address.
-    pub const fn addr(self) -> SocketAddr {
-        match self {
-            Self::At(a) | Self::Follow(a) => a,
-        }
-    }
-}
 
 /// What ends [`LiveEnd::run`].
 #[derive(Clone, Debug)]

@@ -2,9 +2,10 @@
 
 use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
-use crate::call::end::{LiveEnd, Peer};
+use crate::call::end::LiveEnd;
 use crate::call::path_sockets::{PathAddress, use_own_interface};
 use crate::call::paths::incoming;
+use crate::call::routes::Peer;
 use crate::call::{CallError, random};
 use crate::clock::Clock;
 use crate::sdp::{

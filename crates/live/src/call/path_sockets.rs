@@ -5,15 +5,26 @@
 //! 5.7 and later allow any user.
 
 use crate::call::CallError;
+use crate::udp::UdpConfig;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, setsockopt, socket, sockopt};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::str::FromStr;
+use weir_units::{PathId, Timestamp};
 
 /// Longest name of an interface in bytes (Linux's IFNAMSIZ without the end).
 const MAX_NAME: usize = 15;
+
+/// The interfaces of an end's paths.
+#[derive(Debug, Default)]
+pub(super) struct Roaming {
+    /// Paths that begin at an interface, with its name.
+    pub(super) watched: Vec<(PathId, String)>,
+    pub(super) udp: UdpConfig,
+    pub(super) next: Timestamp,
+}
 
 /// Where a path of this end begins.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -4,24 +4,14 @@
 //! change of Wi-Fi networks. Its end offers its addresses in-band then (draft-ietf-avtcore-mprtp-03, section 8.1.4), in
 //! the order of paths; the other end challenges an offered address before it directs the path there.
 
-use crate::call::arrivals::send_protected;
 use crate::call::end::LiveEnd;
 use crate::call::path_sockets::{PathAddress, bind, interface_address, use_own_interface};
 use crate::udp::{UdpConfig, UdpPort};
 use std::net::SocketAddr;
-use weir_units::{PathId, TimeDelta, Timestamp};
+use weir_units::{Ecn, PathId, TimeDelta, Timestamp};
 
 /// Interval at which interfaces are looked at.
 const LOOK: TimeDelta = TimeDelta::from_secs(1);
-
-/// The interfaces of an end's paths.
-#[derive(Debug, Default)]
-pub(super) struct Roaming {
-    /// Paths that begin at an interface, with its name.
-    watched: Vec<(PathId, String)>,
-    udp: UdpConfig,
-    next: Timestamp,
-}
 
 impl LiveEnd {
     /// Keeps a path at its interface: it gets another socket when the interface has another address. Without effect on
@@ -99,5 +89,14 @@ impl LiveEnd {
             send_protected(&mut self.ports[port], self.srtp.as_mut(), to, &self.out);
             self.counters.challenges += 1;
         }
+    }
+}
+
+/// Sends one RTCP packet, protected if the call is; it waits for the next flush. One that cannot be protected is left out.
+fn send_protected(port: &mut UdpPort, srtp: Option<&mut crate::srtp::SrtpSession>, to: SocketAddr, bytes: &[u8]) {
+    match srtp.map(|s| s.protect(bytes)) {
+        None => port.send(to, Ecn::NotEct, bytes),
+        Some(Ok(protected)) => port.send(to, Ecn::NotEct, &protected),
+        Some(Err(_)) => {}
     }
 }

@@ -3,7 +3,6 @@
 //! Packets that arrive on a path from another address than its own show that the other end has moved, or that a stranger
 //! sends copies of the call's packets. The path follows them once the new address has answered a challenge.
 
-use crate::call::end::Peer;
 use std::net::SocketAddr;
 use weir_units::{PathId, TimeDelta, Timestamp};
 use weir_wire::rtcp::mprtcp::Block;
@@ -17,6 +16,25 @@ const CHALLENGE_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 const CHALLENGES: u32 = 5;
 /// Another address replaces one that has not answered for this time, so that a stranger cannot keep the path.
 const PATIENCE: TimeDelta = TimeDelta::from_secs(1);
+
+/// The other end's address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Peer {
+    /// As it was signalled; datagrams from elsewhere are not of this call.
+    At(SocketAddr),
+    /// As signalled until a packet of the call arrives from elsewhere, as through a NAT (symmetric RTP, RFC 4961). With
+    /// SRTP only authentic packets count; without it, any host may take over the call.
+    Follow(SocketAddr),
+}
+
+impl Peer {
+    /// The destination address.
+    pub const fn addr(self) -> SocketAddr {
+        match self {
+            Self::At(a) | Self::Follow(a) => a,
+        }
+    }
+}
 
 /// Socket and addresses of one path.
 #[derive(Clone, Copy, Debug)]
