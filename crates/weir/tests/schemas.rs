@@ -8,8 +8,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 11] =
-    ["compare", "run", "reproduce", "quality", "list", "twin", "bench", "emulate", "testbed", "call", "dccp"];
+const COMMANDS: [&str; 12] = [
+    "compare",
+    "run",
+    "reproduce",
+    "quality",
+    "list",
+    "twin",
+    "bench",
+    "emulate",
+    "testbed",
+    "call",
+    "dccp",
+    "overlay",
+];
 
 const MIXED: &str = r#"
 title = "A call that is marked, beside TCP"
