@@ -10,7 +10,7 @@
 
 local MPRTCP = 211
 local SUBFLOW_REPORT, IPV4, IPV6, NAME = 0, 1, 2, 3
--- RTCP's packet types as far as RTP and RTCP on one port are told apart (RFC 5761, section 4).
+-- RTCP's packet types that distinguish it from RTP on one port (RFC 5761, section 4).
 local FIRST_TYPE, LAST_TYPE = 192, 223
 
 -- The header extension element (section 9.1).

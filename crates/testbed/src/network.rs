@@ -112,7 +112,7 @@ mod tests {
             r#"
             title = "t"
             duration = "5 s"
-            topology = "dumbbell"
+            topology = "network"
             [links.near]
             rate = "1 Mbps"
             delay = "20 ms"
@@ -121,7 +121,7 @@ mod tests {
             delay = "60 ms"
             [rtp.a]
             controller = "gcc"
-            multipath = { paths = ["near", "far"] }
+            multipath = { paths = [["near"], ["far"]] }
             [rtp.b]
             path = ["far"]
             controller = "gcc"

@@ -31,7 +31,7 @@ impl Meter {
 
     /// A packet has arrived for the first time.
     pub(super) fn on_packet(&mut self, sequence: u16, now: Timestamp) {
-        // The stream's position now tells which cycle of the 16-bit numbers it is.
+        // The stream's position determines the cycle of the 16-bit numbers.
         let frames = i128::from(now.as_nanos()) * i128::from(FRAMES) / 1_000_000_000;
         let newest = (frames as u64 + 1) * self.packets_a_frame;
         let place = sequence.wrapping_sub(self.first_sequence);

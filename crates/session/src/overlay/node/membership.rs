@@ -15,7 +15,7 @@ pub(super) enum Membership {
     Joining(Timestamp, TimeDelta, u64),
     /// It has a number, and shows the focus at this time that it is there.
     Member(Timestamp),
-    /// It forwards until the first time at most, and tells the focus at the second that it leaves.
+    /// It forwards until the first time at most, and informs the focus at the second that it leaves.
     Leaving(Timestamp, Timestamp),
     /// It has left.
     Left,
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    /// The focus is told even by a node without children.
+    /// A node without children informs the focus as well.
     fn on_membership_timeout_of_leaver(&mut self, now: Timestamp) {
         self.queue_message(self.config.focus, Message::Leave { token: self.token });
         if let Membership::Leaving(until, _) = self.membership {
