@@ -76,19 +76,13 @@ enum ProbeResult {
 
 /// The registry entry of a controller with probing around it.
 pub(crate) fn spec(inner: &Spec) -> Spec {
-    let mut spec = inner.clone();
-    spec.name.push_str(SUFFIX);
-    spec.summary.push_str("; its steps upwards are probed with FEC");
-    spec.source.push_str("; Nagy et al., MMSys 2014");
-    spec.params.extend(Config::params());
-    spec
+    inner.wrapped(SUFFIX, "its steps upwards are probed with FEC", "Nagy et al., MMSys 2014", Config::params())
 }
 
 /// Separates the parameters of [`Config`] from a setup; the rest are the inner controller's.
 pub(crate) fn split(setup: &Setup) -> Result<(Config, Setup), SetupError> {
-    let known = Config::params();
-    let (own, inner) = setup.params.iter().cloned().partition::<Vec<_>, _>(|p| known.iter().any(|o| o.name == p.0));
-    Ok((Config::from_params(SUFFIX, &own)?, Setup { params: inner, ..*setup }))
+    let (own, inner) = setup.split(&Config::params());
+    Ok((Config::from_params(SUFFIX, &own)?, inner))
 }
 
 impl<C: Controller> FecProbing<C> {

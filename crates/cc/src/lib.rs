@@ -4,6 +4,7 @@
 //! sets the rates for encoding, pacing and probing. It never sees a packet's bytes, a clock, a socket or a thread, so
 //! the same code runs in the simulator, in a call and in other programs.
 
+mod base_delay;
 pub mod bbr_rtc;
 pub mod circuit_breaker;
 pub mod cnadu;

@@ -87,19 +87,13 @@ impl Default for Window {
 
 /// The registry entry of a controller with a forecast around it.
 pub(crate) fn spec(inner: &Spec) -> Spec {
-    let mut spec = inner.clone();
-    spec.name.push_str(SUFFIX);
-    spec.summary.push_str("; bounded by a forecast of capacity");
-    spec.source.push_str("; V. Singh's thesis, section 7.2");
-    spec.params.extend(Config::params());
-    spec
+    inner.wrapped(SUFFIX, "bounded by a forecast of capacity", "V. Singh's thesis, section 7.2", Config::params())
 }
 
 /// Separates the parameters of [`Config`] from a setup; the rest are the inner controller's.
 pub(crate) fn split(setup: &Setup) -> Result<(Config, Setup), SetupError> {
-    let known = Config::params();
-    let (own, inner) = setup.params.iter().cloned().partition::<Vec<_>, _>(|p| known.iter().any(|o| o.name == p.0));
-    Ok((Config::from_params(SUFFIX, &own)?, Setup { params: inner, ..*setup }))
+    let (own, inner) = setup.split(&Config::params());
+    Ok((Config::from_params(SUFFIX, &own)?, inner))
 }
 
 /// The rate at which a call may begin by a forecast: its lower quartile over the first two seconds, times its confidence,

@@ -108,6 +108,11 @@ impl Setup {
     pub const fn start(&self) -> Start {
         Start { limits: self.limits, rate: self.start_rate, now: self.now }
     }
+    /// Separates the parameters of a wrapper from the setup of the controller inside.
+    pub(crate) fn split(&self, wrapper: &[ParamInfo]) -> (Vec<(String, f64)>, Self) {
+        let (own, params) = self.params.iter().cloned().partition(|p| wrapper.iter().any(|o| o.name == p.0));
+        (own, Self { params, ..*self })
+    }
 }
 
 /// Both halves of a controller.
@@ -180,6 +185,15 @@ impl Spec {
             transport: Transport::Udp,
             params: Vec::new(),
         }
+    }
+    /// The entry of a wrapper around this controller: what it appends to name, summary and source, and its parameters.
+    pub(crate) fn wrapped(&self, suffix: &str, summary: &str, source: &str, params: Vec<ParamInfo>) -> Self {
+        let mut spec = self.clone();
+        spec.name.push_str(suffix);
+        spec.summary = format!("{}; {summary}", self.summary);
+        spec.source = format!("{}; {source}", self.source);
+        spec.params.extend(params);
+        spec
     }
     /// Whether it controls plain datagrams itself, with feedback more often than every five seconds, RTCP's classic
     /// interval. The others are for comparison: they need their transport, or let queues fill for long.

@@ -13,7 +13,6 @@
 //! - delta, the interval between reports, is at most TAU, so that a report after a pause does not cause a large step;
 //! - feedback received less than half of DELTA after the last update waits for the next.
 
-mod base_delay;
 mod config;
 pub(crate) mod loss_intervals;
 mod rate;

@@ -1,9 +1,9 @@
 //! The aggregated congestion signal (RFC 8698's receiver, sections 4.2 and 5.1), at either end.
 
-use super::base_delay::BaseDelay;
 use super::config::Config;
 use super::loss_intervals::LossIntervals;
 use super::window::{Arrival, Window};
+use crate::base_delay::BaseDelay;
 use crate::cue::NadaMode;
 use weir_units::TimeDelta;
 

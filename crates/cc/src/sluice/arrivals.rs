@@ -1,7 +1,7 @@
 //! What one feedback message says: queueing delay, the time during which packets were waiting behind each other, and
 //! what passed in it.
 
-use super::base_delay::BaseDelay;
+use crate::base_delay::BaseDelay;
 use crate::cue::PacketResult;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
@@ -63,8 +63,8 @@ impl Arrivals {
         let at = |t: Timestamp| (t - start).as_secs_f64();
         let newest = packets.iter().rfind(|p| p.arrival.is_some())?;
         let least = packets.iter().filter_map(delay_of).min()?;
-        self.base.observe(least, at(newest.departure), window);
-        let base = self.base.get()?;
+        self.base.observe(TimeDelta::from_nanos(least), newest.departure - start, window);
+        let base = self.base.get()?.as_nanos();
         let mut d = Digest { queue_least: f64::INFINITY, last_departure: at(newest.departure), ..Digest::default() };
         for p in packets {
             let (Some(arrival), Some(delay)) = (p.arrival, delay_of(p)) else {

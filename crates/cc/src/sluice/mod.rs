@@ -6,7 +6,6 @@
 //! the queue wanted; where it is not, the rate grows.
 
 mod arrivals;
-mod base_delay;
 mod competition;
 mod config;
 mod entry;

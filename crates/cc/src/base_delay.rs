@@ -1,10 +1,10 @@
-//! The baseline one-way delay (RFC 8698, section 5.1.1).
+//! The baseline one-way delay (as RFC 8698, section 5.1.1).
 
 use weir_units::TimeDelta;
 
 /// The minimum one-way delay of the last one to two windows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct BaseDelay {
+pub(crate) struct BaseDelay {
     current: Option<TimeDelta>,
     previous: Option<TimeDelta>,
     window_start: TimeDelta,
@@ -12,7 +12,7 @@ pub(super) struct BaseDelay {
 
 impl BaseDelay {
     /// Takes a delay measured at `at`; `window` is the age at which a minimum may expire.
-    pub(super) fn observe(&mut self, delay: TimeDelta, at: TimeDelta, window: TimeDelta) {
+    pub(crate) fn observe(&mut self, delay: TimeDelta, at: TimeDelta, window: TimeDelta) {
         match self.current {
             None => self.window_start = at,
             Some(_) if at - self.window_start > window => {
@@ -25,7 +25,7 @@ impl BaseDelay {
     }
 
     /// d_base, `None` before the first delay.
-    pub(super) fn get(&self) -> Option<TimeDelta> {
+    pub(crate) fn get(&self) -> Option<TimeDelta> {
         match (self.current, self.previous) {
             (Some(c), Some(p)) => Some(c.min(p)),
             (c, p) => c.or(p),
