@@ -46,6 +46,23 @@ fn two_paths_carry_what_each_carries_alone() {
 }
 
 #[test]
+fn a_metered_path_carries_media_only_while_it_has_to() {
+    for controller in ["gcc", "nada"] {
+        let of = |variant| result("metered", Some(variant), controller);
+        let cellular = |r: &RunResult| r.flows[0].multipath.as_ref().expect("two paths").paths[1].share;
+        let [normal, metered, backup, budget] = ["normal", "metered", "backup", "budget"].map(of);
+        assert!(kbps(&normal, "10-30s", 0) > 2_500.0, "{controller} uses both paths");
+        // Wi-Fi suffices, then does not.
+        assert!(kbps(&metered, "10-30s", 0) < 2_000.0, "{controller} stays on Wi-Fi");
+        assert!(kbps(&metered, "30-60s", 0) > 1_000.0, "{controller} gets what suffices");
+        assert!(cellular(&metered) < cellular(&normal));
+        assert!(kbps(&backup, "30-60s", 0) < 500.0 && cellular(&backup) < 0.01, "{controller} keeps the backup");
+        let sent = budget.flows[0].rates.sent_bps * budget.duration_s / 8.0 * cellular(&budget);
+        assert!((0.8e6..1.1e6).contains(&sent), "{controller} sent {sent} of 1 MB");
+    }
+}
+
+#[test]
 fn every_scheduler_keeps_a_call_alive() {
     for controller in ["gcc", "nada", "scream"] {
         for scheduler in weir_session::multipath::SCHEDULERS {

@@ -46,7 +46,7 @@ pub use party_streams::{
 };
 pub use party_video::{PartySummary, VideoCall, run_party};
 pub use path_sockets::PathAddress;
-pub use paths::PathPolicy;
+pub use paths::PathUse;
 pub use routes::Peer;
 pub use stats::{CpuShares, Times};
 pub use streams::{StreamSend, StreamSource, loopback_streams};

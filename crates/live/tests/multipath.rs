@@ -95,7 +95,7 @@ fn pictures_take_both_paths_under_srtp() {
 
 #[test]
 fn copies_on_both_paths_pass_replay_protection() {
-    let paths = weir_live::call::PathPolicy { scheduler: "redundant".into(), ..Default::default() };
+    let paths = weir_live::call::PathUse { scheduler: "redundant".into(), ..Default::default() };
     let ways = [Direction::Send, Direction::Receive];
     let ends = ways.map(|way| party(way, &["127.0.0.1", "127.0.0.2"]));
     let [a, b] = ends.map(|p| Party { call: CallConfig { paths: paths.clone(), ..CallConfig::default() }, ..p });
@@ -259,6 +259,6 @@ fn a_path_moves_with_the_address_of_its_interface() {
 }
 
 fn longer() -> CallConfig {
-    let paths = weir_live::call::PathPolicy { scheduler: "round-robin".into(), ..Default::default() };
+    let paths = weir_live::call::PathUse { scheduler: "round-robin".into(), ..Default::default() };
     CallConfig { paths, ..CallConfig::default() }
 }

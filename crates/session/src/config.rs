@@ -2,7 +2,7 @@
 
 use crate::allocation::{Demand, MediaKind};
 use crate::identity::{Label, StreamIdentity};
-use crate::multipath::{AnyScheduler, Coupling, SkewPlayoutConfig};
+use crate::multipath::{AnyScheduler, Coupling, PathPolicy, SkewPlayoutConfig};
 use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
@@ -214,12 +214,17 @@ pub struct MultipathConfig {
     pub controllers: Vec<Sender>,
     /// Which paths share one flow's rate.
     pub coupling: Coupling,
+    /// What the application wants of each path, from the first on; the default for those left out. Later:
+    /// [`Endpoint::set_path_policy`](crate::Endpoint::set_path_policy).
+    pub policies: Vec<PathPolicy>,
+    /// Media rate that suffices, as in [`Endpoint::set_sufficient_rate`](crate::Endpoint::set_sufficient_rate).
+    pub sufficient_rate: Option<DataRate>,
 }
 
 impl MultipathConfig {
     /// Paths of these controllers beside the first, each a flow of its own.
     pub fn new(scheduler: AnyScheduler, controllers: Vec<Sender>) -> Self {
-        Self { scheduler, controllers, coupling: Coupling::None }
+        Self { scheduler, controllers, coupling: Coupling::None, policies: Vec::new(), sufficient_rate: None }
     }
 }
 

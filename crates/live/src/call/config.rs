@@ -1,7 +1,7 @@
 //! Configuration of a call with a controller and a model of an encoder.
 
 use crate::call::CallError;
-use crate::call::paths::PathPolicy;
+use crate::call::paths::PathUse;
 use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
@@ -54,7 +54,7 @@ pub struct CallConfig {
     /// that explicitly.
     pub transport: Option<Transport>,
     /// How a call over several paths uses them.
-    pub paths: PathPolicy,
+    pub paths: PathUse,
     /// IPv6 rather than IPv4, if a call chooses its addresses itself.
     pub v6: bool,
     /// The call ends if nothing of it is received for this time; `None` for no limit.
@@ -82,7 +82,7 @@ impl Default for CallConfig {
             srtp: Some(Suite::default()),
             udp: UdpConfig::default(),
             transport: None,
-            paths: PathPolicy::default(),
+            paths: PathUse::default(),
             v6: false,
             // Longer than a handover between networks takes, and half of what WebRTC waits before it gives up a path.
             silence: Some(TimeDelta::from_secs(15)),

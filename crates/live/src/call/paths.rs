@@ -4,27 +4,32 @@ use crate::call::CallError;
 use weir_cc::coupled::flow_state::Division;
 use weir_cc::{Receiver, Registry, Sender, Setup};
 use weir_session::MultipathConfig;
-use weir_session::multipath::{AnyScheduler, Coupling, SCHEDULERS};
+use weir_session::multipath::{AnyScheduler, Coupling, PathPolicy, SCHEDULERS};
+use weir_units::DataRate;
 
 /// Seeds of paths differ by this.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// How a call over several paths uses them; without effect on one of a single path.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PathPolicy {
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathUse {
     /// The scheduler by name (`weir_session::multipath::SCHEDULERS`).
     pub scheduler: String,
     /// Which paths share one flow's rate, by name ([`Coupling::NAMES`]).
     pub coupling: String,
+    /// What the application wants of each path, from the first on; the default for those left out.
+    pub policies: Vec<PathPolicy>,
+    /// Media rate that suffices: paths of a worse class carry media only while those of better ones have less.
+    pub sufficient_rate: Option<DataRate>,
 }
 
-impl Default for PathPolicy {
+impl Default for PathUse {
     fn default() -> Self {
-        Self { scheduler: "earliest".into(), coupling: "none".into() }
+        Self { scheduler: "earliest".into(), coupling: "none".into(), policies: Vec::new(), sufficient_rate: None }
     }
 }
 
-impl PathPolicy {
+impl PathUse {
     /// The paths after the first of a call with `count` of them, for [`weir_session::SendConfig::multipath`]; each has a
     /// controller of its own. `None` with one path.
     ///
@@ -43,7 +48,12 @@ impl PathPolicy {
         for path in 1..count {
             controllers.push(registry.make(controller, &of_path(setup, path))?.sender);
         }
-        Ok(Some(MultipathConfig { coupling, ..MultipathConfig::new(scheduler, controllers) }))
+        Ok(Some(MultipathConfig {
+            coupling,
+            policies: self.policies.clone(),
+            sufficient_rate: self.sufficient_rate,
+            ..MultipathConfig::new(scheduler, controllers)
+        }))
     }
 
     /// Whether there are such a scheduler and such a coupling.

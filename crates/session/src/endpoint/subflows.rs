@@ -103,6 +103,12 @@ impl Endpoint {
             sender.paths.push(SendPath::new(like.config(PathId::new(n), controller, first), now));
         }
         sender.use_paths(config.scheduler, config.coupling, like.ceiling, now);
+        for (policy, n) in config.policies.into_iter().zip(0..MAX_PATHS as u8) {
+            sender.set_policy(PathId::new(n), policy, now);
+        }
+        if config.sufficient_rate.is_some() {
+            sender.set_sufficient_rate(config.sufficient_rate, now);
+        }
         self.is_multipath = true;
     }
 

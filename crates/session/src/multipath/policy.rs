@@ -28,6 +28,21 @@ pub enum PathClass {
     Backup,
 }
 
+impl PathClass {
+    /// Names, from the best class to the worst.
+    pub const NAMES: [(&str, Self); 4] = [
+        ("preferred", Self::Preferred),
+        ("normal", Self::Normal),
+        ("metered", Self::Metered),
+        ("backup", Self::Backup),
+    ];
+
+    /// The class of a name in [`Self::NAMES`].
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|n| n.0 == name).map(|n| n.1)
+    }
+}
+
 /// What the application wants of a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathPolicy {

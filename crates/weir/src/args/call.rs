@@ -99,9 +99,14 @@ pub(crate) struct PartyArgs {
 pub(crate) struct PathArgs {
     /// Where a path begins: an address of this machine, or an interface. Given several times, media take all of them
     /// (multipath RTP): path N joins both ends' N-th, and an end with fewer uses its first again. The connecting end has
-    /// to give it once at least. An address may appear during the call
-    #[arg(long, value_name = "IP|INTERFACE")]
+    /// to give it once at least. An address may appear during the call. With =CLASS, when it carries media this end sends:
+    /// =preferred, =normal (as without), =metered or =backup, as in --path wlan0 --path wwan0=backup
+    #[arg(long, value_name = "IP|INTERFACE[=CLASS]")]
     pub(crate) path: Vec<String>,
+    /// With several paths: the media rate that suffices. Paths of a worse class carry media only while those of better ones
+    /// have less; without it all but backups carry media together
+    #[arg(long, value_name = "RATE", value_parser = crate::values::bit_rate)]
+    pub(crate) sufficient_rate: Option<DataRate>,
     /// With several paths: what chooses the path of each packet sent (see `weir list schedulers`)
     #[arg(long, value_name = "NAME", default_value = "earliest")]
     pub(crate) scheduler: String,

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use weir_cc::Transport;
 use weir_lab::measure::scenario::InputError;
-use weir_live::call::{CallConfig, Joined, Party, PartyMedia, PathAddress, PathPolicy};
+use weir_live::call::{CallConfig, Joined, Party, PartyMedia, PathAddress, PathUse};
 use weir_live::sdp::{Agreement, Direction};
 use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Trust};
-use weir_session::multipath::MAX_PATHS;
+use weir_session::multipath::{MAX_PATHS, PathClass, PathPolicy};
 
 /// Maximum refusals printed individually per second; the others are counted.
 const MAX_LINES: u32 = 10;
@@ -56,11 +56,20 @@ fn identity_path(args: &PartyArgs) -> Result<PathBuf, Failure> {
     Ok(folder.join("weir").join("call-identity.pem"))
 }
 
+fn path_class(name: &str) -> Result<PathClass, InputError> {
+    PathClass::named(name).ok_or_else(|| {
+        let known = PathClass::NAMES.map(|n| n.0).join(", ");
+        InputError::whole("--path", format!("no class of paths is named {name:?}: {known}"))
+    })
+}
+
 /// This end's description: its streams and paths.
 pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedia>) -> Result<Party, Failure> {
-    let mut paths = Vec::new();
+    let (mut paths, mut policies) = (Vec::new(), Vec::new());
     for text in &args.paths.path {
+        let (text, class) = text.rsplit_once('=').map_or((&text[..], None), |(text, class)| (text, Some(class)));
         let path: PathAddress = text.parse().map_err(|what| InputError::whole("--path", what))?;
+        policies.push(PathPolicy::of(class.map_or(Ok(PathClass::default()), path_class)?));
         if paths.contains(&path) {
             return Err(InputError::whole("--path", format!("{path} is given twice: each path has its own")).into());
         }
@@ -73,8 +82,13 @@ pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedi
     if !paths.is_empty() && matches!(call.transport, Some(Transport::Dccp { .. })) {
         return Err(InputError::whole("--path", "a call over DCCP has one path: use --transport udp").into());
     }
-    let policy = PathPolicy { scheduler: args.paths.scheduler.clone(), coupling: args.paths.coupling.clone() };
-    policy.check().map_err(|e| InputError::whole("--scheduler, --coupling", e.to_string()))?;
+    let uses = PathUse {
+        scheduler: args.paths.scheduler.clone(),
+        coupling: args.paths.coupling.clone(),
+        policies,
+        sufficient_rate: args.paths.sufficient_rate,
+    };
+    uses.check().map_err(|e| InputError::whole("--scheduler, --coupling", e.to_string()))?;
     let offers_paths = !paths.is_empty();
     let mut paths = paths.into_iter();
     Ok(Party {
@@ -82,7 +96,7 @@ pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedi
         port: args.port,
         further_paths: paths.collect(),
         offers_paths,
-        ..Party::new(CallConfig { paths: policy, ..call }, media, trust(args)?)
+        ..Party::new(CallConfig { paths: uses, ..call }, media, trust(args)?)
     })
 }
 

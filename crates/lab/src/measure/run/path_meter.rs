@@ -282,7 +282,14 @@ mod tests {
     fn meter() -> PathMeter {
         let path = |name: &str| FlowPath { name: name.into(), forward: vec![0], reverse: vec![1] };
         let paths = vec![path("a"), path("b")];
-        let m = Multipath { scheduler: "earliest".into(), coupling: "none".into(), skew_playout: false, paths };
+        let m = Multipath {
+            scheduler: "earliest".into(),
+            coupling: "none".into(),
+            skew_playout: false,
+            policies: Vec::new(),
+            sufficient_rate: None,
+            paths,
+        };
         PathMeter::new(&m)
     }
     fn packet(sequence: u16) -> [u8; 12] {

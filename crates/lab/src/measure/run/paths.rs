@@ -33,7 +33,12 @@ pub(super) fn add(
     // Names are checked when the scenario is read.
     let Some(scheduler) = AnyScheduler::named(&multipath.scheduler) else { return Ok(()) };
     let coupling = Coupling::named(&multipath.coupling, Division::Active).unwrap_or_default();
-    plan.send.multipath = Some(MultipathConfig { coupling, ..MultipathConfig::new(scheduler, controllers) });
+    plan.send.multipath = Some(MultipathConfig {
+        coupling,
+        policies: multipath.policies.clone(),
+        sufficient_rate: multipath.sufficient_rate,
+        ..MultipathConfig::new(scheduler, controllers)
+    });
     if multipath.skew_playout {
         let max = rtp.playout_deadline.unwrap_or(MAX_DELAY);
         plan.receive.skew_playout = Some(SkewPlayoutConfig { margin: MARGIN, max, patience: None });

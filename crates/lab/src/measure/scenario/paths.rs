@@ -1,7 +1,10 @@
 //! A flow's paths, ready to run.
 
+use weir_session::multipath::PathPolicy;
+use weir_units::DataRate;
+
 /// The paths of a flow that has several.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Multipath {
     /// The scheduler's name in [`SCHEDULERS`](weir_session::multipath::SCHEDULERS).
     pub scheduler: String,
@@ -9,6 +12,10 @@ pub struct Multipath {
     pub coupling: String,
     /// Whether frames are played by the skew of the paths.
     pub skew_playout: bool,
+    /// What the application wants of each path, from the first on; the default for those left out.
+    pub policies: Vec<PathPolicy>,
+    /// Media rate that suffices.
+    pub sufficient_rate: Option<DataRate>,
     /// The paths; the first is the flow's own.
     pub paths: Vec<FlowPath>,
 }

@@ -1,5 +1,6 @@
 //! A flow's paths as a file writes them.
 
+use super::quantity::{Rate, Size};
 use super::spanned::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,4 +23,23 @@ pub(super) struct RawMultipath {
     /// bounds the delay; false if absent.
     #[serde(default)]
     pub(super) skew_playout: bool,
+    /// What the application wants of each path, in the order of `paths`; { class = "normal" } if absent.
+    #[serde(default)]
+    pub(super) policies: Vec<At<RawPathPolicy>>,
+    /// Media rate that suffices: paths of a worse class carry media only while those of better ones have less. If absent,
+    /// all but backups carry media together.
+    pub(super) sufficient_rate: Option<At<Rate>>,
+}
+
+/// What the application wants of a path.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PathPolicy")]
+pub(super) struct RawPathPolicy {
+    /// When it carries media: "preferred", "normal", "metered" or "backup"; "normal" if absent.
+    pub(super) class: Option<At<String>>,
+    /// Part of its controller's rate that media may take, from 0.01 to 1; 1 if absent.
+    pub(super) share: Option<At<f64>>,
+    /// RTP bytes after which it counts as a backup; no limit if absent.
+    pub(super) budget: Option<At<Size>>,
 }

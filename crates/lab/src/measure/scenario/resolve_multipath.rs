@@ -3,10 +3,12 @@
 use super::error::InputError;
 use super::paths::{FlowPath, Multipath};
 use super::raw::RawRtp;
+use super::raw_multipath::{RawMultipath, RawPathPolicy};
 use super::resolve_flow::Flows;
+use super::spanned::At;
 use super::suggest;
 use weir_cc::{Spec, Transport};
-use weir_session::multipath::{Coupling, MAX_PATHS, SCHEDULERS};
+use weir_session::multipath::{Coupling, MAX_PATHS, PathClass, PathPolicy, SCHEDULERS};
 
 /// The scheduler and the coupling of flows that name none.
 const DEFAULT_SCHEDULER: &str = "earliest";
@@ -57,6 +59,31 @@ impl Flows<'_> {
             return Ok(None);
         }
         let coupling = coupling.map_or(DEFAULT_COUPLING, |s| &s.value).to_owned();
-        Ok(Some(Multipath { scheduler, coupling, skew_playout: raw.value.skew_playout, paths }))
+        let (skew_playout, policies) = (raw.value.skew_playout, self.policies(raw)?);
+        let sufficient_rate = raw.value.sufficient_rate.as_ref().map(|r| r.value.0);
+        Ok(Some(Multipath { scheduler, coupling, skew_playout, policies, sufficient_rate, paths }))
+    }
+
+    fn policies(&self, raw: &At<RawMultipath>) -> Result<Vec<PathPolicy>, InputError> {
+        let RawMultipath { policies, paths, .. } = &raw.value;
+        if let Some(beyond) = policies.get(paths.len()) {
+            let message = format!("a policy for path {}, but there are {} paths", paths.len() + 1, paths.len());
+            return Err(self.text.error(beyond.span.clone(), message));
+        }
+        policies.iter().map(|p| self.policy(&p.value)).collect()
+    }
+
+    fn policy(&self, raw: &RawPathPolicy) -> Result<PathPolicy, InputError> {
+        let names = PathClass::NAMES.map(|n| n.0);
+        let class = raw.class.as_ref().map_or(Ok(PathClass::default()), |c| {
+            let unknown = || self.text.error(c.span.clone(), format!("no class of paths is named `{}`", c.value));
+            PathClass::named(&c.value).ok_or_else(|| unknown().help(suggest::help(&c.value, &names)))
+        })?;
+        let share = raw.share.as_ref().map_or(Ok(1.0), |s| {
+            let wrong =
+                || self.text.error(s.span.clone(), format!("expected a share from 0.01 to 1, found {}", s.value));
+            (0.01..=1.0).contains(&s.value).then_some(s.value).ok_or_else(wrong)
+        })?;
+        Ok(PathPolicy { class, share, budget: raw.budget.as_ref().map(|b| b.value.0) })
     }
 }

@@ -178,6 +178,12 @@ fn faults_of_paths_are_named() {
         (change(second, "[[\"wifi\"], []]"), ["multipath.paths[1]", "at least one link"]),
         (change("multipath = {", "multipath = { scheduler = \"earlyest\","), ["scheduler", "did you mean `earliest`?"]),
         (change("multipath = {", "multipath = { coupling = \"detect\","), ["coupling", "did you mean `detected`?"]),
+        (
+            change("multipath = {", "multipath = { policies = [{ class = \"meterd\" }],"),
+            ["class", "did you mean `metered`?"],
+        ),
+        (change("multipath = {", "multipath = { policies = [{ share = 0 }],"), ["share", "from 0.01 to 1, found 0"]),
+        (change("multipath = {", "multipath = { policies = [{}, {}, {}],"), ["policies[2]", "but there are 2 paths"]),
         (change("\"gcc\"", "\"ccid2\""), ["rtp.call.multipath", "runs over DCCP"]),
         (change("\"gcc\"", "\"gcc\"\npath = [\"wifi\"]"), ["rtp.call.path", "the first of `multipath.paths`"]),
         (change("\"network\"", "\"parking-lot\""), ["rtp.call.multipath", "topology = \"network\""]),
