@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 use weir_cc::Registry;
+use weir_webrtc::rtc_gcc::RtcGcc;
 
 fn main() -> ExitCode {
-    weir::main(Registry::builtin())
+    let mut registry = Registry::builtin();
+    registry.add::<RtcGcc>();
+    weir::main(registry)
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 17] = [
+const FLOORS: [(&str, u32); 18] = [
     ("units", 0),
     ("cc", 1),
     ("wire", 1),
@@ -22,6 +22,7 @@ const FLOORS: [(&str, u32); 17] = [
     ("live", 4),
     ("coverage", 4),
     ("lab", 4),
+    ("webrtc", 4),
     ("testbed", 5),
     ("bench", 5),
     ("weir", 6),
