@@ -1,4 +1,5 @@
-//! Load on a service in the same process: `load SECONDS UPDATES_PER_SECOND SUBSCRIBERS`, by default 60 s, 10,000 and 1,000.
+//! Load on a service in the same process: `load SECONDS UPDATES_PER_SECOND SUBSCRIBERS STREETS`, by default 60 s, 10,000,
+//! 1,000 and 60.
 
 use std::time::Duration;
 use weir_coverage::load::{LoadConfig, run};
@@ -13,10 +14,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         duration: Duration::from_secs_f64(next(60.0)?),
         updates_per_second: next(10_000.0)?,
         subscribers: next(1_000.0)? as usize,
+        streets: next(60.0)? as u32,
         batch: 100,
         devices: 2_000,
         connections: 16,
         looks_per_second: 50.0,
+        overviews_per_second: 1.0,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(run(config));

@@ -162,6 +162,24 @@ impl Cell {
         (at(0), at(count - 1))
     }
 
+    /// The cells of the coarsest resolution.
+    pub fn coarsest() -> impl Iterator<Item = Self> {
+        CellIndex::base_cells().map(Self)
+    }
+
+    /// The cells of the next finer resolution inside this one; none at the finest.
+    pub fn children(self) -> impl Iterator<Item = Self> {
+        let finer = self.resolution().succ();
+        finer.into_iter().flat_map(move |finer| self.0.children(finer)).map(Self)
+    }
+
+    /// Up to `count` cells of a finer resolution inside this one, in order, evenly spread over their indices.
+    pub(crate) fn spread(self, resolution: Resolution, count: u64) -> impl Iterator<Item = Self> {
+        let all = if resolution > self.resolution() { self.0.children_count(resolution) } else { 1 };
+        let count = count.clamp(1, all);
+        (0..count).map(move |i| self.0.child_at(i * all / count, resolution).map_or(self, Self))
+    }
+
     /// This cell and those within `k` steps. Numbers of cells grow as 3 k (k + 1) + 1.
     pub fn disk(self, k: u32) -> Vec<Self> {
         let cells: Vec<CellIndex> = self.0.grid_disk(k);

@@ -27,6 +27,7 @@
 mod api;
 mod cached;
 mod capacity;
+mod extent;
 mod geo;
 mod hours;
 
@@ -44,9 +45,10 @@ mod update;
 pub use api::{Accepted, Batch, RefusedUpdate};
 pub use cached::{CacheError, CachedMap, CachedPart};
 pub use capacity::{Capacity, CapacityVector, Level, Quantiles, Segment};
+pub use extent::{Extent, ExtentError};
 pub use geo::{Cell, CellError, Position, PositionError};
 pub use hours::HourClass;
-pub use map::{Filter, Inserted, Map, MapConfig, MapStats, Sweep, View};
+pub use map::{Devices, Filter, Hours, Inserted, Map, MapConfig, MapStats, OperatorsSeen, Region, Sweep, View};
 pub use outbox::{Outbox, OutboxConfig, OutboxStats};
 pub use sketch::DecayedSketch;
 pub use time::WallTime;

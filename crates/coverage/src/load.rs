@@ -34,6 +34,10 @@ pub struct LoadConfig {
     pub connections: u32,
     /// Look-aheads a second.
     pub looks_per_second: f64,
+    /// Windows asked for a second, as the page does, each of 1,500 regions or so.
+    pub overviews_per_second: f64,
+    /// Streets of the city in each direction: how many regions there are to fill.
+    pub streets: u32,
     /// WebSocket subscribers, each of which sends a position every 5 s.
     pub subscribers: usize,
 }
@@ -66,6 +70,8 @@ pub struct LoadReport {
     pub batches: Latency,
     /// From a look-ahead's sending to its answer.
     pub looks: Latency,
+    /// From the question for a window to its answer.
+    pub overviews: Latency,
     /// Subscribers at the end.
     pub subscribers: usize,
     /// Events that they got.
@@ -135,6 +141,7 @@ struct Run {
     events: AtomicU64,
     batches: Times,
     looks: Times,
+    overviews: Times,
 }
 
 impl Run {
@@ -202,6 +209,26 @@ impl Run {
     }
 }
 
+impl Run {
+    /// Asks for windows of 4 km by 4 km, each elsewhere in the city.
+    async fn overview(&self) -> Result<(), ClientError> {
+        let mut client = self.client()?;
+        let mut n: u64 = 0;
+        while self.goes_on() {
+            n += 1;
+            self.due(n, self.config.overviews_per_second).await;
+            let off = |by: u64| (n * by % u64::from(self.config.streets)) as f64 * 200.0;
+            let (a, b) = (self.city.at(off(7), off(11)), self.city.at(off(7) + 4_000.0, off(11) + 4_000.0));
+            let window = serde_json::json!({ "south": a.lat(), "west": a.lon(), "north": b.lat(), "east": b.lon() });
+            let body = serde_json::json!({ "window": window, "most": 4_000 }).to_string().into_bytes();
+            let sent = self.clock.elapsed();
+            client.request("POST", "/v1/regions", body).await?;
+            self.overviews.add(self.clock.elapsed().saturating_since(sent));
+        }
+        Ok(())
+    }
+}
+
 /// A value of `/proc/self/status` in MB; zero where there is none.
 fn resident_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -246,7 +273,7 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
         endpoint: endpoint.clone(),
         key: key.text.clone(),
         clock,
-        city: City::new(1, 60),
+        city: City::new(1, config.streets),
         stop: AtomicBool::new(false),
         next: AtomicU64::new(0),
         acknowledged: AtomicU64::new(0),
@@ -254,6 +281,7 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
         events: AtomicU64::new(0),
         batches: Times::default(),
         looks: Times::default(),
+        overviews: Times::default(),
     };
     let quiet = Arc::new(run(clock));
     let subscribers = subscribers::connect(&quiet).await;
@@ -266,6 +294,10 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
     if config.looks_per_second > 0.0 {
         let run = Arc::clone(&run);
         tasks.spawn(async move { run.look().await });
+    }
+    if config.overviews_per_second > 0.0 {
+        let run = Arc::clone(&run);
+        tasks.spawn(async move { run.overview().await });
     }
     let before = processor_seconds();
     let mut resident = Vec::new();
@@ -292,6 +324,7 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
         busy: run.busy.load(Ordering::Relaxed),
         batches: run.batches.latency(),
         looks: run.looks.latency(),
+        overviews: run.overviews.latency(),
         subscribers: remaining,
         events: quiet.events.load(Ordering::Relaxed),
         resident_mb: resident,

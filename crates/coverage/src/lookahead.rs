@@ -10,7 +10,7 @@ mod tests;
 
 pub use area::Area;
 pub use fence::{Fence, FenceEvent, FenceRequest, PoorRegion};
-pub use route::{Route, decode_polyline};
+pub use route::{Route, decode_polyline, encode_polyline};
 
 /// Most points of a route.
 pub const MAX_POINTS: usize = 2_000;

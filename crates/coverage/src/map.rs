@@ -2,12 +2,14 @@
 
 mod insert;
 mod leaf;
+mod overview;
 mod query;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod trust;
 
+pub use overview::{Devices, Hours, OperatorsSeen, Region};
 pub use sweep::Sweep;
 
 use crate::{Capacity, Cell, Level, Operator, Technology, WallTime};

@@ -90,7 +90,7 @@ fn run_service(session: &Session, args: &ServeArgs) -> Done {
         let running = serve(config, Clock::system(), Box::new(store)).await.map_err(Failure::work)?;
         let scheme = if running.fingerprint.is_some() { "https" } else { "http" };
         output::remark(&format!(
-            "{} updates; {scheme}://{}/docs describes the interface",
+            "{} updates; the map page is {scheme}://{1}/, {scheme}://{1}/docs describes the interface",
             running.loaded, running.address
         ));
         if let Some(fingerprint) = &running.fingerprint {
@@ -209,6 +209,8 @@ fn load(args: &LoadArgs) -> Done {
         devices: 2_000,
         connections: 16,
         looks_per_second: 50.0,
+        overviews_per_second: 1.0,
+        streets: 60,
         subscribers: args.subscribers.min(4_000),
     };
     let report = block_on(weir_coverage::load::run(config));

@@ -72,6 +72,26 @@ pub fn decode_polyline(text: &str) -> Result<Vec<Position>, LookaheadError> {
     Ok(points)
 }
 
+/// Encodes positions as a polyline of Google's format with 5 decimals.
+pub fn encode_polyline(points: impl IntoIterator<Item = Position>) -> String {
+    let mut text = String::new();
+    let mut before = [0_i64; 2];
+    for point in points {
+        let now = [point.lat(), point.lon()].map(|degrees| libm::round(degrees * 1e5) as i64);
+        for (now, before) in now.into_iter().zip(before) {
+            let difference = now - before;
+            let mut rest = (difference << 1) ^ (difference >> 63);
+            while rest >= 32 {
+                text.push(char::from((rest & 31) as u8 + 32 + 63));
+                rest >>= 5;
+            }
+            text.push(char::from(rest as u8 + 63));
+        }
+        before = now;
+    }
+    text
+}
+
 impl Route {
     /// What is expected along the route, from `now` on. It ends with the route, the horizon, or after [`MAX_CELLS`] cells.
     ///

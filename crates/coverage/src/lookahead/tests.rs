@@ -76,6 +76,7 @@ fn a_polyline_is_a_route() {
     for (got, expected) in rounded.iter().zip([(38.5, -120.2), (40.7, -120.95), (43.252, -126.453)]) {
         assert!((got.0 - expected.0).abs() < 1e-9 && (got.1 - expected.1).abs() < 1e-9, "{got:?}");
     }
+    assert_eq!(encode_polyline(points), "_p~iF~ps|U_ulLnnqC_mqNvxq`@");
     assert_eq!(decode_polyline("_p~iF~ps|U_"), Err(LookaheadError::Polyline(10)));
     assert!(decode_polyline("_p~iF").is_err() && decode_polyline("\u{7f}").is_err());
     assert_eq!(decode_polyline(""), Ok(Vec::new()));

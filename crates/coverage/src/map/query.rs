@@ -10,14 +10,14 @@ use weir_units::DataRate;
 
 /// Which leaves count; `None` is all.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
-    operator: Option<u16>,
-    technology: Option<u8>,
-    hours: Option<u8>,
+pub(super) struct Wanted {
+    pub(super) operator: Option<u16>,
+    pub(super) technology: Option<u8>,
+    pub(super) hours: Option<u8>,
 }
 
 impl Wanted {
-    fn includes(self, key: LeafKey) -> bool {
+    pub(super) fn includes(self, key: LeafKey) -> bool {
         self.operator.is_none_or(|o| o == key.operator)
             && self.technology.is_none_or(|t| t == key.technology)
             && self.hours.is_none_or(|h| h == key.hours)
@@ -26,7 +26,7 @@ impl Wanted {
 
 /// One device's reports, of one leaf or joined from several.
 #[derive(Debug)]
-struct Voice {
+pub(super) struct Voice {
     device: u32,
     sketch: DecayedSketch,
     rtt: Option<f64>,
@@ -102,7 +102,7 @@ impl Map {
     }
 
     /// Reports by device, with the weight that each device has.
-    fn voices(&self, mut entries: Vec<&Entry>, at: WallTime) -> Vec<Voice> {
+    pub(super) fn voices(&self, mut entries: Vec<&Entry>, at: WallTime) -> Vec<Voice> {
         entries.sort_by_key(|e| e.device);
         let mut voices: Vec<Voice> = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -131,7 +131,7 @@ impl Map {
         voices
     }
 
-    fn combine(&self, voices: &[Voice], level: Level) -> Option<Capacity> {
+    pub(super) fn combine(&self, voices: &[Voice], level: Level) -> Option<Capacity> {
         let log = |voice: &Voice| {
             let median = voice.sketch.quantile(0.5)?;
             Some((libm::log(median.as_bps_f64().max(LEAST_RATE)), voice.weight))

@@ -49,6 +49,8 @@ pub struct ServerConfig {
     pub max_connections_per_address: usize,
     /// Most subscriptions of one key. Default: 16.
     pub max_subscriptions_per_key: usize,
+    /// Most pages that follow the map at once: each looks at its window again after each refresh. Default: 64.
+    pub max_pages: usize,
     /// Most devices of one fleet's key. Default: 100,000.
     pub max_devices_per_key: usize,
     /// Time for a request's head, and for a TLS handshake. Default: 10 s.
@@ -82,6 +84,7 @@ impl Default for ServerConfig {
             max_connections: 4_096,
             max_connections_per_address: 256,
             max_subscriptions_per_key: 16,
+            max_pages: 64,
             max_devices_per_key: 100_000,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(15),

@@ -62,6 +62,10 @@ pub fn issue(role: Role, note: &str, created: WallTime, expires: Option<WallTime
     Ok(IssuedKey { text, record: KeyRecord { id, hash, role, note: note.to_owned(), created, expires, revoked: None } })
 }
 
+fn valid(record: &KeyRecord, now: WallTime) -> bool {
+    record.revoked.is_none() && record.expires.is_none_or(|at| now < at)
+}
+
 /// The keys that are valid, in memory.
 #[derive(Debug, Default)]
 pub(super) struct Keys(BTreeMap<String, KeyRecord>);
@@ -80,8 +84,12 @@ impl Keys {
         let hash: [u8; 32] = Sha256::digest(secret.as_bytes()).into();
         let same = bool::from(hash.ct_eq(&expected));
         let record = record.filter(|_| same)?;
-        let valid = record.revoked.is_none() && record.expires.is_none_or(|at| now < at);
-        valid.then(|| (record.role, record.id.clone()))
+        valid(record, now).then(|| (record.role, record.id.clone()))
+    }
+
+    /// Whether a key that was checked before is valid still.
+    pub(super) fn is_valid(&self, id: &str, now: WallTime) -> bool {
+        self.0.get(id).is_some_and(|record| valid(record, now))
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &KeyRecord> {
@@ -106,6 +114,8 @@ mod tests {
         assert_eq!(keys.check(&a.text, now), Some((Role::Reporter, a.record.id.clone())));
         assert_eq!(keys.check(&b.text, now).map(|k| k.0), Some(Role::Fleet));
         assert_eq!((keys.check(&b.text, later), keys.check(&revoked.text, now)), (None, None));
+        let still = |of: &IssuedKey, at| keys.is_valid(&of.record.id, at);
+        assert!(still(&a, later) && still(&b, now) && !still(&b, later) && !still(&revoked, now));
         let swapped = format!("wcm_{}_{}", a.record.id, b.text.rsplit('_').next().expect("a secret"));
         let mut cut = a.text.clone();
         cut.pop();

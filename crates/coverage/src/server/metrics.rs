@@ -30,6 +30,7 @@ pub(super) struct Metrics {
     pub(super) commits: Histogram,
     pub(super) commit_updates: Histogram,
     pub(super) looks: Histogram,
+    pub(super) overviews: Histogram,
     pub(super) store_errors: Counter,
     pub(super) connections: Gauge,
     pub(super) refused_connections: Counter,
@@ -54,6 +55,7 @@ impl Metrics {
             commits: Histogram::new(SECONDS),
             commit_updates: Histogram::new([1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0]),
             looks: Histogram::new(SECONDS),
+            overviews: Histogram::new(SECONDS),
             store_errors: Counter::default(),
             connections: Gauge::default(),
             refused_connections: Counter::default(),
@@ -70,6 +72,7 @@ impl Metrics {
         registry.register("commit_seconds", "Time of transactions", m.commits.clone());
         registry.register("commit_updates", "Updates of transactions", m.commit_updates.clone());
         registry.register("look_seconds", "Time of look-aheads in the map", m.looks.clone());
+        registry.register("overview_seconds", "Time of answers about windows", m.overviews.clone());
         registry.register("store_errors", "Transactions that failed", m.store_errors.clone());
         registry.register("connections", "Connections open", m.connections.clone());
         registry.register("refused_connections", "Connections closed by a limit", m.refused_connections.clone());

@@ -18,6 +18,10 @@ impl Problem {
         Self { status, detail: detail.into(), retry_after: None }
     }
 
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub(super) fn bad(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }

@@ -4,6 +4,7 @@ mod admin;
 mod extract;
 mod look;
 mod operations;
+mod regions;
 mod updates;
 
 pub use admin::{KeyInfo, NewKey};
@@ -11,7 +12,7 @@ pub use look::MapPart;
 
 use super::problem::Problem;
 use super::shared::{Peer, Shared};
-use super::{docs, subscription};
+use super::{docs, live, page, subscription};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -39,6 +40,8 @@ use utoipa::{Modify, OpenApi};
         look::area,
         look::part,
         subscription::fences,
+        regions::regions,
+        live::live,
         admin::list_keys,
         admin::add_key,
         admin::revoke_key,
@@ -46,7 +49,7 @@ use utoipa::{Modify, OpenApi};
         operations::ready,
         operations::metrics,
     ),
-    components(schemas(crate::lookahead::FenceEvent, crate::lookahead::FenceRequest)),
+    components(schemas(crate::lookahead::FenceEvent, crate::lookahead::FenceRequest, super::shared::Sample)),
     modifiers(&Bearer),
     security(("key" = [])),
 )]
@@ -68,25 +71,27 @@ pub fn openapi() -> String {
 
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     let description = openapi();
-    let page = docs::page(&description);
+    let docs = docs::page(&description);
     let header = |name: &'static str, value: &'static str| {
         SetResponseHeaderLayer::if_not_present(HeaderName::from_static(name), HeaderValue::from_static(value))
     };
-    let page = move || async move { ([("content-type", "text/html; charset=utf-8")], page) };
+    let docs = move || async move { ([("content-type", "text/html; charset=utf-8")], docs) };
     Router::new()
         .route("/v1/updates", post(updates::report).delete(updates::forget))
         .route("/v1/lookahead/route", post(look::route))
         .route("/v1/lookahead/area", post(look::area))
         .route("/v1/map/{cell}", get(look::part))
         .route("/v1/fences", get(subscription::fences))
+        .route("/v1/regions", post(regions::regions))
+        .route("/v1/live", get(live::live))
         .route("/v1/admin/keys", get(admin::list_keys).post(admin::add_key))
         .route("/v1/admin/keys/{id}", delete(admin::revoke_key))
         .route("/health/live", get(operations::live))
         .route("/health/ready", get(operations::ready))
         .route("/metrics", get(operations::metrics))
         .route("/openapi.json", get(move || async move { ([("content-type", "application/json")], description) }))
-        .route("/docs", get(page.clone()))
-        .route("/", get(page))
+        .route("/docs", get(docs))
+        .merge(page::routes())
         .fallback(|| async { Problem::new(StatusCode::NOT_FOUND, "there is no such resource; see /docs") })
         .method_not_allowed_fallback(|| async {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "not possible with this resource; see /docs")

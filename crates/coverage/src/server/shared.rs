@@ -8,17 +8,20 @@ use super::metrics::Metrics;
 use super::problem::Problem;
 use super::store::Role;
 use crate::limits::Limiter;
-use crate::{Map, WallTime};
+use crate::{Map, Position, WallTime};
 use axum::http::StatusCode;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-use tokio::sync::{mpsc, watch};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use weir_units::TimeDelta;
 
 /// Keys and addresses whose rates are remembered.
 const REMEMBERED: usize = 100_000;
+
+/// Batches that wait for those who follow their devices; who is slower misses some.
+const REPORTS: usize = 256;
 
 /// The address that limits count: the whole of IPv4, the /64 of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +43,25 @@ pub(super) struct Caller {
     pub(super) role: Role,
 }
 
+/// One measurement, as those who follow their own device get it.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, utoipa::ToSchema)]
+pub(super) struct Sample {
+    /// When it was measured.
+    pub(super) time_ms: WallTime,
+    /// Where.
+    pub(super) position: Position,
+    /// Bit/s received.
+    pub(super) throughput_bps: u64,
+}
+
+/// What a device has reported.
+#[derive(Debug)]
+pub(super) struct Reported {
+    pub(super) key: String,
+    pub(super) device: String,
+    pub(super) samples: Vec<Sample>,
+}
+
 #[derive(Debug)]
 struct Limits {
     addresses: Limiter<Peer>,
@@ -59,6 +81,12 @@ pub(super) struct Shared {
     /// Updates that wait to be written.
     pub(super) queued: AtomicUsize,
     pub(super) metrics: Metrics,
+    /// Batches that changed the map, counted.
+    pub(super) changes: AtomicU64,
+    /// Places of pages that follow the map.
+    pub(super) pages: Arc<Semaphore>,
+    /// To those who follow their own devices.
+    pub(super) reports: broadcast::Sender<Arc<Reported>>,
     /// True from the begin of the end.
     pub(super) stopping: watch::Sender<bool>,
     limits: Mutex<Limits>,
@@ -76,9 +104,13 @@ impl Shared {
             looks: Limiter::new(config.look_rate, REMEMBERED),
             subscriptions: BTreeMap::new(),
         };
+        let pages = Arc::new(Semaphore::new(config.max_pages));
         Self {
             config,
             clock,
+            changes: AtomicU64::new(0),
+            pages,
+            reports: broadcast::Sender::new(REPORTS),
             map: RwLock::new(map),
             keys: RwLock::new(keys),
             jobs,
@@ -117,6 +149,11 @@ impl Shared {
                 Err(Problem::new(StatusCode::UNAUTHORIZED, "a valid API key is needed: Authorization: Bearer wcm_..."))
             }
         }
+    }
+
+    /// Whether a key is still valid.
+    pub(super) fn is_valid(&self, caller: &Caller) -> bool {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).is_valid(&caller.key, self.now())
     }
 
     pub(super) fn take_updates(&self, caller: &Caller, count: usize) -> Result<(), Problem> {

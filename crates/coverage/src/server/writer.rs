@@ -2,7 +2,7 @@
 
 use super::jobs::{Append, Appended, Job};
 use super::keys::Keys;
-use super::shared::Shared;
+use super::shared::{Reported, Sample, Shared};
 use super::store::{Kept, Reports, Store, StoreError};
 use crate::{Inserted, Sweep, Update};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ const MAX_HELD: usize = 256;
 const HOUSEKEEPING: TimeDelta = TimeDelta::from_millis(1_000);
 /// Between two sweeps of the map.
 const SWEEP: TimeDelta = TimeDelta::from_secs(3_600);
+/// Most measurements of one batch that go to who follows the device.
+const MAX_FOLLOWED: usize = 100;
 /// How far the clock may be ahead of the newest update where old ones are deleted.
 const AHEAD: TimeDelta = TimeDelta::from_secs(86_400);
 /// Updates that one turn of housekeeping deletes at most.
@@ -92,6 +94,7 @@ impl Writer {
         match written {
             Ok(kept) => {
                 self.insert(&group, &kept);
+                self.pass_on(&group, &kept);
                 for (append, kept) in group.into_iter().zip(kept) {
                     let appended = match kept {
                         Kept::Kept { new, .. } => {
@@ -137,8 +140,29 @@ impl Writer {
                 *outcomes.entry(outcome).or_default() += 1;
             }
         }
+        self.shared.changes.fetch_add(1, Ordering::Relaxed);
         for (outcome, count) in outcomes {
             self.shared.metrics.count_updates(outcome, count);
+        }
+    }
+
+    /// Passes on what is new to those who follow their own devices, newest last.
+    fn pass_on(&self, group: &[Append], kept: &[Kept]) {
+        if self.shared.reports.receiver_count() == 0 {
+            return;
+        }
+        for (append, kept) in group.iter().zip(kept) {
+            let Kept::Kept { new, .. } = kept else { continue };
+            let new = append.updates.iter().zip(new).filter(|(_, new)| **new).map(|(u, _)| u);
+            let mut samples: Vec<Sample> = new
+                .map(|u| Sample { time_ms: u.time_ms, position: u.position, throughput_bps: u.throughput.as_bps() })
+                .collect();
+            samples.drain(..samples.len().saturating_sub(MAX_FOLLOWED));
+            if !samples.is_empty() {
+                let reported = Reported { key: append.key.clone(), device: append.device.clone(), samples };
+                // Nobody may follow by now.
+                let _ = self.shared.reports.send(Arc::new(reported));
+            }
         }
     }
 
@@ -152,6 +176,7 @@ impl Writer {
                     while !sweep.is_done() {
                         self.step(&mut sweep);
                     }
+                    self.shared.changes.fetch_add(1, Ordering::Relaxed);
                     count
                 });
                 let _ = reply.send(done);

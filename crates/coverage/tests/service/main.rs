@@ -3,4 +3,5 @@
 mod attack;
 mod end_to_end;
 mod faults;
+mod page;
 mod support;

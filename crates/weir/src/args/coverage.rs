@@ -7,9 +7,11 @@ use std::path::PathBuf;
 pub(crate) const EXAMPLES: &str = "\
 Ends report throughput with their position; the service joins reports into regions, and ends look ahead along their way. It is
 described at /docs of a running service. Everything is in one file (SQLite), coverage.db in this folder by default.
+The map page is at / of a running service.
 
 Examples:
   weir coverage demo                                   a service, rides through a city, and a look-ahead, in some seconds
+  weir coverage demo --keep                            and the address of its map page, with a ride on it
   weir coverage serve                                  at 127.0.0.1:6580; then, for each caller:
   weir coverage keys add reporter --note 'my phone'
   weir coverage serve --listen 0.0.0.0:6580 --cert chain.pem --key key.pem
@@ -86,7 +88,7 @@ pub(crate) struct DemoArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Serve on until Ctrl-C
+    /// Serve on until Ctrl-C, with a ride that goes on, and print the address of the map page
     #[arg(long)]
     pub(crate) keep: bool,
 }

@@ -11,15 +11,18 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use weir_coverage::client::{Client, Endpoint, Trust};
-use weir_coverage::lookahead::Route;
+use weir_coverage::lookahead::{Route, encode_polyline};
 use weir_coverage::rides::City;
 use weir_coverage::server::store::{Role, Store};
 use weir_coverage::server::{Clock, ServerConfig, issue, serve};
-use weir_coverage::{Batch, Filter, Update};
+use weir_coverage::{Batch, Filter, Position, Update};
 use weir_units::TimeDelta;
 
 /// Seconds of a ride.
 const LONG: u32 = 300;
+
+/// The device that rides on while the service is kept.
+const LIVE: &str = "ride";
 
 /// What `weir coverage demo --json` prints.
 #[derive(Serialize)]
@@ -105,10 +108,49 @@ async fn show(session: &Session, args: &DemoArgs, folder: &Path) -> Done {
         print(&report)?;
     }
     if args.keep {
-        output::remark(&format!("http://{}/docs until Ctrl-C; the key is {}", running.address, key.text));
-        until_stopped(session).await;
+        // The fragment stays in the browser.
+        output::remark(&format!("until Ctrl-C: http://{}/#key={}&{}", running.address, key.text, page(&route)));
+        let ended = tokio::select! {
+            () = until_stopped(session) => Ok(()),
+            failed = ride_on(&mut client, &clock, &ride) => failed,
+        };
+        running.stop().await;
+        return ended;
     }
     running.stop().await;
+    Ok(())
+}
+
+/// What the page shall show: a route, its speed, and the device that is on it.
+fn page(route: &Route) -> String {
+    let line = encode_polyline(corners(&route.points));
+    let encoded: String = line
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("%{:02X}", u32::from(c)) })
+        .collect();
+    format!("route={encoded}&speed={:.2}&poor=900&follow={LIVE}", route.speed_mps * 3.6)
+}
+
+/// The points at which a way turns, and its ends.
+fn corners(points: &[Position]) -> Vec<Position> {
+    let turns = |w: &&[Position]| {
+        let turn = (w[0].bearing_deg(w[1]) - w[1].bearing_deg(w[2])).abs();
+        turn.min(360.0 - turn) > 1.0
+    };
+    let between = points.windows(3).filter(turns).map(|w| w[1]);
+    points.first().copied().into_iter().chain(between).chain(points.last().copied()).collect()
+}
+
+/// Reports a ride as if it were made now, second by second, again and again.
+async fn ride_on(client: &mut Client, clock: &Clock, ride: &[Update]) -> Done {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    for (id, update) in (0..).zip(ride.iter().cycle()) {
+        second.tick().await;
+        let now = clock.wall();
+        let updates = vec![Update { id, time_ms: now, ..update.clone() }];
+        let batch = Batch { sent_ms: now, device: Some(LIVE.to_owned()), updates };
+        client.report(&batch).await.map_err(Failure::work)?;
+    }
     Ok(())
 }
 
@@ -143,7 +185,7 @@ fn print(report: &DemoReport) -> Done {
         ]);
     }
     output::print(&format!(
-        "A look-ahead along a ride that was not reported, after {} updates of others ({:.1} s):\n{rows}\n",
+        "Look-ahead along a ride that nobody reported, from {} updates ({:.1} s):\n{rows}\n",
         report.updates, report.seconds
     ))
 }

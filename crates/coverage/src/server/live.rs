@@ -1,0 +1,254 @@
+//! What the page follows, over a WebSocket: regions of its window as they change, and the reports of its own key.
+
+use super::connections::{Place, stopped};
+use super::problem::Problem;
+use super::regions::{Overview, RegionShown, Regions, RegionsRequest, overview, show};
+use super::shared::{Caller, Reported, Sample, Shared};
+use crate::{Cell, Region, WallTime};
+use axum::Extension;
+use axum::extract::State;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::broadcast;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use weir_units::{TimeDelta, Timestamp};
+
+/// Longest message of a page, in bytes.
+const MAX_MESSAGE: usize = 4_096;
+/// Time for a page to take a message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Without a sign of life for this long, a page is gone.
+const GONE: TimeDelta = TimeDelta::from_secs(60);
+/// What is shown decays also where nobody reports: after this long it is computed again.
+const STALE: TimeDelta = TimeDelta::from_secs(60);
+
+/// What a page sends.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Said {
+    /// Begins to watch regions, or others than before.
+    Watch(RegionsRequest),
+    /// Begins to follow what a device of this key reports; nothing, with `null`.
+    Follow {
+        /// The name of a fleet's device, empty for a key of one device.
+        device: Option<String>,
+    },
+}
+
+/// What a page gets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Answered<'a> {
+    /// All regions of the window.
+    Regions(Regions),
+    /// Regions of the window that have changed since.
+    Changes { made_ms: WallTime, regions: Vec<RegionShown>, gone: Vec<Cell> },
+    /// What the device followed has reported.
+    Reports { reports: &'a [Sample] },
+    /// Why there is no answer.
+    Error { detail: String },
+}
+
+/// Follows regions as they change, and one's own reports (WebSocket)
+///
+/// The caller sends `{"type": "watch", "window": …, …}` with the fields of RegionsRequest, and gets `{"type": "regions", …}`
+/// (Regions), then `{"type": "changes", "regions": […], "gone": […]}` at most each five seconds. With
+/// `{"type": "follow", "device": "NAME"}` it gets what that device of its own key reports, as `{"type": "reports", …}`.
+/// The key is in `Authorization`, or in the subprotocols as `weir.coverage, bearer.KEY`.
+#[utoipa::path(get, path = "/v1/live", tag = "page", responses(
+    (status = 101, description = "The subscription"),
+    (status = 401, description = "No valid key"),
+    (status = 429, description = "Too many subscriptions"),
+))]
+pub(super) async fn live(
+    State(shared): State<Arc<Shared>>,
+    Extension(place): Extension<Arc<Place>>,
+    caller: Caller,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Problem> {
+    shared.begin_subscription(&caller)?;
+    let ends = End { shared: Arc::clone(&shared), caller: caller.clone() };
+    let all = || Problem::busy("too many pages follow the map", TimeDelta::from_secs(60));
+    let page = Arc::clone(&shared.pages).try_acquire_owned().map_err(|_| all())?;
+    let upgrade = upgrade
+        .protocols(["weir.coverage"])
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE)
+        .read_buffer_size(MAX_MESSAGE)
+        .write_buffer_size(0);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        Page::new(socket, &shared, &caller).run().await;
+        drop((ends, page, place));
+    }))
+}
+
+/// Ends the subscription, also where the upgrade never happens.
+struct End {
+    shared: Arc<Shared>,
+    caller: Caller,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.shared.end_subscription(&self.caller);
+    }
+}
+
+/// What a page watches, and what it was sent of it.
+struct Watch {
+    request: RegionsRequest,
+    sent: BTreeMap<Cell, Region>,
+    resolution: Option<u8>,
+    /// The map's changes that are in `sent`.
+    changes: u64,
+    at: Timestamp,
+}
+
+struct Page<'a> {
+    socket: WebSocket,
+    shared: &'a Shared,
+    caller: &'a Caller,
+    watch: Option<Watch>,
+    device: Option<String>,
+    reports: broadcast::Receiver<Arc<Reported>>,
+    heard: Timestamp,
+}
+
+impl<'a> Page<'a> {
+    fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller) -> Self {
+        let reports = shared.reports.subscribe();
+        Self { socket, shared, caller, watch: None, device: None, reports, heard: shared.clock.elapsed() }
+    }
+
+    /// Serves until the page or the service ends it.
+    async fn run(mut self) {
+        let stopping = stopped(self.shared.stopping.subscribe());
+        tokio::pin!(stopping);
+        let mut refresh = interval(self.shared.config.refresh);
+        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let goes_on = tokio::select! {
+                message = self.socket.recv() => match message {
+                    Some(Ok(message)) => self.hear(message).await,
+                    Some(Err(_)) | None => false,
+                },
+                reported = self.reports.recv() => match reported {
+                    Ok(reported) => self.pass_on(&reported).await,
+                    // A slow page misses some.
+                    Err(broadcast::error::RecvError::Lagged(_)) => true,
+                    Err(broadcast::error::RecvError::Closed) => false,
+                },
+                _ = refresh.tick() => self.refresh().await,
+                () = &mut stopping => false,
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        let _ = timeout(Duration::from_secs(1), self.socket.send(Message::Close(None))).await;
+    }
+
+    async fn hear(&mut self, message: Message) -> bool {
+        self.heard = self.shared.clock.elapsed();
+        let text = match message {
+            Message::Text(text) => text,
+            Message::Close(_) => return false,
+            Message::Ping(_) | Message::Pong(_) => return true,
+            Message::Binary(_) => return self.send(&Answered::Error { detail: "messages are text".into() }).await,
+        };
+        match serde_json::from_str(&text) {
+            Ok(Said::Watch(request)) => {
+                let at = self.heard;
+                self.watch = Some(Watch { request, sent: BTreeMap::new(), resolution: None, changes: 0, at });
+                self.look().await
+            }
+            Ok(Said::Follow { device }) => {
+                self.device = device;
+                true
+            }
+            Err(e) => self.send(&Answered::Error { detail: e.to_string() }).await,
+        }
+    }
+
+    async fn pass_on(&mut self, reported: &Reported) -> bool {
+        let own = reported.key == self.caller.key && self.device.as_deref() == Some(reported.device.as_str());
+        !own || self.send(&Answered::Reports { reports: &reported.samples }).await
+    }
+
+    async fn refresh(&mut self) -> bool {
+        let now = self.shared.clock.elapsed();
+        if now.saturating_since(self.heard) > GONE || !self.shared.is_valid(self.caller) {
+            return false;
+        }
+        let ping = self.socket.send(Message::Ping(Default::default()));
+        if !matches!(timeout(SEND_TIMEOUT, ping).await, Ok(Ok(()))) {
+            return false;
+        }
+        let changes = self.shared.changes.load(Ordering::Relaxed);
+        let due = |w: &Watch| w.changes != changes || now.saturating_since(w.at) > STALE;
+        !self.watch.as_ref().is_some_and(due) || self.look().await
+    }
+
+    /// Looks at the map, and sends what is new.
+    async fn look(&mut self) -> bool {
+        let Some(mut watch) = self.watch.take() else { return true };
+        let changes = self.shared.changes.load(Ordering::Relaxed);
+        let next = match overview(self.shared, self.caller, &watch.request).await {
+            Ok(next) => next,
+            Err(problem) => {
+                // The next turn asks again.
+                watch.changes = changes.wrapping_sub(1);
+                self.watch = Some(watch);
+                return self.send(&Answered::Error { detail: problem.detail().to_owned() }).await;
+            }
+        };
+        let first = watch.resolution != Some(u8::from(next.resolution));
+        let sent =
+            if first { self.send(&Answered::Regions(next.shown())).await } else { self.changes(&watch, &next).await };
+        let at = self.shared.clock.elapsed();
+        let resolution = Some(u8::from(next.resolution));
+        let known = if first { next.known } else { merged(watch.sent, next.known) };
+        self.watch = Some(Watch { request: watch.request, sent: known, resolution, changes, at });
+        sent
+    }
+
+    async fn changes(&mut self, watch: &Watch, next: &Overview) -> bool {
+        let new = next.known.iter().filter(|(cell, region)| watch.sent.get(cell).is_none_or(|s| differs(s, region)));
+        let regions = show(new);
+        let gone: Vec<Cell> = watch.sent.keys().filter(|cell| !next.known.contains_key(cell)).copied().collect();
+        if regions.is_empty() && gone.is_empty() {
+            return true;
+        }
+        self.send(&Answered::Changes { made_ms: next.made, regions, gone }).await
+    }
+
+    async fn send(&mut self, answer: &Answered<'_>) -> bool {
+        let Ok(text) = serde_json::to_string(answer) else { return false };
+        matches!(timeout(SEND_TIMEOUT, self.socket.send(Message::Text(text.into()))).await, Ok(Ok(())))
+    }
+}
+
+/// What the page has after the changes: what was sent last is what later values are compared with.
+fn merged(sent: BTreeMap<Cell, Region>, mut next: BTreeMap<Cell, Region>) -> BTreeMap<Cell, Region> {
+    for (cell, region) in &mut next {
+        if let Some(before) = sent.get(cell)
+            && !differs(before, region)
+        {
+            *region = *before;
+        }
+    }
+    next
+}
+
+/// Whether a change can be seen: 2 % of a quantile, the accuracy of the sketches, or 2 % of confidence.
+fn differs(before: &Region, after: &Region) -> bool {
+    let (a, b) = (&before.capacity, &after.capacity);
+    let rates = a.quantiles.values().into_iter().zip(b.quantiles.values());
+    let moved = rates.map(|(a, b)| (a.as_bps_f64(), b.as_bps_f64())).any(|(a, b)| (a - b).abs() > 0.02 * a.max(b));
+    moved || (a.confidence - b.confidence).abs() > 0.02 || before.devices != after.devices || a.level != b.level
+}
