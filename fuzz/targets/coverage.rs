@@ -2,10 +2,11 @@
 //! bounds of time and memory; what is written is read again.
 #![no_main]
 
-use weir_coverage::lookahead::{Area, Fence, FenceRequest, LookaheadError, Route, decode_polyline};
+use weir_coverage::lookahead::{Area, Fence, FenceRequest, LookaheadError, Route, decode_polyline, encode_polyline};
 use weir_coverage::rides::{City, LogFormat, read_log};
 use weir_coverage::{
-    Batch, Bounds, CachedMap, CapacityVector, Cell, Filter, Map, MapConfig, Resolution, Sweep, View, WallTime,
+    Batch, Bounds, CachedMap, CapacityVector, Cell, Extent, Filter, Hours, Map, MapConfig, Resolution, Sweep, View,
+    WallTime,
 };
 use weir_units::TimeDelta;
 
@@ -54,6 +55,16 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         assert!(fence.update(&map, Some(here), NOW).len() < 6_000);
         assert!(fence.update(&map, None, NOW).is_empty(), "nothing has changed");
     }
+    if let Ok(window) = serde_json::from_slice::<Extent>(data) {
+        for most in [1, 500, 4_000] {
+            let resolution = window.resolution(most, map.resolution());
+            let cells = map.cells_touching(window, resolution, 100);
+            assert!(cells.len() <= 100 && cells.iter().all(|c| c.resolution() == resolution));
+            for region in cells.iter().filter_map(|c| map.region(*c, &Filter::default(), Hours::Now, NOW)) {
+                assert!(region.capacity.quantiles.values().is_sorted());
+            }
+        }
+    }
     let text = String::from_utf8_lossy(data);
     let week = TimeDelta::from_secs(7 * 86_400);
     if let Ok(Some(cached)) = CachedMap::from_json(&text, week, 8) {
@@ -64,7 +75,12 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         let (first, last) = cell.span(Resolution::Ten);
         assert!(first <= last && cell.center().lat().is_finite());
     }
-    let _ = decode_polyline(&text);
+    if let Ok(points) = decode_polyline(&text) {
+        let again = decode_polyline(&encode_polyline(points.iter().copied())).expect("read");
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(points.iter().zip(&again).all(|(a, b)| near(a.lat(), b.lat()) && near(a.lon(), b.lon())));
+        assert_eq!(points.len(), again.len());
+    }
     for format in [LogFormat::Norway, LogFormat::Ireland] {
         let _ = read_log(&text, format, City::new(1, 2).operator());
     }

@@ -144,6 +144,20 @@ fn regions_are_drawn_chosen_and_followed() {
         browser.click(middle[0].as_f64().expect("x"), middle[1].as_f64().expect("y")).await;
         assert_eq!(text(&mut browser, "region-values").await, second);
 
+        // A route by the keyboard: points at the centre of the map.
+        browser.eval("document.getElementById('draw').click()").await;
+        browser.press("Enter", 13).await;
+        for _ in 0..3 {
+            browser.press("ArrowRight", 39).await;
+            browser.eval("new Promise((done) => setTimeout(done, 300))").await;
+        }
+        browser.press("Enter", 13).await;
+        browser.press("Escape", 27).await;
+        browser.until("/[0-9.]+ km in [0-9]+:/.test(document.getElementById('route-note').innerText)").await;
+        assert!(browser.eval("document.getElementById('forecast').hidden").await == false);
+        browser.picture("desktop-route", false).await;
+        browser.eval("document.getElementById('clear').click()").await;
+
         // What is reported now is shown without a question: a place where nobody was.
         let before = browser.eval("Number(document.body.dataset.regions)").await.as_u64().expect("a count");
         let middle = service.city.at(1_000.0, 1_000.0);

@@ -133,6 +133,65 @@ fn a_full_disk_is_answered_and_overcome() {
     });
 }
 
+/// A small disk of its own over a folder, as long as this lives.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    /// `None` where this user may not mount.
+    fn over(folder: &'a Path, size: &str) -> Option<Self> {
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder).output();
+        mount.is_ok_and(|out| out.status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_disk_that_others_fill_is_answered_and_overcome() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(_disk) = SmallDisk::over(folder.path(), "4m") else {
+        println!("skipped: mounting needs root");
+        return;
+    };
+    // Others' file leaves a megabyte or so.
+    let filler = folder.path().join("filler");
+    std::fs::write(&filler, vec![1; 2_500_000]).expect("written");
+    let path = database(folder.path());
+    let key = issue(Role::Fleet, "", Clock::system().wall(), None).expect("made");
+    open(&path, None).add_key(&key.record).expect("kept");
+    let mut kept = 0;
+    run(async {
+        let running = serve(config(), Clock::system(), Box::new(open(&path, None))).await.expect("started");
+        let endpoint = Endpoint { tls: false, host: "127.0.0.1".into(), port: running.address.port() };
+        let mut client = Client::new(endpoint, &key.text, &Trust::Nothing, Duration::from_secs(20)).expect("a client");
+        let mut report = async |first: u64| {
+            let updates = (first..first + 500).map(|id| update(id, 0.0, 500.0)).collect();
+            client.report(&batch(Some("a"), updates)).await
+        };
+        let error = loop {
+            match report(kept).await {
+                Ok(done) => kept += done.accepted as u64,
+                Err(e) => break e,
+            }
+            assert!(kept < 100_000);
+        };
+        assert!(matches!(error, ClientError::Refused { status: 507, wait: Some(_), .. }), "{error}");
+        // Once there is space again, reporting goes on without a hand.
+        std::fs::remove_file(&filler).expect("removed");
+        kept += report(kept).await.expect("there is space again").accepted as u64;
+        running.stop().await;
+    });
+    assert!(kept >= 1_000, "{kept}");
+    let mut there = 0;
+    open(&path, None).replay(&mut |_, _| there += 1).expect("read");
+    assert_eq!(there, kept, "what was acknowledged, and no more");
+}
+
 #[test]
 fn a_clock_that_goes_back_and_forth_does_no_harm() {
     run(async {
