@@ -65,6 +65,7 @@ const live = new Live(heard, (open) => {
 });
 
 function forecast() {
+  ride.sync();
   const segments = ride.segments;
   $("forecast").hidden = segments.length === 0 && ride.measured.length === 0;
   if ($("forecast").hidden) chart.clear();

@@ -20,6 +20,7 @@ export class Ride {
   #asked = -Infinity;
   #foretold = new Map();
   #at = 0;
+  #on = [null, 0];
   following = null;
   measured = [];
   present = null;
@@ -52,6 +53,13 @@ export class Ride {
     [this.#foretold, this.#asked, this.#begin] = [new Map(), -Infinity, 0];
   }
 
+  /** Begins again if the route or its speed is another: what was measured is placed by them. */
+  sync() {
+    const { line, speed } = this.route;
+    if (line !== this.#on[0] || speed !== this.#on[1]) this.#forget();
+    this.#on = [line, speed];
+  }
+
   recolour(colours) {
     this.colours = colours;
     this.#trail.setStyle({ color: colours.ride });
@@ -61,6 +69,7 @@ export class Ride {
   /** Takes reports of the device. */
   hear(reports) {
     if (this.following === null) return;
+    this.sync();
     const first = this.#reports.length === 0;
     for (const report of reports) this.#take(report);
     this.measured = this.measured.slice(-MOST);
@@ -115,6 +124,7 @@ export class Ride {
       this.#foretold.set(time, { from_s: time, to_s: time + 1, capacity: segment?.capacity ?? null });
     }
     for (const time of [...this.#foretold.keys()].slice(0, -MOST)) this.#foretold.delete(time);
+    this.#note();
     this.changed();
   }
 

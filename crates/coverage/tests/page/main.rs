@@ -240,6 +240,12 @@ fn a_ride_is_followed_beside_its_forecast_on_a_phone() {
         browser.picture("phone", true).await;
         browser.size(1280, 800, false).await;
         browser.picture("desktop-ride", false).await;
+
+        // Without a route, the sector ahead is foretold.
+        browser.eval("document.getElementById('clear').click()").await;
+        service.report("bus", ride[120..].to_vec()).await;
+        browser.until("/Of [3-9][0-9] measurements/.test(document.getElementById('ride-note').innerText)").await;
+        browser.picture("desktop-sector", false).await;
         assert_eq!(browser.complaints, Vec::<String>::new());
         service.running.stop().await;
     });
