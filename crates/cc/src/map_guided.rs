@@ -5,11 +5,11 @@
 //! other end and the map allow; section 3.4 lets an endpoint ignore cues that seem erroneous. The thesis does not say how
 //! early to follow a fall nor how to find an error; both are choices made here.
 
-use crate::controller::{Controller, Coupled, Limits, ProbeCluster, Target, TimeoutReason};
-use crate::cue::{CapacityForecast, Cue, ForecastSegment, QueueState, SentPacket};
+use crate::controller::{Controller, Coupled, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
+use crate::cue::{CapacityForecast, Cue, Fate, ForecastSegment, QueueState, SentPacket};
 use crate::spec::{Setup, Spec, Start};
 use crate::tunable::SetupError;
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Suffix of a controller's name that adds a forecast.
 pub const SUFFIX: &str = "+map";
@@ -18,6 +18,10 @@ pub const SUFFIX: &str = "+map";
 const MAX_SEGMENTS: usize = 256;
 /// Time over which delivery is compared with the forecast.
 const WINDOW: TimeDelta = TimeDelta::from_secs(1);
+/// Delay below which a queue counts as empty.
+const EMPTY: TimeDelta = TimeDelta::from_millis(20);
+/// Rise of the least delay in a window: clocks differ by less than 200 ppm.
+const DRIFT: TimeDelta = TimeDelta::from_micros(200);
 /// Least trust: from here it can recover.
 const LEAST_TRUST: f64 = 0.01;
 
@@ -29,25 +33,34 @@ crate::tunables! {
         map_horizon: TimeDelta = 1_500.0, 0.0 => 60_000.0;
         /// Product of confidence and trust below which the forecast is ignored (guess: 0.2).
         map_least_weight: f64 = 0.2, 0.0 => 1.0;
-        /// Growth of the bound in a second in which it held the controller back and nothing was lost, so that a forecast
-        /// that is too low is found out (guess: 0.1).
-        map_growth: f64 = 0.1, 0.0 => 1.0;
+        /// Where between the median (0) and the lower quartile (1) the bound is. The lower quartile of a stretch holds a hole that is
+        /// shorter than the stretch, and its median does not (measured on scenario coverage/bus-ride: docs/coverage.md).
+        map_caution: f64 = 1.0, 0.0 => 1.0;
+        /// Power of confidence × trust by which the bound is divided: 0 takes the forecast as it is until its weight is too low
+        /// (measured there).
+        map_doubt: f64 = 0.5, 0.0 => 1.0;
+        /// Share of the forecast that media and their repair may use; the rest is for headers and variation of the encoder's
+        /// rate, as with TMMBR-A (guess: 0.95).
+        map_share: f64 = 0.95, 0.1 => 1.0;
+        /// Growth of the bound in a second in which it held the controller back, nothing was lost and the path's queue was
+        /// empty at times, so that a forecast that is too low is found out (guess: 0.25).
+        map_growth: f64 = 0.25, 0.0 => 1.0;
         /// Share of its trust that a forecast loses in a second in which more than the tolerance was delivered
         /// (guess: 0.3).
         map_distrust: f64 = 0.3, 0.0 => 1.0;
         /// Trust that it regains in a second in which it was right (guess: 0.05).
         map_recovery: f64 = 0.05, 0.0 => 1.0;
-        /// Ratio of delivered to forecast rate up to which the forecast was right (guess: 1.5).
-        map_tolerance: f64 = 1.5, 1.0 => 10.0;
+        /// Ratio of delivered to forecast median up to which the forecast was right (guess: 1.1).
+        map_tolerance: f64 = 1.1, 1.0 => 10.0;
     }
 }
 
 /// A controller whose rate a forecast bounds.
 ///
-/// - The media rate is at most the least median of the capacity forecast from now to the horizon, divided by
+/// - Media and repair together are at most a share of the least capacity forecast from now to the horizon, divided by a power of
 ///   confidence × trust: a doubtful forecast bounds less. Media and pacing rate fall alike.
-/// - The bound of the present grows slowly while it holds the controller back and nothing is lost. A controller whose rate
-///   falls below it, or a loss, ends that growth.
+/// - The bound of the present grows while it holds the controller back, nothing is lost and the queue is empty at times. A loss
+///   ends that growth, and so does a forecast that falls.
 /// - Trust is 1 at first. In each second in which more than the tolerance times the present median was delivered, the
 ///   forecast loses a share of its trust; in others it regains some.
 /// - Below the least weight, after its end, and where it knows nothing, the forecast changes nothing.
@@ -62,26 +75,53 @@ pub struct MapGuided<C> {
     since: Timestamp,
     now: Timestamp,
     trust: f64,
-    /// Factor on the bound of the present segment, at least 1, and that segment's begin.
+    /// Factor on the bound of the present segment, at least 1, and that segment's rates.
     growth: f64,
-    grown: TimeDelta,
+    grown: Option<(DataRate, DataRate)>,
     bound: Option<DataRate>,
+    delay: Delay,
+    /// Whether the feedback has packets: without, what was sent and not reported lost counts as delivered.
+    by_packet: bool,
     window: Window,
 }
 
 /// Delivery since its beginning.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Window {
     begin: Option<Timestamp>,
     delivered: DataSize,
+    sent: DataSize,
     lost: u64,
-    /// Whether the bound held the controller back at all times.
+    /// Whether there was any report.
+    is_reported: bool,
+    /// Whether the bound held the controller back at any time: one that follows what it sends comes back below it.
     is_held: bool,
+    /// Least delay in the queue.
+    queue: Option<TimeDelta>,
 }
 
-impl Default for Window {
-    fn default() -> Self {
-        Self { begin: None, delivered: DataSize::ZERO, lost: 0, is_held: true }
+/// One-way delay above the least.
+#[derive(Clone, Copy, Default)]
+struct Delay {
+    /// Departure and arrival of the first packet, from which delays count.
+    first: Option<(Timestamp, RemoteTimestamp)>,
+    least: Option<TimeDelta>,
+}
+
+impl Delay {
+    fn of_packet(&mut self, departure: Timestamp, arrival: RemoteTimestamp) -> TimeDelta {
+        let (from, to) = *self.first.get_or_insert((departure, arrival));
+        (arrival - to) - (departure - from)
+    }
+    /// The delay in the queue, by a delay against any fixed offset.
+    fn queue(&mut self, delay: TimeDelta) -> TimeDelta {
+        let least = self.least.map_or(delay, |least| least.min(delay));
+        self.least = Some(least);
+        delay - least
+    }
+    /// Forgets the least delay slowly, since clocks drift.
+    fn creep(&mut self) {
+        self.least = self.least.map(|least| least + DRIFT);
     }
 }
 
@@ -125,15 +165,16 @@ impl<C: Controller> MapGuided<C> {
             now: start.now,
             trust: 1.0,
             growth: 1.0,
-            grown: TimeDelta::ZERO,
+            grown: None,
             bound: None,
+            delay: Delay::default(),
+            by_packet: false,
             window: Window::default(),
         })
     }
 
     fn on_forecast(&mut self, forecast: &CapacityForecast<'_>) {
         self.segments.clear();
-        (self.growth, self.grown) = (1.0, TimeDelta::ZERO);
         self.segments.extend(forecast.segments.iter().filter(|s| s.from < s.to).take(MAX_SEGMENTS));
         self.since = forecast.now;
     }
@@ -143,11 +184,14 @@ impl<C: Controller> MapGuided<C> {
         let age = self.now.saturating_since(self.since);
         let (from, to) = (age + from, age + to);
         let within = self.segments.iter().filter(|s| s.from <= to && s.to > from);
-        let growth = |s: &ForecastSegment| if s.from <= age && self.grown == s.from { self.growth } else { 1.0 };
+        let growth = |s: &ForecastSegment| if s.from <= age && s.to > age { self.growth } else { 1.0 };
         let allows = |s: &ForecastSegment| {
             let weight = weight(s.confidence) * self.trust;
             let is_weighty = weight >= self.config.map_least_weight && weight > 0.0;
-            is_weighty.then(|| DataRate::from_bps_f64(s.median.as_bps_f64() * growth(s) / weight))
+            let (low, median) = (s.low.as_bps_f64().min(s.median.as_bps_f64()), s.median.as_bps_f64());
+            let rate = median - self.config.map_caution * (median - low);
+            let doubt = libm::pow(weight, self.config.map_doubt);
+            is_weighty.then(|| DataRate::from_bps_f64(self.config.map_share * rate * growth(s) / doubt))
         };
         within.filter_map(allows).min()
     }
@@ -166,22 +210,34 @@ impl<C: Controller> MapGuided<C> {
         let wanted = self.inner.target().media_rate;
         let w = &mut self.window;
         let begin = *w.begin.get_or_insert(self.now);
-        w.is_held &= self.bound.is_some_and(|bound| wanted > bound);
+        w.is_held |= self.bound.is_some_and(|bound| wanted > bound);
+        // The median of now alone: what is forecast to fall later is not wrong yet.
+        let age = self.now.saturating_since(self.since);
+        let current = self.segments.iter().find(|s| s.from <= age && s.to > age);
+        let rates = current.map(|s| (s.low, s.median));
+        if self.grown != rates {
+            // What was learned where the map was too low holds for what is no lower, and not for the next hole.
+            let falls = self.grown.zip(rates).is_none_or(|(old, new)| new.1 < old.1);
+            (self.grown, self.growth) = (rates, if falls { 1.0 } else { self.growth });
+        }
         let time = self.now.saturating_since(begin);
         if time < WINDOW {
             return;
         }
-        let done = core::mem::replace(w, Window { begin: Some(self.now), is_held: true, ..Window::default() });
-        // The median of now alone: what is forecast to fall later is not wrong yet.
-        let age = self.now.saturating_since(self.since);
-        let current = self.segments.iter().find(|s| s.from <= age - time && s.to > age);
-        let Some((begin, median)) = current.map(|s| (s.from, s.median.as_bps_f64())) else { return };
-        if self.grown != begin || done.lost > 0 || !done.is_held {
-            (self.grown, self.growth) = (begin, 1.0);
-        } else {
+        let done = core::mem::replace(w, Window { begin: Some(self.now), ..Window::default() });
+        self.delay.creep();
+        let arrived = match self.by_packet {
+            true => done.delivered,
+            false if done.is_reported && done.lost == 0 => done.sent,
+            false => DataSize::ZERO,
+        };
+        let Some(median) = current.filter(|s| s.from + time <= age).map(|s| s.median.as_bps_f64()) else { return };
+        if done.lost > 0 {
+            self.growth = 1.0;
+        } else if done.is_held && !arrived.is_zero() && done.queue.is_none_or(|queue| queue < EMPTY) {
             self.growth *= 1.0 + self.config.map_growth;
         }
-        let delivered = DataRate::from_size_over(done.delivered, time).map_or(0.0, DataRate::as_bps_f64);
+        let delivered = DataRate::from_size_over(arrived, time).map_or(0.0, DataRate::as_bps_f64);
         if delivered > self.config.map_tolerance * median {
             self.trust = (self.trust * (1.0 - self.config.map_distrust)).max(LEAST_TRUST);
         } else {
@@ -189,27 +245,59 @@ impl<C: Controller> MapGuided<C> {
         }
     }
 
-    fn bounded(&self, rate: DataRate) -> DataRate {
-        self.bound.map_or(rate, |bound| rate.min(bound.max(self.limits.floor)))
+    fn on_delay(&mut self, delay: TimeDelta) {
+        let queue = self.delay.queue(delay);
+        self.window.queue = Some(self.window.queue.map_or(queue, |least| least.min(queue)));
+    }
+
+    /// The media rate that the bound leaves beside the repair.
+    fn bounded(&self, rate: DataRate, repair: RepairPlan) -> DataRate {
+        let media = match repair {
+            RepairPlan::Off | RepairPlan::Standby { .. } => 1.0,
+            RepairPlan::Parity { interval } => f64::from(interval) / (f64::from(interval) + 1.0),
+            RepairPlan::ReedSolomon { block, repair } => 1.0 - f64::from(repair) / f64::from(block.max(1)),
+        };
+        let left = |bound: DataRate| DataRate::from_bps_f64(bound.as_bps_f64() * media).max(self.limits.floor);
+        self.bound.map_or(rate, |bound| rate.min(left(bound)))
     }
 }
 
 impl<C: Controller> Controller for MapGuided<C> {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.window.sent += packet.size;
         self.inner.on_packet_sent(packet);
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
             Cue::CapacityForecast(forecast) => self.on_forecast(forecast),
             Cue::TransportFeedback(f) => {
+                self.by_packet = true;
                 for p in f.packets {
-                    match p.arrival {
-                        Some(_) => self.window.delivered += p.size,
-                        None => self.window.lost += 1,
-                    }
+                    let Some(arrival) = p.arrival else {
+                        self.window.lost += 1;
+                        continue;
+                    };
+                    self.window.delivered += p.size;
+                    let delay = self.delay.of_packet(p.departure, arrival);
+                    self.on_delay(delay);
                 }
             }
-            Cue::ReportBlock(b) => self.window.lost += u64::from(b.fraction_lost > 0.0),
+            Cue::IntervalReport(r) => {
+                self.by_packet = true;
+                for p in r.packets {
+                    match p.fate {
+                        Fate::Lost => self.window.lost += 1,
+                        Fate::Received | Fate::Discarded => self.window.delivered += p.size,
+                    }
+                }
+                if let Some(delay) = r.one_way_delay {
+                    self.on_delay(delay.min);
+                }
+            }
+            Cue::ReportBlock(b) => {
+                self.window.is_reported = true;
+                self.window.lost += u64::from(b.fraction_lost > 0.0);
+            }
             _ => {}
         }
         self.inner.on_cue(cue);
@@ -236,7 +324,7 @@ impl<C: Controller> Controller for MapGuided<C> {
     }
     fn target(&self) -> Target {
         let inner = self.inner.target();
-        let media_rate = self.bounded(inner.media_rate);
+        let media_rate = self.bounded(inner.media_rate, inner.repair);
         let Some(share) = media_rate.ratio(inner.media_rate).filter(|share| *share < 1.0) else { return inner };
         // The queue leaves faster than the media enter it, as under the inner controller.
         let pacing_rate = DataRate::from_bps_f64(inner.pacing_rate.as_bps_f64() * share);

@@ -67,6 +67,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 ecn: Ecn::NotEct,
                 adapts: registry.get(controller).is_some_and(|s| s.adapts),
                 dccp: None,
+                forecast: None,
                 needs_marker: false,
             }),
         }],

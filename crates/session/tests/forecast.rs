@@ -22,7 +22,7 @@ fn a_forecast_bounds_the_target_of_its_path_alone() {
         assert_eq!(b.target(), None, "it sends nothing");
         a.target().expect("it sends").media_rate.as_bps() / 1_000
     };
-    assert_eq!(rate("fixed+map", PathId::FIRST), 400);
+    assert_eq!(rate("fixed+map", PathId::FIRST), 380, "0.95 of it");
     assert_eq!(rate("fixed+map", PathId::new(1)), 2_000, "no such path");
     assert_eq!(rate("fixed", PathId::FIRST), 2_000, "it has no use for forecasts");
 }

@@ -1,11 +1,15 @@
 use super::*;
 use crate::controller::Controller;
-use crate::cue::{PacketResult, TransportFeedback};
+use crate::cue::{IntervalPacket, IntervalReport, PacketResult, ReportBlock, TransportFeedback};
 use crate::spec::Pair;
+use crate::testing::REPORT;
 use crate::{Registry, Sender};
 use weir_units::{Ecn, RemoteTimestamp};
 
 const LIMITS: Limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(4_000) };
+
+/// The forecast's median as it is, divided by its weight.
+const PLAIN: &[(&str, f64)] = &[("map_caution", 0.0), ("map_doubt", 1.0), ("map_share", 1.0), ("map_tolerance", 1.5)];
 
 fn seconds(s: f64) -> Timestamp {
     Timestamp::ZERO + TimeDelta::from_secs_f64(s)
@@ -69,7 +73,7 @@ fn deliver(c: &mut Sender, from: f64, to: f64, lose: Option<u64>) {
 
 #[test]
 fn the_rate_falls_before_the_capacity_and_rises_with_it() {
-    let mut c = fixed(&[]);
+    let mut c = fixed(PLAIN);
     forecast(
         &mut c,
         0.0,
@@ -91,7 +95,7 @@ fn the_rate_falls_before_the_capacity_and_rises_with_it() {
 fn doubt_widens_the_bound_until_it_is_none() {
     for (confidence, expected) in [(1.0, 500), (0.5, 1_000), (0.25, 2_000), (0.1, 2_000), (f64::NAN, 2_000), (7.0, 500)]
     {
-        let mut c = fixed(&[]);
+        let mut c = fixed(PLAIN);
         forecast(&mut c, 0.0, &[segment(0.0, 60.0, 500, confidence)]);
         c.on_timeout(seconds(1.0));
         assert_eq!(kbps(&c), expected, "{confidence}");
@@ -106,23 +110,26 @@ fn doubt_widens_the_bound_until_it_is_none() {
 #[test]
 fn a_forecast_that_is_too_low_loses_its_weight_and_one_that_is_right_keeps_it() {
     // Nothing is lost, and the link carries four times as much.
-    let mut c = fixed(&[]);
+    let mut c = fixed(PLAIN);
     forecast(&mut c, 0.0, &[segment(0.0, 600.0, 500, 1.0)]);
-    deliver(&mut c, 0.0, 1.0, None);
+    deliver(&mut c, 0.0, 0.9, None);
     assert_eq!(kbps(&c), 500);
-    deliver(&mut c, 1.0, 5.0, None);
-    assert!((600..=800).contains(&kbps(&c)), "{}", kbps(&c));
+    deliver(&mut c, 0.9, 2.9, None);
+    assert!((750..=800).contains(&kbps(&c)), "{}", kbps(&c));
     assert_eq!(metric(&c, "map_trust"), 1.0);
-    deliver(&mut c, 5.0, 12.0, None);
+    // The next forecast says the same of here.
+    forecast(&mut c, 2.9, &[segment(0.0, 600.0, 500, 1.0)]);
+    assert!((750..=800).contains(&kbps(&c)), "{}", kbps(&c));
+    deliver(&mut c, 2.9, 12.0, None);
     assert_eq!(kbps(&c), 2_000, "trust {}", metric(&c, "map_trust"));
     assert!((0.01..0.4).contains(&metric(&c, "map_trust")));
     // With losses the forecast is right.
-    let mut c = fixed(&[]);
+    let mut c = fixed(PLAIN);
     forecast(&mut c, 0.0, &[segment(0.0, 600.0, 500, 1.0)]);
     deliver(&mut c, 0.0, 20.0, Some(20));
     assert_eq!((kbps(&c), metric(&c, "map_trust")), (500, 1.0));
     // What comes later is not wrong yet.
-    let mut c = fixed(&[]);
+    let mut c = fixed(PLAIN);
     forecast(&mut c, 0.0, &[segment(0.0, 30.0, 2_000, 1.0), segment(30.0, 60.0, 100, 1.0)]);
     deliver(&mut c, 0.0, 29.0, None);
     assert_eq!((kbps(&c), metric(&c, "map_trust")), (100, 1.0));
@@ -130,7 +137,7 @@ fn a_forecast_that_is_too_low_loses_its_weight_and_one_that_is_right_keeps_it() 
 
 #[test]
 fn trust_is_regained_slowly_and_never_lost_for_good() {
-    let mut c = fixed(&[]);
+    let mut c = fixed(PLAIN);
     forecast(&mut c, 0.0, &[segment(0.0, 600.0, 500, 1.0)]);
     deliver(&mut c, 0.0, 100.0, None);
     assert_eq!(metric(&c, "map_trust"), LEAST_TRUST);
@@ -153,7 +160,7 @@ fn a_call_begins_at_the_careful_rate_of_its_place() {
 
 #[test]
 fn any_forecast_is_bounded_in_memory_and_effect() {
-    let mut c = fixed(&[]);
+    let mut c = fixed(PLAIN);
     let odd: Vec<_> =
         (0..100_000).map(|n| segment(f64::from(n), f64::from(n % 7), u64::MAX / 2_000, f64::INFINITY)).collect();
     forecast(&mut c, 0.0, &odd);
@@ -161,7 +168,118 @@ fn any_forecast_is_bounded_in_memory_and_effect() {
     forecast(&mut c, 1.0, &backwards);
     c.on_timeout(seconds(2.0));
     assert_eq!(kbps(&c), 600);
-    let known = ["map_horizon", "map_least_weight", "map_growth", "map_distrust", "map_recovery", "map_tolerance"];
+    let known = [
+        "map_horizon",
+        "map_least_weight",
+        "map_caution",
+        "map_doubt",
+        "map_share",
+        "map_growth",
+        "map_distrust",
+        "map_recovery",
+        "map_tolerance",
+    ];
     let spec = Registry::builtin().get("gcc+map").cloned().expect("each has one");
     assert!(known.iter().all(|k| spec.params.iter().any(|p| p.name == *k)));
+}
+
+#[test]
+fn the_bound_is_a_share_of_the_lower_quartile_with_some_doubt() {
+    let mut c = fixed(&[]);
+    forecast(&mut c, 0.0, &[segment(0.0, 60.0, 1_000, 0.64)]);
+    c.on_timeout(seconds(1.0));
+    // 0.95 of 500, divided by the square root of 0.64.
+    assert_eq!(kbps(&c), 593);
+}
+
+#[test]
+fn a_queue_that_stays_ends_the_growth() {
+    let mut c = fixed(PLAIN);
+    forecast(&mut c, 0.0, &[segment(0.0, 600.0, 500, 1.0)]);
+    // One packet in each 100 ms; from 2 s on it takes 50 ms longer.
+    for n in 0_u32..60 {
+        let departure = seconds(f64::from(n) / 10.0);
+        let extra = if n < 20 { 0 } else { 50 };
+        let arrival = RemoteTimestamp::from_millis(1_000 + i64::from(n) * 100 + extra);
+        let size = DataSize::from_bytes(500_000 / 80);
+        let packet = PacketResult {
+            sequence: u64::from(n),
+            departure,
+            arrival: Some(arrival),
+            size,
+            ecn: Ecn::NotEct,
+            probe: 0,
+            was_lost: false,
+        };
+        let now = departure + TimeDelta::from_millis(100);
+        let packets = &[packet];
+        c.on_cue(&Cue::TransportFeedback(TransportFeedback {
+            now,
+            packets,
+            bytes_in_flight: DataSize::ZERO,
+            rtt: None,
+        }));
+    }
+    // Two seconds of growth, with the delay of the third not yet known in the second.
+    assert_eq!((kbps(&c), metric(&c, "map_trust")), (781, 1.0));
+}
+
+#[test]
+fn reports_by_interval_show_a_wrong_forecast_as_feedback_does() {
+    let mut c = fixed(PLAIN);
+    forecast(&mut c, 0.0, &[segment(0.0, 600.0, 100, 1.0)]);
+    for n in 0_u32..60 {
+        let now = seconds(f64::from(n) / 5.0);
+        let size = DataSize::from_bytes(1_000_000 / 40);
+        let packets =
+            [IntervalPacket { sequence: u64::from(n), departure: now, size, fate: Fate::Received, repaired: false }];
+        c.on_cue(&Cue::IntervalReport(IntervalReport { now, packets: &packets, one_way_delay: None, rtt: None }));
+    }
+    assert!(metric(&c, "map_trust") < 0.2);
+    assert_eq!(kbps(&c), 2_000);
+}
+
+#[test]
+fn repair_is_part_of_what_the_bound_allows() {
+    struct Repaired(RepairPlan);
+    impl Controller for Repaired {
+        fn on_packet_sent(&mut self, _: &SentPacket) {}
+        fn on_cue(&mut self, _: &Cue<'_>) {}
+        fn on_limits(&mut self, _: Limits, _: Timestamp) {}
+        fn target(&self) -> Target {
+            let rate = DataRate::from_kbps(2_000);
+            Target { repair: self.0, ..Target::paced(rate, rate) }
+        }
+    }
+    let plans = [
+        (RepairPlan::Off, 1_000),
+        (RepairPlan::Standby { interval: 4 }, 1_000),
+        (RepairPlan::Parity { interval: 4 }, 800),
+        (RepairPlan::ReedSolomon { block: 10, repair: 3 }, 700),
+    ];
+    let params: Vec<_> = PLAIN.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+    let config = Config::from_params(SUFFIX, &params).expect("in range");
+    for (plan, expected) in plans {
+        let start = Start { limits: LIMITS, rate: LIMITS.ceiling, now: Timestamp::ZERO };
+        let mut c = MapGuided::new(config.clone(), Repaired(plan), &start).expect("in range");
+        let segments = &[segment(0.0, 60.0, 1_000, 1.0)];
+        c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: Timestamp::ZERO, segments }));
+        assert_eq!(c.target().media_rate, DataRate::from_kbps(expected), "{plan:?}");
+    }
+}
+
+#[test]
+fn without_feedback_by_packet_reports_and_what_was_sent_show_a_wrong_forecast() {
+    let mut c = fixed(PLAIN);
+    forecast(&mut c, 0.0, &[segment(0.0, 600.0, 100, 1.0)]);
+    for n in 0_u32..200 {
+        let now = seconds(f64::from(n) / 10.0);
+        let size = DataSize::from_bytes(kbps(&c) * 1_000 / 80);
+        c.on_packet_sent(&SentPacket::media(now, u64::from(n), size));
+        if n % 10 == 9 {
+            c.on_cue(&Cue::ReportBlock(ReportBlock { now, ..REPORT }));
+        }
+    }
+    assert!(metric(&c, "map_trust") < 0.2, "{}", metric(&c, "map_trust"));
+    assert_eq!(kbps(&c), 2_000);
 }

@@ -1,6 +1,7 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
 use super::dccp::{CallOverDccp, DccpFlowEnd};
+use super::forecast::ForecastFeed;
 use super::station::StationAgent;
 use super::stepped_udp::SteppedUdp;
 use super::video::Viewer;
@@ -10,7 +11,7 @@ use weir_dccp::connection::Connection;
 use weir_media::PlayoutEvent;
 use weir_session::{Datagram, Endpoint};
 use weir_sim::Packet;
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 
 /// Any agent of a scenario.
 pub(crate) enum Agent {
@@ -31,12 +32,24 @@ pub(crate) struct CallEnd {
     header_overhead: DataSize,
     /// Decodes and rates received frames, if they have content.
     viewer: Option<Box<Viewer>>,
+    /// The forecasts that it gets.
+    forecast: Option<Box<ForecastFeed>>,
     pub endpoint: Endpoint,
 }
 
 impl CallEnd {
     pub(crate) fn new(endpoint: Endpoint, header_overhead: DataSize, viewer: Option<Box<Viewer>>) -> Self {
-        Self { endpoint, now: Timestamp::ZERO, header_overhead, viewer }
+        Self { endpoint, now: Timestamp::ZERO, header_overhead, viewer, forecast: None }
+    }
+    /// With forecasts of the capacity of its path.
+    pub(crate) fn with_forecast(self, feed: Option<ForecastFeed>) -> Self {
+        Self { forecast: feed.map(Box::new), ..self }
+    }
+    #[cold]
+    fn take_forecast(&mut self, now: Timestamp) {
+        if let Some(segments) = self.forecast.as_mut().and_then(|f| f.poll(now)) {
+            self.endpoint.on_capacity_forecast(PathId::FIRST, segments, now);
+        }
     }
 }
 
@@ -194,6 +207,7 @@ impl weir_sim::Agent for Agent {
 impl weir_sim::Agent for CallEnd {
     fn on_start(&mut self, now: Timestamp) {
         self.now = now;
+        self.take_forecast(now);
     }
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
         self.now = now;
@@ -203,10 +217,17 @@ impl weir_sim::Agent for CallEnd {
     }
     fn on_timeout(&mut self, now: Timestamp) {
         self.now = now;
+        if self.forecast.is_some() {
+            self.take_forecast(now);
+        }
         self.endpoint.handle_timeout(now);
     }
     fn poll_timeout(&mut self) -> Option<Timestamp> {
-        self.endpoint.poll_timeout(self.now)
+        let own = self.endpoint.poll_timeout(self.now);
+        match &self.forecast {
+            Some(feed) => Some(own.map_or(feed.due(), |own| own.min(feed.due()))),
+            None => own,
+        }
     }
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
         let Some(t) = self.endpoint.poll_transmit(now, &mut packet.bytes) else { return false };

@@ -8,6 +8,7 @@ mod clips;
 mod dccp;
 mod ends;
 mod first_packets;
+mod forecast;
 mod many;
 mod network;
 mod observer;

@@ -3,11 +3,12 @@
 use super::agent::{Agent, CallEnd};
 use super::call::{Ssrcs, call};
 use super::ends::Ends;
+use super::forecast::ForecastFeed;
 use super::observer::FlowObserver;
 use super::station::StationAgent;
 use super::traffic::UdpSource;
 use super::{RunError, dccp, traffic};
-use crate::measure::scenario::{Flow, FlowKind, Scenario};
+use crate::measure::scenario::{Flow, FlowKind, RtpFlow, Scenario};
 use weir_cc::Registry;
 use weir_path as path;
 use weir_session::{Station, StationConfig};
@@ -44,7 +45,7 @@ pub(crate) fn network<O: FlowObserver>(
     }
     let mut flows = Vec::new();
     for (i, flow) in s.flows.iter().enumerate() {
-        let ends = agents(flow, flow_seed(seed, i), registry)?;
+        let ends = agents(s, flow, flow_seed(seed, i), registry)?;
         flows.push(add_flow(&mut sim, &links, i, flow, ends)?);
     }
     let stations = add_stations(&mut sim, s, &flows, seed)?;
@@ -98,15 +99,27 @@ fn flow_seed(seed: u64, index: usize) -> u64 {
     mix(seed, 1_000 + index as u64)
 }
 
+/// The forecasts of a flow that gets any: of the bottleneck, or of the first link if the flow does not cross that.
+fn forecasts(s: &Scenario, flow: &Flow, rtp: &RtpFlow, seed: u64) -> Option<ForecastFeed> {
+    let link = flow.forward.iter().find(|l| **l == s.bottleneck).or(flow.forward.first())?;
+    let span = (Timestamp::ZERO + flow.start, Timestamp::ZERO + flow.stop);
+    Some(ForecastFeed::new(rtp.forecast.as_deref()?, &s.links[*link].config.sustained(), mix(seed, 8), span))
+}
+
 /// Both agents of a flow.
-fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<Ends<Agent>, RunError> {
+fn agents(s: &Scenario, flow: &Flow, seed: u64, registry: &Registry) -> Result<Ends<Agent>, RunError> {
     Ok(match &flow.kind {
         FlowKind::Rtp(rtp) => {
-            let call = call(flow, rtp, seed, registry)?;
+            let mut forecast = forecasts(s, flow, rtp, seed);
+            let first = forecast.as_mut().map(|f| f.at(Timestamp::ZERO + flow.start));
+            let call = call(flow, &rtp.started_by(first), seed, registry)?;
             if let Some(d) = &rtp.dccp {
                 return Ok(dccp::calls(flow, rtp, d, call, seed)?.map(|end| Agent::CallOverDccp(Box::new(end))));
             }
-            let end = |e, viewer| Agent::Call(Box::new(CallEnd::new(e, rtp.header_overhead, viewer)));
+            let end = |e, viewer| {
+                let end = CallEnd::new(e, rtp.header_overhead, viewer);
+                Agent::Call(Box::new(end.with_forecast(forecast.clone())))
+            };
             Ends { sender: end(call.sender, None), receiver: end(call.receiver, call.viewer) }
         }
         FlowKind::Tcp(t) => traffic::tcp_ends(flow, t, seed)?.map(|end| Agent::Traffic(Box::new(end))),

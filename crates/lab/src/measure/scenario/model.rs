@@ -1,10 +1,13 @@
 //! A scenario ready to run: everything resolved, checked and in units.
 
 use super::dccp::{DccpFlow, DccpSettings};
+use super::forecast::Forecast;
 use super::media::Source;
 use super::paths::Multipath;
+use std::borrow::Cow;
+use weir_cc::cue::ForecastSegment;
 use weir_cc::throughput::Equation;
-use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
+use weir_cc::{FeedbackPlan, Limits, ReportPlan, circuit_breaker, map_guided};
 use weir_path::{Capacity, Dscp, LinkConfig};
 /// How a TCP sender detects losses.
 pub use weir_sim::tcp::LossDetection as TcpLossDetection;
@@ -227,9 +230,23 @@ pub struct RtpFlow {
     pub adapts: bool,
     /// The DCCP connection that carries it; UDP alone if absent.
     pub dccp: Option<DccpSettings>,
+    /// The forecast of capacity that both ends get.
+    pub forecast: Option<Box<Forecast>>,
     /// Whether a frame of a model counts as undecodable without the packet with the marker bit, not only without the
     /// first one.
     pub needs_marker: bool,
+}
+
+impl RtpFlow {
+    /// This flow with the start rate that a forecast allows, if its controller is bounded by one.
+    pub(crate) fn started_by(&self, forecast: Option<&[ForecastSegment]>) -> Cow<'_, Self> {
+        let Some(segments) = forecast.filter(|_| self.controller.ends_with(map_guided::SUFFIX)) else {
+            return Cow::Borrowed(self);
+        };
+        let limits = Limits { floor: self.floor, ceiling: self.ceiling };
+        let start_rate = map_guided::start_rate(segments, limits, self.start_rate);
+        Cow::Owned(Self { start_rate, ..self.clone() })
+    }
 }
 
 /// One of the streams of an RTP flow.

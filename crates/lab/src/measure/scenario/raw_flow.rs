@@ -5,6 +5,7 @@ use super::quantity::{Rate, Size, Time};
 use super::raw_any_flow::{RawDirection, flow};
 use super::raw_choice::{RawDistribution, RawNumber};
 use super::raw_dccp::RawDccpSettings;
+use super::raw_forecast::RawForecast;
 use super::raw_multipath::RawMultipath;
 use super::raw_source::RawSource;
 use super::raw_stream::RawStream;
@@ -109,6 +110,8 @@ flow! {
         ecn: bool,
         /// Settings of the DCCP connection, for controllers that use one; the controller's if absent.
         dccp: Option<At<RawDccpSettings>>,
+        /// A forecast of capacity that both ends get; none if absent. Simulated runs only.
+        forecast: Option<At<RawForecast>>,
         /// Packets of a frame without which it counts as undecodable, with a model as source: "first", which contains the
         /// header, or "first-and-last", where the application passes a frame on at its marker bit; "first" if absent.
         decodes_with: Option<At<RawDecodesWith>>,

@@ -309,6 +309,7 @@ impl Flows<'_> {
             ecn: spec.ecn_where(f.ecn),
             adapts: spec.adapts,
             dccp: self.rtp_over_dccp(spec, f)?,
+            forecast: self.forecast(f, spec, traces)?.map(Box::new),
             needs_marker: f.decodes_with.as_ref().is_some_and(|d| d.value == RawDecodesWith::FirstAndLast),
         })
     }

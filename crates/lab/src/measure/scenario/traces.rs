@@ -1,6 +1,7 @@
 //! Files that a scenario names: capacity traces and frame sizes.
 
 use super::error::InputError;
+use super::forecast::{self, Foretold};
 use super::spanned::At;
 use super::suggest;
 use super::tree::Text;
@@ -92,6 +93,16 @@ impl Traces {
         let sizes: Arc<[DataSize]> = sizes.into();
         self.sizes.insert(file.value.clone(), sizes.clone());
         Ok(sizes)
+    }
+
+    /// A table of a forecast: see [`forecast::parse`].
+    pub(super) fn foretold(&mut self, text: &Text, file: &At<String>) -> Result<Arc<[Foretold]>, InputError> {
+        let content = self.text(text, file)?;
+        let fault = |(line, field, value, expected): (usize, &str, String, &str)| {
+            let message = format!("expected {expected}, found {}", found(&value));
+            InputError::at_line(&file.value, line, message).field(field)
+        };
+        Ok(forecast::parse(&content).map_err(fault)?.into())
     }
 
     /// A file's contents. None ships with Weir: unless the caller has provided it, it is read from disk.

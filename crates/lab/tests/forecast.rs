@@ -1,0 +1,75 @@
+//! Forecasts of capacity in scenarios: what they do to a call, and what is refused.
+
+use std::sync::atomic::AtomicBool;
+use weir_cc::Registry;
+use weir_lab::measure::results::FlowSummary;
+use weir_lab::measure::run::{RunOptions, run};
+use weir_lab::measure::scenario::ScenarioFile;
+
+const HOLE: &str = r#"
+title = "A hole"
+duration = "60 s"
+[links.bottleneck]
+rate = { steps = [{ at = "0 s", rate = "2 Mbps" }, { at = "20 s", rate = "300 kbps" }, { at = "30 s", rate = "2 Mbps" }] }
+delay = "30 ms"
+queue = "200 ms"
+[rtp.call]
+controller = "$controller"
+source = { model = "perfect-frames", fps = 25 }
+floor = "50 kbps"
+ceiling = "1 Mbps"
+start_rate = "1 Mbps"
+playout_deadline = "400 ms"
+"#;
+
+fn file(forecast: &str) -> Result<ScenarioFile, String> {
+    let text = format!("{HOLE}{forecast}\n");
+    let file = ScenarioFile::parse("hole", &text, env!("CARGO_MANIFEST_DIR").as_ref(), &Registry::builtin());
+    file.and_then(|f| f.scenario(None, Some("fixed"), &Registry::builtin()).map(|_| f))
+        .map_err(|e| format!("{e} {:?}", e.help_text()))
+}
+
+fn call(controller: &str, forecast: &str) -> FlowSummary {
+    let registry = Registry::builtin();
+    let file = file(forecast).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = file.scenario(None, Some(controller), &registry).unwrap_or_else(|e| panic!("{e}"));
+    let stop = AtomicBool::new(false);
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    run(&scenario, 3, &options).expect("runs").flows.remove(0)
+}
+
+fn lines(of: &str) -> String {
+    format!("[rtp.call.forecast]\n{of}")
+}
+
+#[test]
+fn a_map_spares_a_call_the_hole_and_a_lie_costs_some_seconds() {
+    let (plain, other) = (call("fixed", ""), call("fixed", &lines("factor = 0.1")));
+    assert!((0.08..0.2).contains(&plain.loss), "{}", plain.loss);
+    assert_eq!(plain.rates, other.rates, "`fixed` has no use for a map");
+    let map = call("fixed+map", &lines("segment = \"1 s\""));
+    assert_eq!((map.loss, map.frames.map(|f| f.stalls)), (0.0, Some(0)));
+    assert!((700e3..900e3).contains(&map.rates.goodput_bps), "{}", map.rates.goodput_bps);
+    let lie = call("fixed+map", &lines("factor = 0.1"));
+    assert!((600e3..plain.rates.goodput_bps).contains(&lie.rates.goodput_bps), "{}", lie.rates.goodput_bps);
+}
+
+#[test]
+fn faults_name_the_key_and_the_way_out() {
+    let cases = [
+        ("segment = \"1 ms\"", "expected a `segment` from"),
+        ("segment = \"1 s\"\nlook_ahead = \"900 s\"", "expected a `look_ahead` from"),
+        ("factor = 0.0", "between 0.001 and 1000"),
+        ("drawn = { rides = 0 }", "one to 100 rides, found 0"),
+        ("drawn = { rides = 3, spread = 9 }", "between 0 and 3"),
+        ("drawn = { rides = 3 }\nrides = [\"1 Mbps\"]", "at most one of `rides`, `drawn` and `file`"),
+        ("rides = []", "one to 100 rides, found 0"),
+        ("file = \"Cargo.toml\"", "expected seconds from 0 to 1,000,000"),
+        ("file = \"no-such-file.csv\"", "there is no such file"),
+        ("segmnet = \"1 s\"", "did you mean `segment`"),
+    ];
+    for (forecast, expected) in cases {
+        let error = file(&lines(forecast)).err().unwrap_or_else(|| panic!("{forecast} is accepted"));
+        assert!(error.contains(expected), "{forecast}: {error}");
+    }
+}
