@@ -1,6 +1,8 @@
 //! The interface that every controller implements.
 
-use crate::cue::{CapacityNotice, Cue, FramePlayout, NadaMode, QueueState, ReceivedPacket, SentPacket};
+use crate::cue::{
+    CapacityForecast, CapacityNotice, Cue, FramePlayout, NadaMode, QueueState, ReceivedPacket, SentPacket,
+};
 use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
 
 /// Bounds that the application sets on the media rate.
@@ -216,6 +218,10 @@ pub trait ReceiverController: Send {
     /// A device on the path has announced the capacity of its link to this end.
     fn on_notice(&mut self, notice: &CapacityNotice) {
         let _ = notice;
+    }
+    /// A map of network coverage foretells the capacity of this end's path.
+    fn on_forecast(&mut self, forecast: &CapacityForecast<'_>) {
+        let _ = forecast;
     }
     /// A frame's playout deadline has passed. Called only if the session has playout.
     fn on_playout(&mut self, frame: &FramePlayout) {

@@ -19,6 +19,7 @@ pub mod fec_probing;
 pub mod feedback_guard;
 mod feedback_timeout;
 pub mod fixed;
+pub mod foreseen;
 mod frames;
 pub mod gcc;
 pub mod gcc_remb;

@@ -1,7 +1,7 @@
 //! The controllers by name: list and dispatch. Entries are described by [`crate::spec`].
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
-use crate::cue::{CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
+use crate::cue::{CapacityForecast, CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
 use crate::fec_probing::{self, FecProbing};
 use crate::map_guided::{self, MapGuided};
 use crate::spec::{Algorithm, Pair, Setup, Spec};
@@ -155,6 +155,7 @@ macro_rules! controllers {
             fn on_packet_received(&mut self, p: &ReceivedPacket) { dispatch!(self, Receiver { $($var)* }, c => c.on_packet_received(p)) }
             fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) { dispatch!(self, Receiver { $($var)* }, c => c.on_rtt(rtt, now)) }
             fn on_notice(&mut self, n: &CapacityNotice) { dispatch!(self, Receiver { $($var)* }, c => c.on_notice(n)) }
+            fn on_forecast(&mut self, f: &CapacityForecast<'_>) { dispatch!(self, Receiver { $($var)* }, c => c.on_forecast(f)) }
             fn on_playout(&mut self, f: &FramePlayout) { dispatch!(self, Receiver { $($var)* }, c => c.on_playout(f)) }
             fn poll_timeout(&self) -> Option<Timestamp> { dispatch!(self, Receiver { $($var)* }, c => c.poll_timeout()) }
             fn poll_report(&mut self, now: Timestamp) -> Option<Report> { dispatch!(self, Receiver { $($var)* }, c => c.poll_report(now)) }
@@ -181,8 +182,11 @@ controllers! {
     Gcc(crate::gcc::Gcc),
     GccRemb(crate::gcc_remb::GccRemb),
     GccScream2(crate::gcc_scream2::GccScream2),
+    LateScheduling(crate::foreseen::LateScheduling),
     Linphone(crate::linphone::Linphone),
     Nada(crate::nada::Nada),
+    Omniscient(crate::foreseen::Omniscient),
+    RateSwitching(crate::foreseen::RateSwitching),
     Rrtcc(crate::rrtcc::Rrtcc),
     RtcpAimd(crate::rtcp_aimd::RtcpAimd),
     RtcpThresholds(crate::rtcp_thresholds::RtcpThresholds),

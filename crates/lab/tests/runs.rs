@@ -43,6 +43,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
             stop: duration,
             kind: FlowKind::Rtp(RtpFlow {
                 demand: None,
+                read_ahead: None,
                 controller: controller.into(),
                 params: vec![],
                 floor: kbps(150),

@@ -38,6 +38,7 @@ mod picture;
 mod playout;
 pub mod quality;
 mod rate_meter;
+mod read_ahead;
 pub mod resilience;
 mod scale;
 mod scenes;
@@ -71,6 +72,7 @@ pub use payload_format::{
 pub use perfect::PerfectCodec;
 pub use picture::{MAX_SIDE, Picture, PictureSource, Plane};
 pub use playout::{AdaptivePlayout, DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
+pub use read_ahead::ReadAhead;
 pub use scale::scale;
 pub use scenes::{Material, MaterialConfig, RateControl, ScenesConfig, ScenesSource};
 pub use simulcast::{SimulcastCamera, SimulcastView};

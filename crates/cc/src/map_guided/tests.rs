@@ -261,7 +261,7 @@ fn repair_is_part_of_what_the_bound_allows() {
     let config = Config::from_params(SUFFIX, &params).expect("in range");
     for (plan, expected) in plans {
         let start = Start { limits: LIMITS, rate: LIMITS.ceiling, now: Timestamp::ZERO };
-        let mut c = MapGuided::new(config.clone(), Repaired(plan), &start).expect("in range");
+        let mut c = MapGuided::new(config, Repaired(plan), &start).expect("in range");
         let segments = &[segment(0.0, 60.0, 1_000, 1.0)];
         c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: Timestamp::ZERO, segments }));
         assert_eq!(c.target().media_rate, DataRate::from_kbps(expected), "{plan:?}");

@@ -23,10 +23,16 @@ impl Endpoint {
         }
     }
     /// Passes the capacity expected on a path, by a map of network coverage, to its controller; one named `NAME+map` is bounded
-    /// by it. It replaces the forecast before. Without effect at an end that sends nothing, or without such a path.
+    /// by it. It replaces the forecast before. Without effect without such a path; a receiving end has a use for that of the first.
     pub fn on_capacity_forecast(&mut self, path: PathId, segments: &[ForecastSegment], now: Timestamp) {
         if let Some(s) = self.sender.as_mut().filter(|s| path.index() < s.paths.len()) {
             s.on_cue(path.index(), &Cue::CapacityForecast(CapacityForecast { now, segments }));
+        }
+        if path == PathId::FIRST
+            && let Some(r) = &mut self.receiver
+            && let Some(report) = r.path.on_forecast(&CapacityForecast { now, segments })
+        {
+            self.report = Some(report);
         }
     }
     /// Stops or restarts all media sources; RTCP continues.

@@ -6,7 +6,7 @@ use crate::arrivals::ArrivalLog;
 use crate::feedback::TwccWriter;
 use crate::sent::nearest;
 use crate::session_params::{Profile, SessionParams};
-use weir_cc::cue::{CapacityNotice, ReceivedPacket};
+use weir_cc::cue::{CapacityForecast, CapacityNotice, ReceivedPacket};
 use weir_cc::{FeedbackFormat, FeedbackPlan, Receiver, ReceiverController, Report, ReportPlan};
 use weir_units::{DataRate, DataSize, Ecn, PathId, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtp::extension::abs_send_time_since;
@@ -237,6 +237,12 @@ impl ReceivePath {
         let c = self.controller.as_mut()?;
         c.on_notice(notice);
         c.poll_report(notice.now)
+    }
+    /// A map foretells the capacity; returns the resulting report.
+    pub(crate) fn on_forecast(&mut self, forecast: &CapacityForecast<'_>) -> Option<Report> {
+        let c = self.controller.as_mut()?;
+        c.on_forecast(forecast);
+        c.poll_report(forecast.now)
     }
     pub(crate) fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
         self.controller.as_mut()?.poll_report(now)

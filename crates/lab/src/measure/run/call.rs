@@ -7,8 +7,8 @@ use crate::measure::scenario::{self as sc, Flow, RtpFlow};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::resilience::Choice;
 use weir_media::{
-    Capabilities, CappedSource, FrameTraces, Packetiser, PerfectCodec, ScenesSource, Source, StatisticalConfig,
-    StatisticalSource, TraceSource,
+    Capabilities, CappedSource, FrameTraces, Packetiser, PerfectCodec, ReadAhead, ScenesSource, Source,
+    StatisticalConfig, StatisticalSource, TraceSource,
 };
 use weir_session::{
     CallPlan, Control, EndName, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig,
@@ -114,6 +114,10 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
 /// The source of a flow, and the viewer of its pictures if it has content.
 fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<Viewer>>), RunError> {
     let (source, viewer) = uncapped(flow, rtp, seed)?;
+    let source = match rtp.read_ahead {
+        Some(most) => ReadAhead::new(source, rtp.start_rate, most).into(),
+        None => source,
+    };
     Ok(match &rtp.demand {
         Some(caps) => (CappedSource::new(source, caps.clone(), Timestamp::ZERO + flow.start).into(), viewer),
         None => (source, viewer),

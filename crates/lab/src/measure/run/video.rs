@@ -51,7 +51,8 @@ pub(super) fn source(
     }
     // Decided at the latest when the next second's pictures wait too.
     let waiting = rtp.playout_deadline.map_or(0.0, |d| d.as_secs_f64() * video.fps);
-    let pending = (waiting + video.fps).ceil() as usize + 1;
+    let ahead = rtp.read_ahead.map_or(0.0, |t| t.as_secs_f64() * video.fps);
+    let pending = (waiting + ahead + video.fps).ceil() as usize + 1;
     let config = MeterConfig { measures: Measures { ssim: true, gaussian: false }, pending, scores: 1 };
     let meter = Arc::new(Mutex::new(QualityMeter::new(config)));
     let captured = meter.clone();

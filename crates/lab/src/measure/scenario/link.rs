@@ -31,7 +31,7 @@ macro_rules! directions {
         #[schemars(rename = "Link")]
         pub(super) struct RawLink {
             /// Capacity: a rate, "unlimited", steps or a trace file; on a radio link that of its medium. The preset's if absent.
-            rate: Option<At<RawCapacity>>,
+            pub(super) rate: Option<At<RawCapacity>>,
             /// One-way propagation delay; the preset's if absent.
             delay: Option<At<RawDelay>>,
             $($(#[doc = $doc])+ $field: Option<$ty>,)+

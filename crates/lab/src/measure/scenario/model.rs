@@ -194,6 +194,8 @@ pub struct RtpFlow {
     pub pauses: Vec<(TimeDelta, TimeDelta)>,
     /// Source of the media.
     pub source: Source,
+    /// How far the source is read ahead, if it is stored content.
+    pub read_ahead: Option<TimeDelta>,
     /// What the application has to send; as much as the target allows if absent.
     pub demand: Option<weir_media::Caps>,
     /// The streams that share the target, if the flow has several; [`Self::source`] is then ignored.

@@ -1,20 +1,25 @@
 //! A flow's forecast as a file writes it.
 
-use super::capacity::RawCapacity;
+use super::capacity::{RawCapacity, RawTraceFormat};
 use super::quantity::Time;
 use super::spanned::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A forecast of the capacity of the flow's bottleneck, given to both ends of the call, as from a map of network coverage
-/// (Singh's dissertation, section 7.2), for controllers named `NAME+map`. It is that of the link itself unless one of `rides`,
-/// `drawn` and `file` states another.
+/// (Singh's dissertation, section 7.2), for controllers named `NAME+map` and for `omniscient`, `rate-switching` and `late-scheduling`. It is that of the link itself unless one of `rides`,
+/// `folder`, `drawn` and `file` states another.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Forecast")]
 pub(super) struct RawForecast {
     /// The capacities that other rides found, from the beginning of the run on: the map is made of them.
     pub(super) rides: Option<At<Vec<At<RawCapacity>>>>,
+    /// A folder of traces of other rides on the same way, searched beside the scenario file: all its files but the link's own trace,
+    /// at most 100.
+    pub(super) folder: Option<At<String>>,
+    /// The format of the traces in `folder`; by name and first line if absent.
+    pub(super) format: Option<At<RawTraceFormat>>,
     /// Other rides as a model: that of the link, at other times and with other rates.
     pub(super) drawn: Option<At<RawDrawn>>,
     /// A file, searched beside the scenario file, with the columns `time_s`, `low_kbps`, `median_kbps` and `confidence`, from 0

@@ -278,6 +278,7 @@ impl Flows<'_> {
             ceiling,
             start_rate,
             pauses: self.pauses(f)?,
+            read_ahead: self.read_ahead(f.source.as_ref())?,
             demand: self.demand(f.source.as_ref())?,
             source,
             streams,

@@ -1,6 +1,6 @@
 //! A flow's forecast, looked up and checked.
 
-use super::capacity;
+use super::capacity::{self, RawCapacity};
 use super::error::InputError;
 use super::forecast::{Forecast, Foreknown, MOST_RIDES};
 use super::quantity::Time;
@@ -49,9 +49,12 @@ impl Flows<'_> {
         let look_ahead = time("look_ahead", &raw.look_ahead, DEFAULT_LOOK_AHEAD, segment.min(most)..=most)?;
         let interval = time("interval", &raw.interval, DEFAULT_INTERVAL, SHORTEST..=hour)?;
         let factor = self.bounded(&raw.factor, 1.0, 0.001..=1_000.0)?;
-        let known = match (&raw.rides, &raw.drawn, &raw.file) {
-            (None, None, None) => Foreknown::Driven,
-            (Some(rides), None, None) => {
+        if let (Some(format), None) = (&raw.format, &raw.folder) {
+            return Err(self.text.error(format.span.clone(), "`format` belongs to `folder`"));
+        }
+        let known = match (&raw.rides, &raw.folder, &raw.drawn, &raw.file) {
+            (None, None, None, None) => Foreknown::Driven,
+            (Some(rides), None, None, None) => {
                 if !(1..=MOST_RIDES).contains(&rides.value.len()) {
                     let message = format!("expected one to {MOST_RIDES} rides, found {}", rides.value.len());
                     return Err(self.text.error(rides.span.clone(), message));
@@ -59,14 +62,29 @@ impl Flows<'_> {
                 let rides = rides.value.iter().map(|r| Ok(capacity::resolve(self.text, r, traces)?.capacity));
                 Foreknown::Rides(rides.collect::<Result<_, InputError>>()?)
             }
-            (None, Some(drawn), None) => self.drawn(&drawn.value)?,
-            (None, None, Some(file)) => Foreknown::Foretold(traces.foretold(self.text, file)?),
+            (None, Some(folder), None, None) => {
+                let format = raw.format.as_ref().map(|f| f.value.format());
+                Foreknown::Rides(traces.rides(self.text, folder, format, &self.driven())?)
+            }
+            (None, None, Some(drawn), None) => self.drawn(&drawn.value)?,
+            (None, None, None, Some(file)) => Foreknown::Foretold(traces.foretold(self.text, file)?),
             _ => {
-                let message = "expected at most one of `rides`, `drawn` and `file`";
+                let message = "expected at most one of `rides`, `folder`, `drawn` and `file`";
                 return Err(self.text.error(at.clone(), message).help("none of them: the link's own capacity"));
             }
         };
         Ok(Some(Forecast { known, segment, look_ahead, interval, factor }))
+    }
+
+    /// The traces of the scenario's links.
+    fn driven(&self) -> Vec<&str> {
+        fn trace(rate: &At<RawCapacity>) -> Option<&str> {
+            match &rate.value {
+                RawCapacity::Table(table) => Some(table.trace.as_ref()?.value.as_str()),
+                _ => None,
+            }
+        }
+        self.raw.links.iter().filter_map(|(_, link)| trace(link.value.rate.as_ref()?)).collect()
     }
 
     fn drawn(&self, raw: &RawDrawn) -> Result<Foreknown, InputError> {

@@ -48,6 +48,7 @@ impl Flows<'_> {
             ("balance", o.balance.as_ref().map(|f| &f.span), scenes),
             ("rate_control", o.rate_control.as_ref().map(|f| &f.span), scenes),
             ("draw", o.draw.as_ref().map(|f| &f.span), scenes),
+            ("read_ahead", o.read_ahead.as_ref().map(|f| &f.span), model != RawModel::PerfectPackets),
             ("demand", o.demand.as_ref().map(|f| &f.span), true),
         ];
         let model_name = MODELS.iter().find(|m| m.1 == model).map_or("", |m| m.0);
@@ -82,6 +83,18 @@ impl Flows<'_> {
             RawModel::Scenes => Source::Scenes(Box::new(self.scenes(o, fps, &raw.span)?)),
             RawModel::Encoder => Source::Encoder(Box::new(super::resolve_video::encoder(self.text, o, fps, traces)?)),
         })
+    }
+
+    /// How far the source may be read ahead, if it is stored.
+    pub(super) fn read_ahead(&self, raw: Option<&At<RawSource>>) -> Result<Option<TimeDelta>, InputError> {
+        let Some(time) = raw.and_then(|r| r.value.options.read_ahead.as_ref()) else { return Ok(None) };
+        // A receiver drops content that is not played 2 s and the deadline after its arrival.
+        let has_content = raw.is_some_and(|r| r.value.model == RawModel::Encoder);
+        let most = TimeDelta::from_secs(if has_content { 2 } else { 120 });
+        match positive(self.text, time)? {
+            ahead if ahead <= most => Ok(Some(ahead)),
+            ahead => Err(self.text.error(time.span.clone(), format!("expected at most {most}, found {ahead}"))),
+        }
     }
 
     /// What the application has to send, if the source states it.

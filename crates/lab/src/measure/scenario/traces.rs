@@ -1,7 +1,7 @@
 //! Files that a scenario names: capacity traces and frame sizes.
 
 use super::error::InputError;
-use super::forecast::{self, Foretold};
+use super::forecast::{self, Foretold, MOST_RIDES};
 use super::spanned::At;
 use super::suggest;
 use super::tree::Text;
@@ -93,6 +93,40 @@ impl Traces {
         let sizes: Arc<[DataSize]> = sizes.into();
         self.sizes.insert(file.value.clone(), sizes.clone());
         Ok(sizes)
+    }
+
+    /// The capacities in the traces of a folder, in the order of their names, but for those `driven`.
+    pub(super) fn rides(
+        &mut self,
+        text: &Text,
+        folder: &At<String>,
+        format: Option<TraceFormat>,
+        driven: &[&str],
+    ) -> Result<Vec<Capacity>, InputError> {
+        let error = |why: String| text.error(folder.span.clone(), format!("{}: {why}", folder.value));
+        let Folder::Disk(base) = &self.folder else {
+            return Err(error("a folder is read from disk".into()).help("copy the scenario to a file"));
+        };
+        let driven: Vec<PathBuf> = driven.iter().map(|name| base.join(name)).collect();
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(base.join(&folder.value)).map_err(|e| error(e.to_string()))? {
+            let entry = entry.map_err(|e| error(e.to_string()))?;
+            let is_file = entry.file_type().is_ok_and(|t| t.is_file());
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if is_file && !hidden && !driven.contains(&entry.path()) {
+                files.push(entry.file_name().to_string_lossy().into_owned());
+            }
+            if files.len() > MOST_RIDES {
+                return Err(error(format!("more than {MOST_RIDES} files")));
+            }
+        }
+        if files.is_empty() {
+            return Err(error("expected the trace of another ride, found none".into()));
+        }
+        files.sort();
+        let folder_name = folder.value.trim_end_matches('/');
+        let named = |name: String| At { value: format!("{folder_name}/{name}"), span: folder.span.clone() };
+        files.into_iter().map(|name| self.capacity(text, &named(name), format)).collect()
     }
 
     /// A table of a forecast: see [`forecast::parse`].
