@@ -106,3 +106,81 @@ impl Arrivals {
         Some(d)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::{DataSize, RemoteTimestamp};
+
+    const WINDOW: TimeDelta = TimeDelta::from_secs(10);
+
+    /// Packets of 1,200 bytes: departure and arrival in µs; none for a lost one.
+    fn packets(times: &[(i64, Option<i64>)]) -> Vec<PacketResult> {
+        let one = |(i, (sent, arrived)): (usize, &(i64, Option<i64>))| PacketResult {
+            sequence: i as u64,
+            departure: Timestamp::from_micros(*sent),
+            arrival: arrived.map(|us| RemoteTimestamp::from_nanos(us * 1_000)),
+            size: DataSize::from_bytes(1_200),
+            ecn: Ecn::NotEct,
+            probe: 0,
+            was_lost: false,
+        };
+        times.iter().enumerate().map(one).collect()
+    }
+
+    #[test]
+    fn a_train_that_the_link_spreads_is_busy_time_at_the_links_rate() {
+        let mut a = Arrivals::default();
+        // Four packets at once through 1.2 Mbit/s: 8 ms each.
+        let train = [(0, Some(50_000)), (0, Some(58_000)), (0, Some(66_000)), (0, Some(74_000))];
+        let d = a.digest(&packets(&train), Timestamp::ZERO, WINDOW).expect("arrived");
+        assert_eq!((d.received, d.lost, d.even_packets), (4, 0, 3));
+        assert!((d.busy_time - 0.024).abs() < 1e-9 && (d.busy_bytes - 3_600.0).abs() < 1e-9);
+        assert!((d.busy_bytes * 8.0 / d.busy_time - 1.2e6).abs() < 1.0);
+        assert!((d.queue_most - 0.024).abs() < 1e-9 && d.queue_least == 0.0);
+    }
+
+    #[test]
+    fn packets_that_did_not_wait_are_no_busy_time() {
+        let mut a = Arrivals::default();
+        let apart = [(0, Some(50_000)), (20_000, Some(70_000)), (40_000, Some(91_000))];
+        let d = a.digest(&packets(&apart), Timestamp::ZERO, WINDOW).expect("arrived");
+        assert_eq!((d.busy_time, d.busy_bytes), (0.0, 0.0));
+        assert!((d.elapsed - 0.041).abs() < 1e-9);
+    }
+
+    #[test]
+    fn busy_time_goes_on_from_message_to_message_and_a_loss_is_counted() {
+        let mut a = Arrivals::default();
+        a.digest(&packets(&[(0, Some(50_000))]), Timestamp::ZERO, WINDOW).expect("arrived");
+        let next = [(1_000, Some(70_000)), (2_000, None), (3_000, Some(80_000))];
+        let d = a.digest(&packets(&next), Timestamp::ZERO, WINDOW).expect("arrived");
+        assert_eq!((d.received, d.lost), (2, 1));
+        // 20 ms to the first, which waited 19 ms, and 10 ms to the last, which waited 27 ms.
+        assert!((d.busy_time - 0.03).abs() < 1e-9, "{d:?}");
+        assert!((d.queue_last - 0.027).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_outage_is_busy_time_and_no_clump() {
+        let mut a = Arrivals::default();
+        let d = a.digest(&packets(&[(0, Some(50_000)), (1_000, Some(250_000))]), Timestamp::ZERO, WINDOW);
+        let d = d.expect("arrived");
+        assert!((d.busy_time - 0.2).abs() < 1e-9);
+        assert_eq!((d.even_packets, d.even_time), (0, 0.0));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_bounded() {
+        let mut a = Arrivals::default();
+        assert_eq!(a.digest(&[], Timestamp::ZERO, WINDOW), None);
+        assert_eq!(a.digest(&packets(&[(0, None)]), Timestamp::ZERO, WINDOW), None, "all lost");
+        // Clocks that jump by hours, and times at the ends of their range.
+        let wild =
+            [(0, Some(50_000)), (1_000, Some(20_000_000_000)), (2_000, Some(-7)), (3_000, Some(i64::MIN / 2_000))];
+        let d = a.digest(&packets(&wild), Timestamp::ZERO, WINDOW).expect("arrived");
+        for v in [d.elapsed, d.busy_time, d.queue_least, d.queue_most, d.queue_last] {
+            assert!((0.0..=10.0 * wild.len() as f64).contains(&v), "{d:?}");
+        }
+    }
+}

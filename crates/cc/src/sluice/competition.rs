@@ -151,3 +151,106 @@ impl Competition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message every 50 ms; what a test varies is set by `of` from the time.
+    fn drive(c: &mut Competition, from: f64, to: f64, mut of: impl FnMut(f64, Option<f64>) -> Pressure) -> Option<f64> {
+        let mut rate = None;
+        let mut at = from;
+        while at < to {
+            let p = of(at, rate);
+            rate = c.update(p, &Config::default());
+            at += 0.05;
+        }
+        rate
+    }
+
+    /// A queue of `queue` s on a link that serves `served` bit/s of this flow.
+    fn pressure(now: f64, queue: f64, served: f64) -> Pressure {
+        Pressure {
+            now,
+            queue,
+            wanted: 0.015,
+            rtt: 0.1,
+            reference: served,
+            rate: served,
+            served,
+            departure: now - 0.1,
+            lost: false,
+        }
+    }
+
+    #[test]
+    fn a_queue_that_persists_begins_the_mode_at_half_of_the_share_before() {
+        let mut c = Competition::default();
+        drive(&mut c, 0.0, 10.0, |t, _| pressure(t, 0.012, 1e6));
+        // Beside TCP: the queue stays although this flow has cut its rate to a tenth.
+        assert_eq!(drive(&mut c, 10.0, 11.1, |t, _| pressure(t, 0.2, 1e5)), None);
+        let mut begun = None;
+        drive(&mut c, 11.1, 11.4, |t, rate| {
+            begun = begun.or(rate);
+            pressure(t, 0.2, 1e5)
+        });
+        let begun = begun.expect("competes");
+        assert!((0.48e6..0.53e6).contains(&begun), "{begun}");
+    }
+
+    #[test]
+    fn a_short_queue_or_one_that_shrinks_begins_nothing() {
+        let mut c = Competition::default();
+        assert_eq!(drive(&mut c, 0.0, 60.0, |t, _| pressure(t, 0.03, 1e6)), None, "within the margin");
+        // After a fall to a quarter: 1.2 s of queue, which shrinks by half of its time.
+        let shrinking = |t: f64, _| pressure(t, (1.2 - 0.5 * (t - 60.0)).max(0.01), 2.5e5);
+        assert_eq!(drive(&mut c, 60.0, 70.0, shrinking), None);
+    }
+
+    #[test]
+    fn alone_on_a_slow_link_the_test_ends_a_false_alarm() {
+        // The capacity has fallen from 2 Mbit/s to 0.25, and the queue does not shrink for long enough: a greater rate is not
+        // served, so that the mode ends within its first round trips and does not come back at once.
+        let mut c = Competition::default();
+        drive(&mut c, 0.0, 10.0, |t, _| pressure(t, 0.012, 2e6));
+        let mut on = 0.0;
+        let mut longest = 0.0_f64;
+        drive(&mut c, 10.0, 13.9, |t, rate| {
+            on = if rate.is_some() { on + 0.05 } else { 0.0 };
+            longest = longest.max(on);
+            pressure(t, 0.4, 0.25e6)
+        });
+        assert!((0.05..0.5).contains(&longest), "competed for {longest} s");
+        assert!(!c.is_on());
+        assert!(c.banned_until > 13.9 && c.banned_until < 15.0, "{}", c.banned_until);
+    }
+
+    #[test]
+    fn it_increases_by_packets_a_round_trip_and_decreases_once_on_loss() {
+        let mut c = Competition { rate: Some(1e6), test_from: 0.0, updated: 1.0, ..Competition::default() };
+        let served = |t: f64, lost| Pressure { lost, served: 1e6, ..pressure(t, 0.2, 1e6) };
+        // 1.2 packets of 9,600 bits in each round trip of 0.1 s: 1.152 Mbit/s in a second.
+        drive(&mut c, 1.05, 2.049, |t, _| served(t, false));
+        let grown = c.rate.expect("competes");
+        assert!((2.0e6..2.2e6).contains(&grown), "{grown}");
+        let config = Config::default();
+        let cut = c.update(served(2.1, true), &config).expect("competes");
+        assert!((cut - 0.83 * grown).abs() < 1.0, "{cut}");
+        let again = c.update(served(2.15, true), &config).expect("competes");
+        assert!(again > cut, "not twice within a round trip: {again}");
+    }
+
+    #[test]
+    fn a_queue_that_stays_short_ends_it_and_the_rate_is_remembered() {
+        let mut c = Competition { rate: Some(1e6), updated: 1.0, ..Competition::default() };
+        assert!(drive(&mut c, 1.0, 1.19, |t, _| pressure(t, 0.01, 1e6)).is_some());
+        assert_eq!(drive(&mut c, 1.19, 1.5, |t, _| pressure(t, 0.01, 1e6)), None);
+        assert!(c.left.is_some_and(|(_, rate)| rate >= 1e6));
+        let mut again = None;
+        drive(&mut c, 1.5, 3.2, |t, rate| {
+            again = again.or(rate);
+            Pressure { served: 2e6, ..pressure(t, 0.2, 5e5) }
+        });
+        assert!(again.is_some_and(|rate| rate >= 1e6), "begins at the rate of the last time: {again:?}");
+    }
+}

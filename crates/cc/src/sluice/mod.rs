@@ -8,6 +8,7 @@
 mod arrivals;
 mod competition;
 mod config;
+mod doing;
 mod entry;
 mod jitter;
 mod sent;
@@ -21,6 +22,7 @@ use crate::tunable::SetupError;
 use arrivals::Arrivals;
 use competition::{Competition, Pressure};
 pub use config::Config;
+use doing::Doing;
 use jitter::Jitter;
 use sent::RateHistory;
 use service::{Served, Service};
@@ -94,6 +96,7 @@ pub struct Sluice {
     /// Mean share of packets marked.
     marked: f64,
     arrived_share: f64,
+    doing: Doing,
     due: Option<Timestamp>,
 }
 
@@ -135,6 +138,7 @@ impl Sluice {
             stall: 0.0,
             marked: 0.0,
             arrived_share: 1.0,
+            doing: Doing::Start,
             due: None,
         })
     }
@@ -253,6 +257,7 @@ impl Sluice {
             self.rounds = 1;
             self.grown_at = now;
             self.drained_at = now;
+            self.doing = Doing::Compete;
             self.set_rate(rate, rate, now);
             self.arm(f.now, !f.bytes_in_flight.is_zero());
             return;
@@ -261,6 +266,7 @@ impl Sluice {
             self.set_rate(self.rate, self.rate, now);
         }
         if self.drain(served, now) {
+            self.doing = Doing::Drain;
             self.arm(f.now, !f.bytes_in_flight.is_zero());
             return;
         }
@@ -310,15 +316,19 @@ impl Sluice {
         let rate = served * (1.0 + gain.clamp(-1.0, 0.2));
         // A source that does not use the rate has not measured more than it sent.
         if self.use_share < 0.7 && rate > 0.5 * self.rate {
+            self.doing = Doing::Unused;
             return;
         }
         self.rounds = 0;
+        self.doing = Doing::Hold;
         self.grown_at = now;
         self.set_rate(rate, served, now);
     }
 
     /// The rate on a link with room: one step per round of feedback.
     fn grow(&mut self, service: Option<Served>, now: f64) {
+        let growing = if self.starting { Doing::Start } else { Doing::Grow };
+        self.doing = if self.use_share < 0.6 { Doing::Unused } else { growing };
         if self.newest < self.grown_at || self.use_share < 0.6 {
             return;
         }
@@ -389,6 +399,7 @@ impl Controller for Sluice {
         }
         let factor = 1.0 + (self.wanted - queue) / self.config.drain_time.as_secs_f64();
         let base = if self.capacity.is_finite() { self.capacity.min(self.rate) } else { self.rate };
+        self.doing = Doing::Unreported;
         self.set_rate(base * factor.clamp(0.0, 1.0), self.reference, t);
         self.rounds = 0;
         self.due = Some(now + TimeDelta::from_millis(25));
@@ -425,7 +436,11 @@ impl Controller for Sluice {
         out("jitter_ms", self.jitter.mean() * 1e3);
         out("marked", self.marked);
         out("compete", f64::from(u8::from(self.competition.is_on())));
+        out("mode", self.doing.number());
         out("starting", f64::from(u8::from(self.starting)));
         out("rounds", f64::from(self.rounds));
     }
 }
+
+#[cfg(test)]
+mod tests;

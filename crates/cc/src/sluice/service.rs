@@ -77,3 +77,75 @@ impl Service {
         Some((least.queue_least, least.least_departure))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message of 50 ms with `busy` s of busy time at `rate` bit/s, and a queue of `queue` s.
+    fn digest(at: f64, busy: f64, rate: f64, queue: f64) -> Digest {
+        Digest {
+            received: 5,
+            bytes: rate * 0.05 / 8.0,
+            elapsed: 0.05,
+            busy_time: busy,
+            busy_bytes: rate * busy / 8.0,
+            queue_least: queue,
+            least_departure: at - 0.02,
+            queue_last: queue,
+            queue_most: queue,
+            first_departure: at - 0.05,
+            last_departure: at,
+            ..Digest::default()
+        }
+    }
+
+    #[test]
+    fn the_rate_is_bytes_over_busy_time_of_as_many_messages_as_it_takes() {
+        let mut s = Service::default();
+        assert_eq!((s.rate(0.1), s.standing(0.1)), (None, None));
+        for (i, rate) in [2e6, 2e6, 2e6, 0.5e6].into_iter().enumerate() {
+            s.push(digest(0.05 * i as f64, 0.05, rate, 0.0));
+        }
+        let newest = s.rate(0.025).expect("busy");
+        assert!((newest.rate - 0.5e6).abs() < 1.0 && (newest.since - 0.1).abs() < 1e-9, "{newest:?}");
+        let longer = s.rate(0.1).expect("busy");
+        assert!((longer.rate - 1.25e6).abs() < 1.0 && (longer.busy - 0.1).abs() < 1e-9, "{longer:?}");
+    }
+
+    #[test]
+    fn an_idle_link_has_no_rate_and_old_messages_do_not_count() {
+        let mut s = Service::default();
+        s.push(digest(0.0, 0.05, 2e6, 0.0));
+        s.push(digest(0.6, 0.0, 1e6, 0.0));
+        assert_eq!(s.rate(0.1), None, "half a second is too old");
+        assert_eq!(s.busy_share(), 0.0);
+        s.push(digest(0.65, 0.03, 1e6, 0.0));
+        assert!((s.busy_share() - 0.3).abs() < 1e-9, "30 of 100 ms: {}", s.busy_share());
+    }
+
+    #[test]
+    fn the_standing_queue_is_the_least_of_the_window() {
+        let mut s = Service::default();
+        for (i, queue) in [0.01, 0.05, 0.03, 0.04].into_iter().enumerate() {
+            s.push(digest(0.05 * i as f64, 0.05, 1e6, queue));
+        }
+        let near = |found: Option<(f64, f64)>, queue: f64, departure: f64| {
+            let (q, d) = found.expect("there");
+            assert!((q - queue).abs() < 1e-12 && (d - departure).abs() < 1e-9, "{q} {d}");
+        };
+        near(s.standing(0.0), 0.04, 0.13);
+        near(s.standing(0.06), 0.03, 0.08);
+        near(s.standing(0.2), 0.01, -0.02);
+    }
+
+    #[test]
+    fn more_messages_than_are_kept_overwrite_the_oldest() {
+        let mut s = Service::default();
+        for i in 0..100 {
+            s.push(digest(0.01 * f64::from(i), 0.01, if i < 90 { 9e6 } else { 1e6 }, 0.0));
+        }
+        let all = s.rate(10.0).expect("busy");
+        assert!((all.busy - 0.16).abs() < 1e-9, "16 messages: {all:?}");
+    }
+}

@@ -1,0 +1,193 @@
+//! The controller against a fluid link: growth, the queue held, falls, drains, silence.
+
+use super::*;
+use crate::cue::PacketResult;
+use weir_units::{Ecn, RemoteTimestamp};
+
+/// A link of one rate with a queue without end, and this flow alone on it.
+struct Link {
+    sluice: Sluice,
+    now: i64,
+    /// Capacity in bit/s.
+    capacity: f64,
+    /// When the link has sent what it has, ns.
+    free_at: i64,
+    sequence: u64,
+    /// Sent and not yet reported: departure and arrival in ns.
+    flying: Vec<(i64, i64)>,
+    /// Greatest queueing delay reported, s.
+    queue: f64,
+    credit: f64,
+}
+
+const MS: i64 = 1_000_000;
+const ONE_WAY: i64 = 25 * MS;
+const PACKET: u64 = 1_200;
+
+impl Link {
+    fn new(capacity: f64) -> Self {
+        let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(50) };
+        let start = Start { limits, rate: DataRate::from_kbps(300), now: Timestamp::ZERO };
+        let sluice = Sluice::new(Config::default(), &start).expect("defaults are sound");
+        Self { sluice, now: 0, capacity, free_at: 0, sequence: 0, flying: vec![], queue: 0.0, credit: 0.0 }
+    }
+
+    fn rate(&self) -> f64 {
+        self.sluice.target().media_rate.as_bps_f64()
+    }
+
+    /// So many milliseconds: frames every 33 ms sent at once, feedback every 50 ms.
+    fn run(&mut self, ms: i64) -> &mut Self {
+        for _ in 0..ms {
+            self.now += MS;
+            let at = Timestamp::from_nanos(self.now);
+            if let Some((due, _)) = self.sluice.poll_timeout().filter(|(due, _)| *due <= at) {
+                let _ = due;
+                self.sluice.on_timeout(at);
+            }
+            if (self.now / MS) % 33 == 0 {
+                self.credit += self.rate() * 0.033 / 8.0;
+                while self.credit >= PACKET as f64 {
+                    self.credit -= PACKET as f64;
+                    self.send(at);
+                }
+            }
+            if (self.now / MS) % 50 == 0 {
+                self.report(at);
+            }
+        }
+        self
+    }
+
+    fn send(&mut self, at: Timestamp) {
+        let service = (PACKET as f64 * 8.0 / self.capacity * 1e9) as i64;
+        self.free_at = self.free_at.max(self.now) + service;
+        self.flying.push((self.now, self.free_at + ONE_WAY));
+        self.sequence += 1;
+        self.sluice.on_packet_sent(&SentPacket {
+            now: at,
+            sequence: self.sequence,
+            size: DataSize::from_bytes(PACKET),
+            is_padding: false,
+            is_repair: false,
+            is_retransmission: false,
+            probe: 0,
+            queued: DataSize::ZERO,
+            bytes_in_flight: DataSize::from_bytes(PACKET * self.flying.len() as u64),
+        });
+    }
+
+    /// Feedback that left the receiver one way ago.
+    fn report(&mut self, at: Timestamp) {
+        let made = self.now - ONE_WAY;
+        let arrived = self.flying.iter().take_while(|f| f.1 <= made).count();
+        let results: Vec<PacketResult> = (self.flying.drain(..arrived).enumerate())
+            .map(|(i, (sent, arrival))| PacketResult {
+                sequence: i as u64,
+                departure: Timestamp::from_nanos(sent),
+                arrival: Some(RemoteTimestamp::from_nanos(arrival)),
+                size: DataSize::from_bytes(PACKET),
+                ecn: Ecn::NotEct,
+                probe: 0,
+                was_lost: false,
+            })
+            .collect();
+        let Some(last) = results.last() else { return };
+        let delay = last.arrival.map_or(0, |a| a.as_nanos()) - last.departure.as_nanos();
+        self.queue = (delay - ONE_WAY) as f64 * 1e-9;
+        self.sluice.on_cue(&Cue::TransportFeedback(TransportFeedback {
+            now: at,
+            packets: &results,
+            bytes_in_flight: DataSize::from_bytes(PACKET * self.flying.len() as u64),
+            rtt: Some(TimeDelta::from_nanos(self.now - last.departure.as_nanos())),
+        }));
+    }
+}
+
+fn internal(sluice: &Sluice, name: &str) -> f64 {
+    let mut found = f64::NAN;
+    sluice.metrics(&mut |n, v| {
+        if n == name {
+            found = v;
+        }
+    });
+    found
+}
+
+#[test]
+fn it_doubles_to_the_capacity_and_holds_a_short_queue() {
+    let mut link = Link::new(4e6);
+    link.run(1_500);
+    assert!(link.rate() > 0.7 * 4e6, "{}", link.rate());
+    link.run(4_000);
+    for _ in 0..40 {
+        link.run(50);
+        assert!((0.75 * 4e6..1.15 * 4e6).contains(&link.rate()), "{}", link.rate());
+        assert!(link.queue < 0.06, "{} s", link.queue);
+    }
+    assert_eq!(internal(&link.sluice, "compete"), 0.0);
+    let capacity = internal(&link.sluice, "capacity_bps");
+    assert!((3.8e6..4.2e6).contains(&capacity), "{capacity}");
+}
+
+#[test]
+fn a_fall_to_a_quarter_is_followed_in_half_a_second_and_is_no_competition() {
+    let mut link = Link::new(2e6);
+    link.run(10_000);
+    link.capacity = 0.5e6;
+    link.run(400);
+    assert!(link.rate() < 0.5e6, "{}", link.rate());
+    let mut competed = 0;
+    for _ in 0..200 {
+        link.run(50);
+        competed += i32::from(internal(&link.sluice, "compete") > 0.5);
+    }
+    assert_eq!(competed, 0, "alone on a link that has become slow");
+    assert!((0.4e6..0.6e6).contains(&link.rate()) && link.queue < 0.1, "{} {}", link.rate(), link.queue);
+    link.capacity = 2e6;
+    link.run(1_200);
+    assert!(link.rate() > 1.6e6, "{}", link.rate());
+}
+
+#[test]
+fn a_queue_that_never_empties_is_drained_every_eight_seconds() {
+    let mut link = Link::new(2e6);
+    link.run(5_000);
+    let (mut drains, mut was) = (0, false);
+    for _ in 0..480 {
+        link.run(50);
+        let drains_now = internal(&link.sluice, "mode") == Doing::Drain.number();
+        drains += i32::from(drains_now && !was);
+        was = drains_now;
+    }
+    assert!((2..=4).contains(&drains), "{drains} drains in 24 s");
+}
+
+#[test]
+fn silence_lowers_the_rate_to_the_floor_and_nothing_panics() {
+    let mut link = Link::new(2e6);
+    link.run(5_000);
+    let before = link.rate();
+    // The link stands still: packets leave, none is reported.
+    link.capacity = 1.0;
+    link.run(3_000);
+    assert!(before > 1.5e6 && link.rate() <= 110e3, "{before} {}", link.rate());
+    assert_eq!(internal(&link.sluice, "mode"), Doing::Unreported.number());
+}
+
+#[test]
+fn a_source_that_does_not_use_the_rate_changes_nothing() {
+    let mut link = Link::new(5e6);
+    link.sluice.on_limits(Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(4) }, Timestamp::ZERO);
+    link.run(3_000);
+    let before = link.rate();
+    for _ in 0..40 {
+        // A packet in 50 ms: a twentieth.
+        link.run(33);
+        link.credit = -1e9;
+        let at = Timestamp::from_nanos(link.now);
+        link.send(at);
+        link.run(17);
+    }
+    assert!(link.rate() >= 0.95 * before, "{} after {before}", link.rate());
+}
