@@ -8,17 +8,21 @@ pub(crate) mod coverage;
 #[cfg(target_os = "linux")]
 pub(crate) mod dccp;
 mod emulate;
+mod explain;
 mod judge;
 mod overlay;
 mod pcap;
 mod quality;
+mod scoreboard;
 
 pub(crate) use compare::{CompareArgs, FigureFormat, ReproduceArgs, WorkArgs};
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use explain::ExplainArgs;
 pub(crate) use judge::{ScorecardArgs, TwinCommand, TwinRunArgs};
 pub(crate) use overlay::{Division, OverlayArgs};
 pub(crate) use pcap::{At, PcapArgs};
 pub(crate) use quality::{ClipArgs, Luma, QualityArgs};
+pub(crate) use scoreboard::ScoreboardArgs;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
@@ -99,6 +103,9 @@ Examples:
   weir run responsiveness --controller gcc --series out
 A run of 300 s of one call takes 20 to 100 ms on one core, with a real encoder up to a minute.")]
     Run(RunArgs),
+    /// Say in words, second by second, why a controller's rate moved
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(ExplainArgs),
     /// List controllers, scenarios, papers, codecs, disciplines or schedulers
     #[command(after_help = "\
 Examples:
@@ -137,13 +144,16 @@ Examples:
   weir scorecard --suite rfc8869       cellular and Wi-Fi links, in some minutes
   weir scorecard gcc --json | jq '.cases[] | select(.passed | not) | .case'")]
     Scorecard(ScorecardArgs),
+    /// Run controllers over rows of hard situations, and over recorded capacity: goals, met or not, the worst case first
+    #[command(after_help = scoreboard::EXAMPLES)]
+    Scoreboard(ScoreboardArgs),
     /// Print the JSON schema of what a command prints with --json
     #[command(after_help = "\
 Examples:
   weir schema run > run.schema.json
   weir schema compare | jq '.properties | keys'")]
     Schema {
-        /// The command: compare, run, reproduce, quality, list, twin, scorecard, overlay, bench, emulate, testbed, call or dccp
+        /// The command: compare, run, explain, reproduce, quality, list, twin, scorecard, scoreboard, overlay, bench, emulate, testbed, call or dccp
         #[arg(value_name = "COMMAND")]
         command: String,
     },

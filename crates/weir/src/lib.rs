@@ -12,6 +12,7 @@ mod coverage;
 #[cfg(target_os = "linux")]
 mod dccp;
 mod emulate;
+mod explain;
 mod list;
 mod output;
 mod overlay;
@@ -24,6 +25,7 @@ mod result_tables;
 mod run;
 mod scenario;
 mod schema;
+mod scoreboard;
 mod scorecard;
 mod session;
 mod tables;
@@ -54,6 +56,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Compare(a)) => compare::compare(&session, &a),
         Some(Command::Reproduce(a)) => reproduce::reproduce(&session, &a),
         Some(Command::Run(a)) => run::run(&session, &a),
+        Some(Command::Explain(a)) => explain::command(&session, &a),
         Some(Command::List(a)) => list::list(&session, &a),
         Some(Command::Scenario { command }) => match command {
             ScenarioCommand::Check { files } => scenario::check(&session, &files),
@@ -61,6 +64,7 @@ pub fn main(registry: Registry) -> ExitCode {
             ScenarioCommand::Schema => scenario::schema(),
         },
         Some(Command::Scorecard(a)) => scorecard::scorecard(&session, &a),
+        Some(Command::Scoreboard(a)) => scoreboard::scoreboard(&session, &a),
         Some(Command::Twin { command }) => match command {
             TwinCommand::List => twin::list(&session),
             TwinCommand::Run(a) => twin::run_twins(&session, &a),

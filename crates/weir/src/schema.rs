@@ -13,11 +13,14 @@ use weir_lab::measure::scenario::InputError;
 const COMMANDS: &[(&str, &str)] = &[
     ("compare", "weir compare --json"),
     ("run", "weir run --json"),
+    ("explain", "weir explain --json"),
     ("reproduce", "weir reproduce --json"),
     ("quality", "weir quality --json"),
     ("list", "weir list --json"),
     ("twin", "weir twin run --json"),
     ("scorecard", "weir scorecard --json"),
+    ("scoreboard", "weir scoreboard --json"),
+    ("stability", "weir scoreboard --stability --json"),
     ("overlay", "weir overlay --json"),
     ("bench", "weir bench --json"),
     #[cfg(target_os = "linux")]
@@ -36,11 +39,14 @@ fn schema(of: &str) -> Option<Schema> {
     let mut schema = match of {
         "compare" => generate::<compare::Json<'_>>(),
         "run" => generate::<RunResult>(),
+        "explain" => generate::<crate::explain::Json>(),
         "reproduce" => generate::<reproduce::Json<'_>>(),
         "quality" => generate::<quality::Report>(),
         "list" => generate::<list::Listed>(),
         "twin" => generate::<twin::Json>(),
         "scorecard" => generate::<scorecard::Json>(),
+        "scoreboard" => generate::<weir_lab::publish::scoreboard::Board>(),
+        "stability" => generate::<weir_lab::publish::stability::Map>(),
         "overlay" => generate::<overlay::Report>(),
         "bench" => generate::<bench::Report>(),
         #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "compare",
     "run",
     "reproduce",
@@ -21,6 +21,8 @@ const COMMANDS: [&str; 12] = [
     "call",
     "dccp",
     "overlay",
+    "scoreboard",
+    "explain",
 ];
 
 const MIXED: &str = r#"
@@ -89,6 +91,8 @@ fn what_is_printed_follows_its_schema() {
         ("list", &["list", "schedulers"]),
         ("twin", &["twin", "run", "nada/single", "nada/steps-100ms", "-q"]),
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--for", "4s", "--leave-at", "2s", "-q"]),
+        ("scoreboard", &["scoreboard", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),
+        ("explain", &["explain", "mixed.toml", "-q"]),
         ("bench", &["bench", "--scale", "0.001", "--ns3", "never", "-q"]),
     ] {
         follows(of, &printed(path, args));

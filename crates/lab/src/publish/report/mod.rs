@@ -26,7 +26,8 @@ use std::io;
 use std::path::Path;
 
 const TEMPLATE: &str = include_str!("../../../assets/report.html.j2");
-const STYLE: &str = include_str!("../../../assets/report.css");
+/// The style of all pages.
+pub(crate) const STYLE: &str = include_str!("../../../assets/report.css");
 /// The page's own script; each part uses only those before it.
 const SCRIPTS: [&str; 6] = [
     include_str!("../../../assets/page/base.js"),

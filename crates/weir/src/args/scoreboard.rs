@@ -1,0 +1,60 @@
+//! Arguments of `weir scoreboard`.
+
+use clap::ValueHint;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+pub(crate) const EXAMPLES: &str = "\
+Rows a to n are scenarios with goals: a changing link, loss, late comers, TCP beside, falls and rises, starts, limited sources,
+jitter, Wi-Fi, deep and short queues, marks. The rows of traces need recordings of capacity, which do not ship with Weir:
+--traces names a folder of them (mahimahi, Norwegian HSDPA, Belgian 4G, Irish 5G, or a table of time and rate); each is
+a row, and each of its folders a group. The page has the worst case first and can be sorted; in the terminal an unmet goal
+has an x. Eleven controllers and three runs take some minutes on two cores; --write DIR writes the scenarios, for weir run.
+
+Examples:
+  weir scoreboard --controllers sluice,gcc,nada
+  weir scoreboard --rows e,h --runs 10 --controllers sluice,gcc:loss_v2=1
+  weir scoreboard --traces recordings --rows traces --jobs 2
+  weir scoreboard --json -q | jq '.tallies[] | {controller, met, worst}'
+  weir scoreboard --stability --controllers sluice
+  weir scoreboard --write rows && weir run rows/e/scenario.toml --controller sluice";
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct ScoreboardArgs {
+    /// Controllers, the first of which orders the tables; parameters may follow: gcc:loss_v2=1:beta=0.9
+    #[arg(
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        default_value = "sluice,gcc,nada,scream,fbra,tfrc,gcc+fec,gcc:loss_v2=1,nada-receiver,gcc-remb,cnadu"
+    )]
+    pub(crate) controllers: Vec<String>,
+    /// Rows by name or letter, such as e,h10,traces; all if absent
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub(crate) rows: Vec<String>,
+    /// Runs of each row under each controller, with seeds from 1 on
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub(crate) runs: NonZeroU32,
+    /// A folder of capacity traces, or FOLDER=FORMAT where files do not show theirs (seconds-mbps)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) traces: Vec<String>,
+    /// Folder for the page
+    #[arg(long, value_name = "DIR", default_value = "weir-report", value_hint = ValueHint::DirPath)]
+    pub(crate) out: PathBuf,
+    /// Instead of the rows, map where the first controller is stable: one flow on fixed links, by round-trip time, rate and
+    /// feedback interval; with a value, few cells
+    #[arg(long, value_name = "GRID", num_args = 0..=1, default_missing_value = "whole", value_parser = ["whole", "coarse"])]
+    pub(crate) stability: Option<String>,
+    /// Write the rows' scenario files into this folder, and make no runs
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) write: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Runs at a time; the results do not depend on it [default: one for each core]
+    #[arg(long, value_name = "N", alias = "threads")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// No progress bar and no remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}

@@ -1,0 +1,240 @@
+//! `weir scoreboard`.
+
+use crate::Done;
+use crate::args::ScoreboardArgs;
+use crate::output::{Failure, print, print_report, remark};
+use crate::run::stem;
+use crate::session::{Session, threads};
+use crate::tables::{fold, table};
+use std::fmt::Write as _;
+use std::path::Path;
+use weir_lab::measure::scenario::InputError;
+use weir_lab::publish::report::shell_word;
+use weir_lab::publish::scoreboard::{
+    Board, MetricScores, Order, Page, Row, RowKind, Trace, Traces, read_traces, rows, shown, write, write_rows,
+};
+use weir_lab::publish::stability::{self, Cell, Grid, Map, Region};
+
+/// The rows of recorded capacity, as `--rows` names them.
+const TRACES: &str = "traces";
+/// Formats that nothing in a file identifies.
+const FORMATS: [(&str, weir_path::TraceFormat); 2] = [
+    ("seconds-mbps", weir_path::TraceFormat::SecondsMbps),
+    ("ireland-5g-uplink", weir_path::TraceFormat::Ireland5gUplink),
+];
+
+pub(crate) fn scoreboard(session: &Session, args: &ScoreboardArgs) -> Done {
+    if let Some(grid) = &args.stability {
+        return stability(session, args, if grid == "coarse" { Grid::coarse() } else { Grid::whole() });
+    }
+    let (chosen, with_traces) = choose(&args.rows)?;
+    let traces = if with_traces { open_traces(&args.traces, args.quiet)? } else { vec![] };
+    if let Some(folder) = &args.write {
+        let all: Vec<Row> = chosen.into_iter().chain(traces.iter().map(Trace::row)).collect();
+        write_rows(&all, folder).map_err(|e| Failure::Work(format!("{}: {e}", folder.display())))?;
+        if !args.quiet {
+            remark(&format!("written: {} rows in {}", all.len(), folder.display()));
+        }
+        return Ok(());
+    }
+    let mut controllers: Vec<String> = Vec::new();
+    args.controllers.iter().filter(|c| !c.is_empty()).for_each(|c| {
+        if !controllers.contains(c) {
+            controllers.push(c.clone());
+        }
+    });
+    if controllers.is_empty() {
+        return Err(InputError::whole("--controllers", "no controller is named").help("weir list controllers").into());
+    }
+    let order = Order { rows: &chosen, traces: &traces, controllers: &controllers, runs: args.runs.get() };
+    let mut board = session.with_progress(args.quiet, true, |options, progress| {
+        order.measure(threads(args.jobs), options, &|what| progress.doing(what.to_owned()))
+    })?;
+    if with_traces && traces.is_empty() {
+        board.not_run.push("traces: no traces; --traces DIR names a folder of recordings".into());
+    }
+    if args.json {
+        print_report("scoreboard", &board)?;
+    } else {
+        print(&text(&board))?;
+    }
+    write_page(&board, &args.out, args.quiet)?;
+    board.failed.iter().for_each(|line| remark(&format!("failed: {line}")));
+    match (board.undone, board.failed.len()) {
+        (0, 0) => Ok(()),
+        (0, failed) => Err(Failure::Work(format!("{failed} runs failed"))),
+        _ => Err(Failure::Interrupted),
+    }
+}
+
+/// The stability map of the first controller.
+fn stability(session: &Session, args: &ScoreboardArgs, grid: Grid) -> Done {
+    let controller = args.controllers.first().map_or("sluice", String::as_str);
+    let map = session.with_progress(args.quiet, true, |options, progress| {
+        Map::measure(controller, grid, threads(args.jobs), options, &|what| progress.doing(what.to_owned()))
+    })?;
+    let region = (controller == "sluice").then_some(Region::SLUICE);
+    let fail = |e: std::io::Error| Failure::Work(format!("{}: {e}", args.out.display()));
+    std::fs::create_dir_all(&args.out).map_err(fail)?;
+    let path = args.out.join(format!("stability-{}.svg", stem(controller)));
+    stability::write(&map, region, &path).map_err(fail)?;
+    if args.json {
+        print_report("stability", &map)?;
+    } else {
+        print(&map_text(&map, region))?;
+    }
+    if !args.quiet {
+        remark(&format!("written: {}", path.display()));
+    }
+    match (map.undone, map.failed.len()) {
+        (0, 0) => Ok(()),
+        (0, failed) => Err(Failure::Work(format!("{failed} runs failed: {}", map.failed.join("; ")))),
+        _ => Err(Failure::Interrupted),
+    }
+}
+
+/// The worst cells, and how many there are.
+fn map_text(map: &Map, region: Option<Region>) -> String {
+    const SHOWN: usize = 20;
+    let inside = |c: &Cell| region.is_some_and(|r| r.contains(c));
+    let is_bad = |c: &&Cell| c.oscillates || c.starved;
+    let mut bad: Vec<&Cell> = map.cells.iter().filter(is_bad).collect();
+    bad.sort_by(|a, b| inside(b).cmp(&inside(a)).then(b.swing.total_cmp(&a.swing)));
+    let mut rows = table(&["link", "swing", "queue p95, ms", "use"], 1).last_is_text();
+    rows = rows.keys(1);
+    for c in bad.iter().take(SHOWN) {
+        let link = format!("{:.0} kbit/s, {} ms, feedback {} ms", c.rate_bps / 1e3, c.rtt_ms, c.feedback_ms);
+        rows.add_row([link, format!("{:.2}", c.swing), format!("{:.0}", c.queue_p95_ms), format!("{:.2}", c.used)]);
+    }
+    let mut out = if bad.is_empty() { String::new() } else { format!("{rows}\n") };
+    let count = |of: fn(&Cell) -> bool| map.cells.iter().filter(|c| of(c)).count();
+    let (all, swinging, starved) = (map.cells.len(), count(|c| c.oscillates), count(|c| c.starved));
+    out += &fold(&format!("{all} cells: {swinging} oscillate, {starved} use less than 0.8 of the link.\n"));
+    if region.is_some() {
+        let within = map.cells.iter().filter(|c| inside(c)).count();
+        let unstable = map.cells.iter().filter(|c| inside(c)).filter(is_bad).count();
+        out += &fold(&format!("Inside the stated region: {unstable} of {within}.\n"));
+    }
+    if map.undone > 0 {
+        let _ = writeln!(out, "stopped: {} cells were not run", map.undone);
+    }
+    out
+}
+
+/// The rows that are asked for, and whether the traces are.
+fn choose(wanted: &[String]) -> Result<(Vec<Row>, bool), Failure> {
+    let is_asked =
+        |wanted: &str, key: &str| wanted == key || wanted == key.trim_end_matches(|c: char| c.is_ascii_digit());
+    let all = rows();
+    if let Some(unknown) = wanted.iter().find(|w| *w != TRACES && !all.iter().any(|r| is_asked(w, &r.key))) {
+        let known: Vec<&str> = all.iter().map(|r| r.key.as_str()).chain([TRACES]).collect();
+        let message = format!("no row is named `{unknown}`");
+        return Err(InputError::whole("--rows", message).help(format!("rows: {}", known.join(", "))).into());
+    }
+    let with_traces = wanted.is_empty() || wanted.iter().any(|w| w == TRACES);
+    let asked = |r: &Row| wanted.is_empty() || wanted.iter().any(|w| is_asked(w, &r.key));
+    Ok((all.into_iter().filter(asked).collect(), with_traces))
+}
+
+fn open_traces(folders: &[String], quiet: bool) -> Result<Vec<Trace>, Failure> {
+    let mut all = Vec::new();
+    for given in folders {
+        let (folder, format) = match given.rsplit_once('=') {
+            Some((folder, name)) if !Path::new(given).exists() => {
+                let format = FORMATS.iter().find(|f| f.0 == name).map(|f| f.1).ok_or_else(|| {
+                    let help = format!("{}; other formats are recognised", FORMATS.map(|f| f.0).join(", "));
+                    InputError::whole("--traces", format!("no format is named `{name}`")).help(help)
+                })?;
+                (folder, Some(format))
+            }
+            _ => (given.as_str(), None),
+        };
+        let Traces { traces, skipped } = read_traces(Path::new(folder), format)?;
+        if !quiet {
+            skipped.iter().for_each(|line| remark(&format!("no trace: {line}")));
+        }
+        all.extend(traces);
+    }
+    Ok(all)
+}
+
+fn write_page(board: &Board, folder: &Path, quiet: bool) -> Done {
+    std::fs::create_dir_all(folder).map_err(|e| Failure::Work(format!("{}: {e}", folder.display())))?;
+    let path = folder.join("scoreboard.html");
+    let words: Vec<String> = std::env::args().skip(1).map(|a| shell_word(&a)).collect();
+    write(&Page { board, command: &format!("weir {}", words.join(" ")) }, &path).map_err(Failure::work)?;
+    if !quiet {
+        remark(&format!("written: {}", path.display()));
+    }
+    Ok(())
+}
+
+fn text(board: &Board) -> String {
+    let header: Vec<&str> = ["row", "goal"].into_iter().chain(board.controllers.iter().map(String::as_str)).collect();
+    let mut goals = table(&header, 1);
+    let mut lines: Vec<(f64, [String; 2], &MetricScores)> = Vec::new();
+    for row in board.rows.iter().filter(|r| r.kind != RowKind::Trace) {
+        for metric in row.metrics.iter().filter(|m| m.goal.is_some()) {
+            let unit = if metric.unit.is_empty() { String::new() } else { format!(", {}", metric.unit) };
+            let name = format!("{}: {}{unit}", row.key, metric.label);
+            let closeness = metric.values.first().and_then(|v| v.closeness).unwrap_or(f64::INFINITY);
+            lines.push((closeness, [name, shown(metric.goal)], metric));
+        }
+    }
+    lines.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (_, head, metric) in lines {
+        let cell = |c: &String| {
+            let score = metric.values.iter().find(|v| v.controller == *c);
+            score.map_or_else(
+                || "-".into(),
+                |s| format!("{}{}", shown(s.mean), if s.met == Some(true) { " " } else { "x" }),
+            )
+        };
+        goals.add_row(head.into_iter().chain(board.controllers.iter().map(cell)));
+    }
+    let mut tallies = table(&["controller", "goals met", "furthest from its goal"], 1).last_is_text();
+    for t in &board.tallies {
+        let worst = t.worst.as_ref().map_or_else(
+            || "every goal is met".into(),
+            |w| format!("{}: {}, {} {} (goal {})", w.row, w.metric, shown(w.mean), w.unit, shown(Some(w.goal))),
+        );
+        tallies.add_row([t.controller.clone(), format!("{} of {}", t.met, t.goals), worst]);
+    }
+    let mut out = format!("{goals}\n{tallies}\n");
+    for line in &board.not_run {
+        out.push_str(&fold(&format!("not run: {line}\n")));
+    }
+    if board.undone > 0 {
+        let _ = writeln!(out, "stopped: {} runs were not made", board.undone);
+    }
+    out.push_str(&fold(&format!(
+        "Means over {} runs, the first controller's worst case first; x: the goal is not met. The page has every number.\n",
+        board.runs
+    )));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_chosen_by_name_and_by_letter() {
+        let keys = |wanted: &[&str]| {
+            let wanted: Vec<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
+            let (rows, traces) = choose(&wanted).expect("known");
+            (rows.into_iter().map(|r| r.key).collect::<Vec<_>>(), traces)
+        };
+        assert_eq!(keys(&["h", "d2"]), (vec!["d2".into(), "h10".into(), "h50".into()], false));
+        assert_eq!(keys(&["a"]), (vec!["a".into(), "a0".into()], false));
+        assert_eq!(keys(&["traces"]), (vec![], true));
+        assert_eq!(keys(&[]).0.len(), rows().len());
+        assert!(choose(&["z".into()]).is_err());
+    }
+
+    #[test]
+    fn a_format_that_is_not_known_is_named() {
+        let error = open_traces(&["folder=nonsense".into()], true).expect_err("no such format");
+        assert!(format!("{error:?}").contains("nonsense"), "{error:?}");
+    }
+}
