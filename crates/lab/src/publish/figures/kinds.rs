@@ -110,8 +110,14 @@ pub fn stacked(runs: &[&RunResult]) -> Vec<Plot> {
     })
 }
 
-/// Each run in a panel: internals of its RTP flows' controllers by name, and the paper's own lines if there are any.
-pub fn internals(runs: &[&RunResult], names: &[String], y_label: &str, overlays: &[Overlay]) -> Vec<Plot> {
+/// Each run in a panel: internals of its RTP flows' controllers by name, times a factor, and the paper's own lines if there
+/// are any.
+pub fn internals(
+    runs: &[&RunResult],
+    (names, scale): (&[String], f64),
+    y_label: &str,
+    overlays: &[Overlay],
+) -> Vec<Plot> {
     panels(runs, y_label, |run, series| {
         let several = run.rtp_flows().count() > 1;
         let mut lines = Vec::new();
@@ -119,7 +125,7 @@ pub fn internals(runs: &[&RunResult], names: &[String], y_label: &str, overlays:
             let columns = flow.columns();
             for (name, values) in names.iter().filter_map(|n| columns.iter().find(|c| c.0 == n)) {
                 let label = if several { format!("{}: {name}", about.name) } else { (*name).to_owned() };
-                lines.push(means(label, series, values, 1.0));
+                lines.push(means(label, series, values, scale));
             }
         }
         lines.extend(published(overlays, run));

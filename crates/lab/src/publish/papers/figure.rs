@@ -28,6 +28,9 @@ pub struct Figure {
     /// Names of the controller's internals, for [`Plot::Internals`].
     #[serde(default)]
     pub internals: Vec<String>,
+    /// Factor of their values; 1 if absent.
+    #[serde(default)]
+    pub scale: Option<f64>,
     /// Label of the vertical axis, if the plot does not determine it.
     #[serde(default)]
     pub label: String,
@@ -161,7 +164,9 @@ impl Figure {
             Plot::Goodput => figures::goodput(&shown, overlays),
             Plot::Repair => figures::repair(&shown, overlays),
             Plot::Stacked => figures::stacked(&shown),
-            Plot::Internals => figures::internals(&shown, &self.internals, &self.label, overlays),
+            Plot::Internals => {
+                figures::internals(&shown, (&self.internals, self.scale.unwrap_or(1.0)), &self.label, overlays)
+            }
             Plot::Throughput => figures::throughput(&shown, self.most),
             Plot::Sweep | Plot::Acceptable | Plot::Cdf | Plot::Fairness => vec![],
         }
