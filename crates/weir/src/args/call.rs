@@ -191,8 +191,8 @@ pub(crate) struct MediaArgs {
     /// Write the pictures received to a Y4M file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) record: Option<PathBuf>,
-    /// End the call after this many seconds; Ctrl-C ends it if absent
-    #[arg(long, value_name = "SECONDS")]
+    /// End the call after this time (30s, 5min); Ctrl-C ends it if absent
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) duration: Option<f64>,
     /// End the call if nothing of it is received for this many seconds; 0 waits indefinitely
     #[arg(long, value_name = "SECONDS", default_value = "15")]
