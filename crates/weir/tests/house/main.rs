@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 18] = [
+const FLOORS: [(&str, u32); 19] = [
     ("units", 0),
     ("cc", 1),
     ("wire", 1),
@@ -26,6 +26,7 @@ const FLOORS: [(&str, u32); 18] = [
     ("testbed", 5),
     ("bench", 5),
     ("weir", 6),
+    ("python", 6),
     ("weir-rtc", 6),
 ];
 /// Rooms without access to a clock, a socket, a thread or the operating system's randomness.

@@ -1,0 +1,28 @@
+"""Congestion control for live audio and video: controllers, scenarios and a fast, deterministic simulator.
+
+>>> import weir
+>>> run = weir.run("responsiveness", controller="nada")
+>>> round(run.flows[0].utilisation, 2)
+0.91
+>>> run.series["video", "sent_bps"]        # a NumPy array
+"""
+
+from ._controllers import Controller, Feedback, PACKET
+from ._results import Comparison, Run, Series
+from ._simulate import Scenario, compare, controllers, run, scenarios
+from ._weir import __version__
+
+__all__ = [
+    "Comparison",
+    "Controller",
+    "Feedback",
+    "PACKET",
+    "Run",
+    "Scenario",
+    "Series",
+    "__version__",
+    "compare",
+    "controllers",
+    "run",
+    "scenarios",
+]

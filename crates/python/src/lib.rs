@@ -1,0 +1,151 @@
+//! The extension module `weir._weir`. The package `weir` around it (`python/weir/`) has what users call; what passes between
+//! the two is JSON text and bytes, so that results are those of the command line.
+
+mod controller;
+mod interrupt;
+mod outcome;
+mod scenario;
+
+use controller::{Failed, PythonController};
+use interrupt::Interrupt;
+use outcome::Series;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use scenario::Given;
+use weir_cc::{Registry, Sender, Spec};
+use weir_lab::measure::compare::{Plan, Repeat};
+use weir_lab::measure::run::{RunError, RunOptions};
+use weir_lab::measure::scenario::{InputError, builtin_scenarios};
+
+/// A fault in what the caller gave: with its place, and a remedy if one is known.
+fn value_error(e: &InputError) -> PyErr {
+    let help = e.help_text().map_or_else(String::new, |h| format!("\nhelp: {h}"));
+    PyValueError::new_err(format!("{e}{help}"))
+}
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+}
+
+/// The controllers by name: built-in ones, and the caller's.
+fn registry(own: Vec<(String, Py<PyAny>)>, failed: &Failed) -> Registry {
+    let mut registry = Registry::builtin();
+    for (name, class) in own {
+        let (spec, failed) = (PythonController::spec(&name), failed.clone());
+        registry.register(spec, move |_, setup| {
+            let made = Python::attach(|py| PythonController::new(class.clone_ref(py), setup, failed.clone()));
+            Ok(weir_cc::Pair::alone(Sender::Custom(Box::new(made))))
+        });
+    }
+    registry
+}
+
+/// One run. Gives the JSON of `weir run --json` without its schema's name, and the series if asked for.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, controller=None, variant=None, seed=None, series=true, own=Vec::new(), progress=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+fn run(
+    py: Python<'_>,
+    scenario: Given,
+    controller: Option<String>,
+    variant: Option<String>,
+    seed: Option<u64>,
+    series: bool,
+    own: Vec<(String, Py<PyAny>)>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Option<Series>)> {
+    let failed = Failed::default();
+    let registry = registry(own, &failed);
+    let file = scenario.open(&registry).map_err(|e| value_error(&e))?;
+    let variant = variant.as_deref().or_else(|| file.variants().first().copied().flatten());
+    let controller = controller.as_deref().or_else(|| file.controllers().first().map(String::as_str));
+    let scenario = file.scenario(variant, controller, &registry).map_err(|e| value_error(&e))?;
+    let seed = seed.unwrap_or(scenario.seed);
+    let interrupt = Interrupt::new(progress, failed.clone());
+    let made = py.detach(|| {
+        let notice = |share| interrupt.progress(share);
+        let options = RunOptions { registry: &registry, series, stop: interrupt.stop(), progress: &notice };
+        weir_lab::measure::run::run(&scenario, seed, &options)
+    });
+    interrupt.raise()?;
+    let mut result = made.map_err(|e: RunError| PyRuntimeError::new_err(e.to_string()))?;
+    let series = result.series.take().map(Series::new);
+    Ok((json(&result)?, series))
+}
+
+/// Many runs. Gives the JSON of `weir compare --json`, and the failures.
+#[pyfunction]
+#[pyo3(signature = (scenarios, *, controllers=None, runs=1, seed=None, threads=None, own=Vec::new(), progress=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+fn compare(
+    py: Python<'_>,
+    scenarios: Vec<Given>,
+    controllers: Option<Vec<String>>,
+    runs: u32,
+    seed: Option<u64>,
+    threads: Option<usize>,
+    own: Vec<(String, Py<PyAny>)>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Vec<String>)> {
+    let failed = Failed::default();
+    let registry = registry(own, &failed);
+    let files = scenarios.iter().map(|s| s.open(&registry)).collect::<Result<Vec<_>, _>>();
+    let files = files.map_err(|e| value_error(&e))?;
+    let repeat = Repeat { runs, own: false, seed };
+    let plan = Plan::new(&files, controllers.as_deref(), repeat, &registry).map_err(|e| value_error(&e))?;
+    let all = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let interrupt = Interrupt::new(progress, failed.clone());
+    let outcome = py.detach(|| {
+        let notice = |share| interrupt.progress(share);
+        let options = RunOptions { registry: &registry, series: false, stop: interrupt.stop(), progress: &notice };
+        plan.run(threads.unwrap_or(all).max(1), &options, None, &|_, _| {})
+    });
+    interrupt.raise()?;
+    Ok((json(&outcome.json())?, outcome.failures))
+}
+
+/// The controllers as JSON: name, summary, source, whether it adapts, parameters.
+#[pyfunction]
+fn controllers() -> PyResult<String> {
+    let entry = |s: &Spec| {
+        let params = s.params.iter().map(|p| {
+            serde_json::json!({
+                "name": p.name, "unit": p.unit, "default": p.default, "min": p.min, "max": p.max, "doc": p.doc,
+            })
+        });
+        serde_json::json!({
+            "name": s.name, "summary": s.summary, "source": s.source, "adapts": s.adapts,
+            "params": params.collect::<Vec<_>>(),
+        })
+    };
+    json(&Registry::builtin().specs().iter().map(entry).collect::<Vec<_>>())
+}
+
+/// The scenarios that ship with Weir as JSON: name, title, doc, variants, controllers, text.
+#[pyfunction]
+fn scenarios() -> PyResult<String> {
+    let registry = Registry::builtin();
+    let mut all = Vec::new();
+    for (name, text) in builtin_scenarios() {
+        let file = Given::builtin(name).open(&registry).map_err(|e| value_error(&e))?;
+        all.push(serde_json::json!({
+            "name": name, "title": file.title(), "doc": file.doc(), "controllers": file.controllers(),
+            "variants": file.variants().into_iter().flatten().collect::<Vec<_>>(), "text": text,
+        }));
+    }
+    json(&all)
+}
+
+#[pymodule]
+fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Series>()?;
+    for function in [
+        wrap_pyfunction!(run, module)?,
+        wrap_pyfunction!(compare, module)?,
+        wrap_pyfunction!(controllers, module)?,
+        wrap_pyfunction!(scenarios, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

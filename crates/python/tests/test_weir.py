@@ -1,0 +1,210 @@
+"""The package as its users have it: run by tests/package.rs with WEIR_BINARY, the command line of the same build."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import traceback
+import unittest
+
+import numpy as np
+
+import weir
+
+BINARY = os.environ["WEIR_BINARY"]
+
+SHORT = """
+title = "Short"
+duration = "10 s"
+compare = ["gcc"]
+[links.bottleneck]
+rate = "1 Mbps"
+delay = "20 ms"
+queue = "200 ms"
+[rtp.call]
+controller = "$controller"
+"""
+
+
+def binary(*arguments):
+    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, check=True)
+    printed = json.loads(done.stdout)
+    del printed["schema"]
+    return printed
+
+
+class Steady(weir.Controller):
+    """Half a megabit, whatever is reported."""
+
+    def on_feedback(self, feedback):
+        return 500e3
+
+
+class Runs(unittest.TestCase):
+    def test_a_run_has_the_command_lines_numbers(self):
+        run = weir.run("responsiveness", controller="nada", seed=3)
+        self.assertEqual(run.to_dict(), binary("run", "responsiveness", "--controller", "nada", "--seed", "3", "--quiet", "--json"))
+        self.assertEqual(run.controller, "nada")
+        self.assertGreater(run.flow("video").rates.goodput_bps, 1e6)
+
+    def test_a_comparison_has_the_command_lines_numbers_at_any_number_of_threads(self):
+        one = weir.compare("quick", controllers=["gcc", "scream"], runs=2, threads=1)
+        three = weir.compare("quick", controllers=["gcc", "scream"], runs=2, threads=3)
+        self.assertEqual(one.to_dict(), three.to_dict())
+        printed = binary("compare", "--scenario", "quick", "--controllers", "gcc,scream", "--runs", "2", "--quiet", "--json",
+                         "--out", os.path.join(os.environ["WEIR_FOLDER"], "report"))
+        self.assertEqual(one.to_dict(), printed)
+        self.assertEqual({row["controller"] for row in one.rows()}, {"gcc", "scream"})
+        self.assertGreater(one.rows()[0]["goodput_bps"], 1e6)
+        self.assertEqual(one.failures, [])
+
+    def test_series_are_arrays(self):
+        run = weir.run("quick", controller="gcc")
+        time_s = run.series["time_s"]
+        self.assertEqual(time_s.dtype, np.float64)
+        flow = run.flows[0].name
+        sent = run.series[flow, "sent_bps"]
+        self.assertEqual(len(sent), len(time_s))
+        self.assertAlmostEqual(np.nanmean(sent) / run.flows[0].rates.sent_bps, 1.0, delta=0.05)
+        self.assertIn(f"{flow}.sent_bps", run.series.to_dict())
+        with self.assertRaisesRegex(KeyError, "sent_bps"):
+            run.series[flow, "send_bps"]
+        self.assertIsNone(weir.run("quick", controller="gcc", series=False).series)
+
+    def test_scenarios_are_names_files_texts_and_tables(self):
+        text = weir.run(SHORT)
+        path = os.path.join(os.environ["WEIR_FOLDER"], "short.toml")
+        with open(path, "w") as file:
+            file.write(SHORT)
+        tables = {
+            "title": "Short",
+            "duration": "10 s",
+            "compare": ["gcc"],
+            "links": {"bottleneck": {"rate": "1 Mbps", "delay": "20 ms", "queue": "200 ms"}},
+            "rtp": {"call": {"controller": "$controller"}},
+        }
+        for given in (path, tables):
+            self.assertEqual(weir.run(given).flows[0].rates.sent_bps, text.flows[0].rates.sent_bps)
+        names = [s.name for s in weir.scenarios()]
+        self.assertIn("rmcat-comparison/responsiveness", names)
+        self.assertIn("sluice", [c["name"] for c in weir.controllers()])
+
+    def test_faults_name_their_place_and_the_nearest_name(self):
+        for call, words in [
+            (lambda: weir.run("responsivness"), "responsiveness"),
+            (lambda: weir.run("quick", controller="gc"), "gcc"),
+            (lambda: weir.run(SHORT.replace("20 ms", "20 mss")), "delay"),
+            (lambda: weir.run({"title": "x", "duration": None}), "scenario"),
+            (lambda: weir.run(""), "scenario"),
+        ]:
+            with self.assertRaises(ValueError) as raised:
+                call()
+            self.assertIn(words, str(raised.exception))
+        with self.assertRaises(TypeError):
+            weir.run("quick", controller=3)
+
+
+class Controllers(unittest.TestCase):
+    def test_a_class_is_a_controller_by_its_name(self):
+        run = weir.run(SHORT, controller=Steady)
+        self.assertEqual(run.controller, "Steady")
+        self.assertAlmostEqual(run.flows[0].rates.sent_bps, 500e3, delta=50e3)
+        both = weir.compare(SHORT, controllers=["gcc", Steady], runs=2, threads=2)
+        self.assertEqual([a["controller"] for a in both.to_dict()["aggregates"]], ["gcc", "Steady"])
+
+    def test_reports_are_arrays_of_packets(self):
+        seen = []
+
+        class Looks(weir.Controller):
+            interval_s = 0.5
+            timeouts = 0
+
+            def on_feedback(self, feedback):
+                seen.append(feedback)
+                return self.rate, 2 * self.rate
+
+            def on_timeout(self, now_s):
+                Looks.timeouts += 1
+
+        weir.run(SHORT, controller=Looks)
+        packets = np.concatenate([f.packets for f in seen])
+        self.assertTrue((np.diff(packets["sequence"].astype(np.int64)) > 0).all())
+        delay_ms = (packets["arrival"] - packets["departure"])[packets["received"]] / 1e6
+        self.assertGreaterEqual(len(packets), 100)
+        self.assertLess(np.ptp(delay_ms), 250)
+        self.assertTrue(all(f.rtt_s is None or f.rtt_s >= 0.04 for f in seen))
+        self.assertGreaterEqual(sum(f.bytes_sent for f in seen), packets["size"].sum())
+        self.assertTrue(18 <= Looks.timeouts <= 20)
+
+    def test_an_exception_ends_the_run_with_its_traceback(self):
+        class Breaks(weir.Controller):
+            calls = 0
+
+            def on_feedback(self, feedback):
+                Breaks.calls += 1
+                if Breaks.calls == 5:
+                    raise LookupError("the fifth report")
+
+        try:
+            weir.run(SHORT, controller=Breaks)
+        except LookupError:
+            trace = traceback.format_exc()
+        self.assertIn('raise LookupError("the fifth report")', trace)
+        self.assertEqual(Breaks.calls, 5)
+
+        class Wrong(weir.Controller):
+            def on_feedback(self, feedback):
+                return "fast"
+
+        with self.assertRaises(TypeError):
+            weir.run(SHORT, controller=Wrong)
+
+        class Absent(weir.Controller):
+            def __init__(self):
+                pass
+
+        with self.assertRaises(TypeError):
+            weir.run(SHORT, controller=Absent)
+
+    def test_wild_rates_are_bounded(self):
+        for rate in (1e30, -5.0, float("inf"), float("nan")):
+
+            class Wild(weir.Controller):
+                def on_feedback(self, feedback):
+                    return rate
+
+            run = weir.run(SHORT, controller=Wild)
+            self.assertTrue(np.isfinite(run.flows[0].rates.sent_bps))
+
+
+class Interpreter(unittest.TestCase):
+    def test_other_threads_go_on_and_progress_is_reported(self):
+        ticks, shares, done = [], [], threading.Event()
+
+        def tick():
+            while not done.is_set():
+                ticks.append(time.monotonic())
+                time.sleep(0.001)
+
+        other = threading.Thread(target=tick)
+        other.start()
+        weir.run("responsiveness", controller="gcc", progress=shares.append)
+        done.set()
+        other.join()
+        self.assertGreater(len(ticks), 5)
+        self.assertGreater(len(shares), 10)
+        self.assertEqual(shares, sorted(shares))
+
+    def test_ctrl_c_ends_a_run(self):
+        long = SHORT.replace('"10 s"', '"100000 s"')
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begun = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            weir.run(long, series=False)
+        self.assertLess(time.monotonic() - begun, 20)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
