@@ -3,6 +3,7 @@
 //! A batch of updates is answered once it is durable. One thread writes: it joins what waits into one transaction, so that
 //! many batches share one flush of the disk, and then adds them to the map. The map is read from the database at the start.
 
+mod answers;
 mod clock;
 mod config;
 mod connections;

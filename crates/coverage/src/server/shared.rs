@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use super::answers::{Answers, Recent};
 use super::clock::Clock;
 use super::config::ServerConfig;
 use super::jobs::Job;
@@ -76,6 +77,8 @@ pub(super) struct Shared {
     pub(super) config: ServerConfig,
     pub(super) clock: Clock,
     pub(super) map: RwLock<Map>,
+    /// What subscribers have asked of it lately.
+    answers: Answers,
     pub(super) keys: RwLock<Keys>,
     pub(super) jobs: mpsc::Sender<Job>,
     /// Updates that wait to be written.
@@ -112,6 +115,7 @@ impl Shared {
             pages,
             reports: broadcast::Sender::new(REPORTS),
             map: RwLock::new(map),
+            answers: Answers::default(),
             keys: RwLock::new(keys),
             jobs,
             queued: AtomicUsize::new(0),
@@ -124,6 +128,11 @@ impl Shared {
     /// The map. What a panic of another thread left is as good as what a crash leaves: the next start reads it all.
     pub(super) fn map(&self) -> RwLockReadGuard<'_, Map> {
         self.map.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The map as subscribers see it: what they ask for is looked up again after the time between two looks.
+    pub(super) fn recent<'a>(&'a self, map: &'a Map) -> Recent<'a> {
+        Recent { map, answers: &self.answers, now: self.clock.elapsed(), fresh: self.config.refresh }
     }
 
     fn limits(&self) -> MutexGuard<'_, Limits> {

@@ -66,7 +66,7 @@ pub(super) async fn fences(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Problem> {
     shared.begin_subscription(&caller)?;
-    let ends = End { shared: Arc::clone(&shared), caller };
+    let ends = End { shared: Arc::clone(&shared), caller: caller.clone() };
     let upgrade = upgrade
         .protocols(["weir.coverage"])
         .max_message_size(MAX_MESSAGE)
@@ -74,7 +74,7 @@ pub(super) async fn fences(
         .read_buffer_size(MAX_MESSAGE)
         .write_buffer_size(0);
     Ok(upgrade.on_upgrade(move |socket| async move {
-        Subscriber::new(socket, &shared).run().await;
+        Subscriber::new(socket, &shared, caller).run().await;
         drop((ends, place));
     }))
 }
@@ -94,6 +94,7 @@ impl Drop for End {
 struct Subscriber<'a> {
     socket: WebSocket,
     shared: &'a Shared,
+    caller: Caller,
     fence: Option<Fence>,
     /// The last position, if it was not looked at yet.
     waiting: Option<Position>,
@@ -102,9 +103,9 @@ struct Subscriber<'a> {
 }
 
 impl<'a> Subscriber<'a> {
-    fn new(socket: WebSocket, shared: &'a Shared) -> Self {
+    fn new(socket: WebSocket, shared: &'a Shared, caller: Caller) -> Self {
         let now = shared.clock.elapsed();
-        Self { socket, shared, fence: None, waiting: None, looked: now, heard: now }
+        Self { socket, shared, caller, fence: None, waiting: None, looked: now, heard: now }
     }
 
     /// Serves until the subscriber or the service ends it.
@@ -157,7 +158,8 @@ impl<'a> Subscriber<'a> {
     }
 
     async fn refresh(&mut self) -> bool {
-        if self.shared.clock.elapsed().saturating_since(self.heard) > GONE {
+        let is_gone = self.shared.clock.elapsed().saturating_since(self.heard) > GONE;
+        if is_gone || !self.shared.is_valid(&self.caller) {
             return false;
         }
         let ping = self.socket.send(Message::Ping(Default::default()));
@@ -168,7 +170,10 @@ impl<'a> Subscriber<'a> {
         self.looked = self.shared.clock.elapsed();
         let Some(fence) = &mut self.fence else { return true };
         let now = self.shared.now();
-        let events = fence.update(&*self.shared.map(), self.waiting.take(), now);
+        let events = {
+            let map = self.shared.map();
+            fence.update(&self.shared.recent(&map), self.waiting.take(), now)
+        };
         for some in events.chunks(MAX_EVENTS) {
             if !self.send(&Answered::Events { at_ms: now, events: some.to_vec() }).await {
                 return false;
