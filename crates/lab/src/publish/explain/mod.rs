@@ -1,6 +1,6 @@
 //! Why a controller's rate moved: a run second by second, in words.
 //!
-//! Each row of a run's series is given a reason, from the controller's internals where they are known by name ([`reasons`]), else
+//! Each row of a run's series is given a reason, from the controller's internals where they are known by name (`reasons.rs`), else
 //! from what any flow has: delay, loss and the source's rate. A span's reason is the one that moved the rate most in the direction
 //! in which it went. Spans with the same reason in which the rate hardly moved are joined.
 
