@@ -1,11 +1,15 @@
 //! Ctrl-C, progress, and the end of a run whose controller raised.
 
 use crate::controller::Failed;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Steps of a run after which signals are looked at and progress is passed on.
 const STEPS: f64 = 200.0;
+/// Time between two looks for signals.
+const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) struct Interrupt {
     /// Called with the share that is done.
@@ -37,6 +41,20 @@ impl Interrupt {
                 self.failed.set(e);
             }
         });
+    }
+
+    /// Does work of several threads while this one, Python's first, looks for signals.
+    pub(crate) fn heeded<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+        std::thread::scope(|threads| {
+            let work = threads.spawn(work);
+            while !work.is_finished() {
+                py.detach(|| std::thread::sleep(LOOK));
+                if let Err(e) = py.check_signals() {
+                    self.failed.set(e);
+                }
+            }
+            work.join().map_err(|_| PyRuntimeError::new_err("a run panicked: please report it"))
+        })
     }
 
     /// What ended the work early.

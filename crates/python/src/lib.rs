@@ -94,11 +94,10 @@ fn compare(
     let plan = Plan::new(&files, controllers.as_deref(), repeat, &registry).map_err(|e| value_error(&e))?;
     let all = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let interrupt = Interrupt::new(progress, failed.clone());
-    let outcome = py.detach(|| {
-        let notice = |share| interrupt.progress(share);
-        let options = RunOptions { registry: &registry, series: false, stop: interrupt.stop(), progress: &notice };
-        plan.run(threads.unwrap_or(all).max(1), &options, None, &|_, _| {})
-    });
+    let notice = |share| interrupt.progress(share);
+    let options = RunOptions { registry: &registry, series: false, stop: interrupt.stop(), progress: &notice };
+    let work = || plan.run(threads.unwrap_or(all).max(1), &options, None, &|_, _| {});
+    let outcome = interrupt.heeded(py, work)?;
     interrupt.raise()?;
     Ok((json(&outcome.json())?, outcome.failures))
 }

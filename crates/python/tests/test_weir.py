@@ -203,6 +203,9 @@ class Interpreter(unittest.TestCase):
         begun = time.monotonic()
         with self.assertRaises(KeyboardInterrupt):
             weir.run(long, series=False)
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            weir.compare(long, runs=4, threads=2)
         self.assertLess(time.monotonic() - begun, 20)
 
 

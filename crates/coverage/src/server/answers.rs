@@ -17,9 +17,14 @@ pub(super) struct Answers {
     kept: Mutex<Kept>,
 }
 
+/// Operator and technology.
+type Network = (Option<String>, Option<u8>);
+/// An answer, and when it was given.
+type Given = (Timestamp, Option<Capacity>);
+
 #[derive(Debug, Default)]
 struct Kept {
-    of: BTreeMap<(Option<String>, Option<u8>), BTreeMap<Cell, (Timestamp, Option<Capacity>)>>,
+    of: BTreeMap<Network, BTreeMap<Cell, Given>>,
     count: usize,
 }
 
