@@ -19,6 +19,7 @@ mod problem;
 mod regions;
 mod routes;
 mod shared;
+mod socket;
 pub mod store;
 mod subscription;
 mod tls;

@@ -1,9 +1,10 @@
 //! What the page follows, over a WebSocket: regions of its window as they change, and the reports of its own key.
 
-use super::connections::{Place, stopped};
+use super::connections::Place;
 use super::problem::Problem;
 use super::regions::{Overview, RegionShown, Regions, RegionsRequest, overview, show};
 use super::shared::{Caller, Reported, Sample, Shared};
+use super::socket::{Counted, Heard, Line, bounded};
 use crate::{Cell, Region, WallTime};
 use axum::Extension;
 use axum::extract::State;
@@ -13,17 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tokio::sync::broadcast;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Longest message of a page, in bytes.
-const MAX_MESSAGE: usize = 4_096;
-/// Time for a page to take a message.
-const SEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// Without a sign of life for this long, a page is gone.
-const GONE: TimeDelta = TimeDelta::from_secs(60);
 /// What is shown decays also where nobody reports: after this long it is computed again.
 const STALE: TimeDelta = TimeDelta::from_secs(60);
 
@@ -71,32 +65,13 @@ pub(super) async fn live(
     caller: Caller,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Problem> {
-    shared.begin_subscription(&caller)?;
-    let ends = End { shared: Arc::clone(&shared), caller: caller.clone() };
+    let ends = Counted::begin(&shared, &caller)?;
     let all = || Problem::busy("too many pages follow the map", TimeDelta::from_secs(60));
     let page = Arc::clone(&shared.pages).try_acquire_owned().map_err(|_| all())?;
-    let upgrade = upgrade
-        .protocols(["weir.coverage"])
-        .max_message_size(MAX_MESSAGE)
-        .max_frame_size(MAX_MESSAGE)
-        .read_buffer_size(MAX_MESSAGE)
-        .write_buffer_size(0);
-    Ok(upgrade.on_upgrade(move |socket| async move {
+    Ok(bounded(upgrade).on_upgrade(move |socket| async move {
         Page::new(socket, &shared, &caller).run().await;
         drop((ends, page, place));
     }))
-}
-
-/// Ends the subscription, also where the upgrade never happens.
-struct End {
-    shared: Arc<Shared>,
-    caller: Caller,
-}
-
-impl Drop for End {
-    fn drop(&mut self) {
-        self.shared.end_subscription(&self.caller);
-    }
 }
 
 /// What a page watches, and what it was sent of it.
@@ -110,30 +85,27 @@ struct Watch {
 }
 
 struct Page<'a> {
-    socket: WebSocket,
-    shared: &'a Shared,
-    caller: &'a Caller,
+    line: Line<'a>,
     watch: Option<Watch>,
     device: Option<String>,
     reports: broadcast::Receiver<Arc<Reported>>,
-    heard: Timestamp,
 }
 
 impl<'a> Page<'a> {
     fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller) -> Self {
         let reports = shared.reports.subscribe();
-        Self { socket, shared, caller, watch: None, device: None, reports, heard: shared.clock.elapsed() }
+        Self { line: Line::new(socket, shared, caller), watch: None, device: None, reports }
     }
 
     /// Serves until the page or the service ends it.
     async fn run(mut self) {
-        let stopping = stopped(self.shared.stopping.subscribe());
+        let stopping = self.line.stopping();
         tokio::pin!(stopping);
-        let mut refresh = interval(self.shared.config.refresh);
+        let mut refresh = interval(self.line.shared.config.refresh);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let goes_on = tokio::select! {
-                message = self.socket.recv() => match message {
+                message = self.line.socket.recv() => match message {
                     Some(Ok(message)) => self.hear(message).await,
                     Some(Err(_)) | None => false,
                 },
@@ -150,20 +122,19 @@ impl<'a> Page<'a> {
                 break;
             }
         }
-        let _ = timeout(Duration::from_secs(1), self.socket.send(Message::Close(None))).await;
+        self.line.close().await;
     }
 
     async fn hear(&mut self, message: Message) -> bool {
-        self.heard = self.shared.clock.elapsed();
-        let text = match message {
-            Message::Text(text) => text,
-            Message::Close(_) => return false,
-            Message::Ping(_) | Message::Pong(_) => return true,
-            Message::Binary(_) => return self.send(&Answered::Error { detail: "messages are text".into() }).await,
+        let text = match self.line.hear(message) {
+            Heard::Text(text) => text,
+            Heard::Closed => return false,
+            Heard::Nothing => return true,
+            Heard::Binary => return self.line.send(&Answered::Error { detail: "messages are text".into() }).await,
         };
         match serde_json::from_str(&text) {
             Ok(Said::Watch(request)) => {
-                let at = self.heard;
+                let at = self.line.heard;
                 self.watch = Some(Watch { request, sent: BTreeMap::new(), resolution: None, changes: 0, at });
                 self.look().await
             }
@@ -171,25 +142,21 @@ impl<'a> Page<'a> {
                 self.device = device;
                 true
             }
-            Err(e) => self.send(&Answered::Error { detail: e.to_string() }).await,
+            Err(e) => self.line.send(&Answered::Error { detail: e.to_string() }).await,
         }
     }
 
     async fn pass_on(&mut self, reported: &Reported) -> bool {
-        let own = reported.key == self.caller.key && self.device.as_deref() == Some(reported.device.as_str());
-        !own || self.send(&Answered::Reports { reports: &reported.samples }).await
+        let own = reported.key == self.line.caller.key && self.device.as_deref() == Some(reported.device.as_str());
+        !own || self.line.send(&Answered::Reports { reports: &reported.samples }).await
     }
 
     async fn refresh(&mut self) -> bool {
-        let now = self.shared.clock.elapsed();
-        if now.saturating_since(self.heard) > GONE || !self.shared.is_valid(self.caller) {
+        if !self.line.is_alive().await {
             return false;
         }
-        let ping = self.socket.send(Message::Ping(Default::default()));
-        if !matches!(timeout(SEND_TIMEOUT, ping).await, Ok(Ok(()))) {
-            return false;
-        }
-        let changes = self.shared.changes.load(Ordering::Relaxed);
+        let now = self.line.shared.clock.elapsed();
+        let changes = self.line.shared.changes.load(Ordering::Relaxed);
         let due = |w: &Watch| w.changes != changes || now.saturating_since(w.at) > STALE;
         !self.watch.as_ref().is_some_and(due) || self.look().await
     }
@@ -197,20 +164,23 @@ impl<'a> Page<'a> {
     /// Looks at the map, and sends what is new.
     async fn look(&mut self) -> bool {
         let Some(mut watch) = self.watch.take() else { return true };
-        let changes = self.shared.changes.load(Ordering::Relaxed);
-        let next = match overview(self.shared, self.caller, &watch.request).await {
+        let changes = self.line.shared.changes.load(Ordering::Relaxed);
+        let next = match overview(self.line.shared, self.line.caller, &watch.request).await {
             Ok(next) => next,
             Err(problem) => {
                 // The next turn asks again.
                 watch.changes = changes.wrapping_sub(1);
                 self.watch = Some(watch);
-                return self.send(&Answered::Error { detail: problem.detail().to_owned() }).await;
+                return self.line.send(&Answered::Error { detail: problem.detail().to_owned() }).await;
             }
         };
         let first = watch.resolution != Some(u8::from(next.resolution));
-        let sent =
-            if first { self.send(&Answered::Regions(next.shown())).await } else { self.changes(&watch, &next).await };
-        let at = self.shared.clock.elapsed();
+        let sent = if first {
+            self.line.send(&Answered::Regions(next.shown())).await
+        } else {
+            self.changes(&watch, &next).await
+        };
+        let at = self.line.shared.clock.elapsed();
         let resolution = Some(u8::from(next.resolution));
         let known = if first { next.known } else { merged(watch.sent, next.known) };
         self.watch = Some(Watch { request: watch.request, sent: known, resolution, changes, at });
@@ -224,12 +194,7 @@ impl<'a> Page<'a> {
         if regions.is_empty() && gone.is_empty() {
             return true;
         }
-        self.send(&Answered::Changes { made_ms: next.made, regions, gone }).await
-    }
-
-    async fn send(&mut self, answer: &Answered<'_>) -> bool {
-        let Ok(text) = serde_json::to_string(answer) else { return false };
-        matches!(timeout(SEND_TIMEOUT, self.socket.send(Message::Text(text.into()))).await, Ok(Ok(())))
+        self.line.send(&Answered::Changes { made_ms: next.made, regions, gone }).await
     }
 }
 
