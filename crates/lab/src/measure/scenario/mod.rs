@@ -56,6 +56,7 @@ mod resolve_dccp;
 mod resolve_flow;
 mod resolve_forecast;
 mod resolve_multipath;
+mod resolve_params;
 mod resolve_source;
 mod resolve_streams;
 mod resolve_traffic;
