@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 use weir_coverage::load::{LoadConfig, run};
+use weir_coverage::server::store::{SqliteConfig, StoreConfig};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut numbers = std::env::args().skip(1).map(|a| a.parse::<f64>());
@@ -10,7 +11,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("weir-coverage-load-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let config = LoadConfig {
-        folder: folder.clone(),
+        store: StoreConfig::Sqlite(SqliteConfig {
+            path: folder.join("load.db"),
+            max_bytes: None,
+            max_devices_per_key: 1_000_000,
+        }),
         duration: Duration::from_secs_f64(next(60.0)?),
         updates_per_second: next(10_000.0)?,
         subscribers: next(1_000.0)? as usize,

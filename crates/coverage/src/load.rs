@@ -6,11 +6,10 @@ use crate::client::{Client, ClientError, Endpoint, Trust};
 use crate::limits::Rate;
 use crate::lookahead::Route;
 use crate::rides::City;
-use crate::server::store::{Role, SqliteConfig, SqliteStore, Store, StoreError};
+use crate::server::store::{Role, StoreConfig, StoreError};
 use crate::server::{Clock, KeyError, ServeError, ServerConfig, issue, serve};
 use crate::{Batch, Filter, Map, MapConfig, MapStats};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,8 +19,8 @@ use weir_units::TimeDelta;
 /// What load to make.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadConfig {
-    /// Folder of the database.
-    pub folder: PathBuf,
+    /// The database, which should be empty.
+    pub store: StoreConfig,
     /// How long.
     pub duration: Duration,
     /// Updates a second.
@@ -249,9 +248,7 @@ fn processor_seconds() -> f64 {
 /// # Errors
 /// See [`LoadError`].
 pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
-    let path = config.folder.join("load.db");
-    let settings = SqliteConfig { path: path.clone(), max_bytes: None, max_devices_per_key: 1_000_000 };
-    let mut store = SqliteStore::open(&settings)?;
+    let mut store = config.store.open()?;
     let clock = Clock::system();
     let key = issue(Role::Fleet, "load", clock.wall(), None)?;
     store.add_key(&key.record)?;
@@ -265,7 +262,7 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
         look_rate: unlimited,
         ..ServerConfig::default()
     };
-    let running = serve(server, clock.clone(), Box::new(store)).await?;
+    let running = serve(server, clock.clone(), store).await?;
     let endpoint = Endpoint { tls: false, host: running.address.ip().to_string(), port: running.address.port() };
     // Subscribers first: the clock of the load begins when they are there.
     let run = |clock| Run {
@@ -315,7 +312,7 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
     let processors = (processor_seconds() - before) / seconds;
     let remaining = subscribers.end(&quiet).await;
     running.stop().await;
-    let (replay_seconds, stats) = replay(&settings)?;
+    let Replay { seconds: replay_seconds, stats, bytes } = replay(&config.store)?;
     let updates = run.acknowledged.load(Ordering::Relaxed);
     Ok(LoadReport {
         seconds,
@@ -330,20 +327,26 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
         resident_mb: resident,
         cells: stats.cells,
         entries: stats.entries,
-        database_mb: std::fs::metadata(&path).map_or(0.0, |m| m.len() as f64 / 1e6),
+        database_mb: bytes as f64 / 1e6,
         replay_seconds,
         processors,
     })
 }
 
+struct Replay {
+    seconds: f64,
+    stats: MapStats,
+    bytes: u64,
+}
+
 /// Makes the map again, as a start of the service does.
-fn replay(settings: &SqliteConfig) -> Result<(f64, MapStats), StoreError> {
-    let mut store = SqliteStore::open(settings)?;
+fn replay(store: &StoreConfig) -> Result<Replay, StoreError> {
+    let mut store = store.open()?;
     let clock = Clock::system();
     let mut map = Map::new(MapConfig::default());
     let now = clock.wall();
     store.replay(&mut |device, update| {
         map.insert(device, &update, now);
     })?;
-    Ok((clock.elapsed().as_secs_f64(), map.stats()))
+    Ok(Replay { seconds: clock.elapsed().as_secs_f64(), stats: map.stats(), bytes: store.size()? })
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 use weir_coverage::regions::{Method, Sample, compare};
 use weir_coverage::rides::{LogFormat, read_log};
-use weir_coverage::server::store::{Kept, Reports, Role, SqliteConfig, SqliteStore, Store, backup};
+use weir_coverage::server::store::{Kept, Reports, Role, SqliteConfig, SqliteStore, Store, StoreConfig, backup};
 use weir_coverage::server::{Clock, ServerConfig, TlsConfig, issue, log_to_stderr, serve};
 use weir_coverage::{Bounds, MapConfig, Update};
 use weir_units::TimeDelta;
@@ -202,7 +202,11 @@ fn load(args: &LoadArgs) -> Done {
     let folder = std::env::temp_dir().join(format!("weir-coverage-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(Failure::work)?;
     let config = weir_coverage::load::LoadConfig {
-        folder: folder.clone(),
+        store: StoreConfig::Sqlite(SqliteConfig {
+            path: folder.join("load.db"),
+            max_bytes: None,
+            max_devices_per_key: 1_000_000,
+        }),
         duration: Duration::from_secs_f64(args.seconds.clamp(1.0, 86_400.0)),
         updates_per_second: args.updates.clamp(1.0, 1e6),
         batch: 100,

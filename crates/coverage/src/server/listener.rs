@@ -12,7 +12,7 @@ use super::shared::{Peer, Shared};
 use super::store::{Store, StoreError};
 use super::tls::{Identity, identity};
 use super::writer::Writer;
-use crate::Map;
+use crate::{Map, WallTime};
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper::service::Service;
@@ -70,19 +70,32 @@ pub struct RunningServer {
     writing: Option<std::thread::JoinHandle<()>>,
 }
 
+struct Loaded {
+    store: Box<dyn Store>,
+    map: Map,
+    keys: Keys,
+    updates: u64,
+}
+
+fn load(mut store: Box<dyn Store>, mut map: Map, now: WallTime) -> Result<Loaded, StoreError> {
+    let updates = store.replay(&mut |device, update| {
+        map.insert(device, &update, now);
+    })?;
+    let keys = Keys::new(store.keys()?);
+    Ok(Loaded { store, map, keys, updates })
+}
+
 /// Loads the map from a database, then listens.
 ///
 /// # Errors
 /// See [`ServeError`].
-pub async fn serve(config: ServerConfig, clock: Clock, mut store: Box<dyn Store>) -> Result<RunningServer, ServeError> {
+pub async fn serve(config: ServerConfig, clock: Clock, store: Box<dyn Store>) -> Result<RunningServer, ServeError> {
     config.check()?;
     let identity = identity(&config.tls).map_err(ServeError::Tls)?;
-    let mut map = Map::new(config.map.clone());
-    let begin = clock.wall();
-    let loaded = store.replay(&mut |device, update| {
-        map.insert(device, &update, begin);
-    })?;
-    let keys = Keys::new(store.keys()?);
+    let (map, begin) = (Map::new(config.map.clone()), clock.wall());
+    let loading = tokio::task::spawn_blocking(move || load(store, map, begin));
+    let Loaded { store, map, keys, updates: loaded } =
+        loading.await.map_err(|e| StoreError::Database(format!("reading it: {e}")))??;
     let failed = |e| ServeError::Listen(config.listen, e);
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;

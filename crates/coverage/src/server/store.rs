@@ -1,15 +1,15 @@
-//! What is kept: updates, devices and keys. [`Store`] is the seam for other databases; SQLite is the one that is built in.
+//! What is kept: updates, devices and keys. [`Store`] is the seam for databases: SQLite in a file is built in.
+//! `tests/service/stores.rs` checks the same on all.
 
 mod migrations;
 mod sqlite;
-#[cfg(test)]
-mod tests;
 
 pub use migrations::{VERSION, migrate, version};
 pub use sqlite::{SqliteConfig, SqliteStore, backup};
 
 use crate::{Update, WallTime};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What an API key permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -28,6 +28,21 @@ pub enum Role {
 impl Role {
     /// All, in order of their numbers.
     pub const ALL: [Self; 4] = [Self::Reporter, Self::Fleet, Self::Reader, Self::Admin];
+
+    /// The name by which it is stored.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Reporter => "reporter",
+            Self::Fleet => "fleet",
+            Self::Reader => "reader",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The role of a name.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == name)
+    }
 
     /// Whether updates are taken from it.
     pub const fn reports(self) -> bool {
@@ -87,31 +102,83 @@ pub enum StoreError {
     #[error("no space left for the database")]
     Full,
     /// The database was made by a later version of the program.
-    #[error("the database has version {found}: this program knows versions up to {VERSION}")]
+    #[error("the database has version {found}: this program knows versions up to {known}")]
     TooNew {
         /// Its version.
         found: i64,
+        /// The last that this program knows.
+        known: i64,
     },
     /// Anything else; it may pass.
     #[error("database: {0}")]
     Database(String),
 }
 
-/// A database of updates, devices and keys. Calls block; each is one transaction.
+/// Which database, and how it is used.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum StoreConfig {
+    /// A file.
+    Sqlite(SqliteConfig),
+}
+
+impl StoreConfig {
+    /// Opens the database, made on first use, and brings it to this program's version.
+    ///
+    /// # Errors
+    /// It cannot be opened, is no database, or was made by a later version.
+    pub fn open(&self) -> Result<Box<dyn Store>, StoreError> {
+        match self {
+            Self::Sqlite(config) => Ok(Box::new(SqliteStore::open(config)?)),
+        }
+    }
+}
+
+impl fmt::Display for StoreConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(config) => write!(f, "{}", config.path.display()),
+        }
+    }
+}
+
+fn time(ms: i64) -> WallTime {
+    WallTime::from_unix_millis(u64::try_from(ms).unwrap_or(0))
+}
+
+fn millis(time: WallTime) -> i64 {
+    i64::try_from(time.as_unix_millis()).unwrap_or(i64::MAX)
+}
+
+/// A database of updates, devices and keys.
+///
+/// - **Calls block**, and each is one transaction: all of it is done, or nothing. One thread calls.
+/// - **Durable**: what a call that returned `Ok` has written is there after a crash of the process, of the database and of
+///   the machine. What a call wrote that returned an error is not there later, so that the sender may be answered "not kept"; but if the
+///   process ends before the next call, some of it may be.
+/// - **Deduplication**: an update is known by its device and id. One that is there is left as it is, and is not new. A device
+///   is known by its key and name, and keeps its number until it is forgotten. A store that is partitioned by place may know
+///   an update by its place as well: an update that is sent again is at the same place.
+/// - **Failure passes**: after an error the next call tries again, without a restart. No call takes longer than a minute, but
+///   [`Store::replay`].
+/// - **Deletion** ([`Store::forget`], [`Store::expire`]) is of the database itself. Copies of it and its logs are the
+///   operator's.
+/// - **Other processes** may make and revoke keys, add updates and copy the database meanwhile.
 pub trait Store: Send {
-    /// Keeps updates, durably once it returns: for all devices together, or for none.
+    /// Keeps updates, for all devices together or for none.
     ///
     /// # Errors
     /// See [`StoreError`]. None is kept then.
     fn append(&mut self, reports: &[Reports<'_>]) -> Result<Vec<Kept>, StoreError>;
 
-    /// Visits all updates, by time.
+    /// Visits all updates, by time, and returns how many. What cannot be one, since something else wrote it, is left out.
     ///
     /// # Errors
     /// See [`StoreError`].
     fn replay(&mut self, visit: &mut dyn FnMut(u32, Update)) -> Result<u64, StoreError>;
 
-    /// Deletes all updates of a key's devices, or of one of them, and returns how many and the devices' numbers.
+    /// Deletes all updates of a key's devices, or of one of them, and returns how many and the devices' numbers. If it failed
+    /// and is called again, the numbers are those of both calls.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -147,7 +214,7 @@ pub trait Store: Send {
     /// See [`StoreError`].
     fn revoke_key(&mut self, id: &str, now: WallTime) -> Result<bool, StoreError>;
 
-    /// Something that changes whenever another process has written.
+    /// Something that changes whenever another process has changed the keys.
     ///
     /// # Errors
     /// See [`StoreError`].

@@ -4,4 +4,5 @@ mod attack;
 mod end_to_end;
 mod faults;
 mod page;
+mod stores;
 mod support;

@@ -39,7 +39,7 @@ pub fn version(connection: &Connection) -> rusqlite::Result<i64> {
 pub fn migrate(connection: &mut Connection, to: i64) -> Result<(), StoreError> {
     let found = version(connection)?;
     if found > VERSION {
-        return Err(StoreError::TooNew { found });
+        return Err(StoreError::TooNew { found, known: VERSION });
     }
     for (step, next) in STEPS.iter().zip(1..).filter(|(_, next)| (found + 1..=to).contains(next)) {
         let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;

@@ -1,4 +1,4 @@
-use super::{Kept, KeyRecord, Reports, Role, Store, StoreError, VERSION, migrate};
+use super::{Kept, KeyRecord, Reports, Role, Store, StoreError, VERSION, migrate, millis, time};
 use crate::{Position, Technology, Update, WallTime};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 use std::collections::BTreeMap;
@@ -61,23 +61,6 @@ impl SqliteStore {
         connection.set_prepared_statement_cache_capacity(32);
         Ok(Self { connection, devices: BTreeMap::new(), max_devices_per_key: config.max_devices_per_key })
     }
-}
-
-fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Reporter => "reporter",
-        Role::Fleet => "fleet",
-        Role::Reader => "reader",
-        Role::Admin => "admin",
-    }
-}
-
-fn time(ms: i64) -> WallTime {
-    WallTime::from_unix_millis(u64::try_from(ms).unwrap_or(0))
-}
-
-fn millis(time: WallTime) -> i64 {
-    i64::try_from(time.as_unix_millis()).unwrap_or(i64::MAX)
 }
 
 /// The number of a device, made on first use; `None` if the key has as many as it may have.
@@ -217,8 +200,7 @@ impl Store for SqliteStore {
             .prepare_cached("SELECT id, hash, role, note, created_ms, expires_ms, revoked_ms FROM keys ORDER BY id")?;
         let rows = all.query_map([], |row| {
             let role: String = row.get(2)?;
-            let role = Role::ALL.into_iter().find(|r| role_name(*r) == role);
-            Ok(role.map(|role| {
+            Ok(Role::from_name(&role).map(|role| {
                 Ok(KeyRecord {
                     id: row.get(0)?,
                     hash: row.get(1)?,
@@ -241,7 +223,7 @@ impl Store for SqliteStore {
             params![
                 key.id,
                 key.hash,
-                role_name(key.role),
+                key.role.name(),
                 key.note,
                 millis(key.created),
                 key.expires.map(millis),

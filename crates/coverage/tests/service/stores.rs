@@ -1,8 +1,13 @@
-use super::*;
-use crate::{Position, Technology};
+//! Databases: what all do alike, and what is SQLite's own.
+
 use rusqlite::Connection;
 use std::ops::Range;
 use std::path::Path;
+use weir_coverage::server::store::{
+    Kept, KeyRecord, Reports, Role, SqliteConfig, SqliteStore, Store, StoreConfig, StoreError, VERSION, backup,
+    migrate, version,
+};
+use weir_coverage::{Position, Technology, Update, WallTime};
 use weir_units::DataRate;
 
 const NOW: WallTime = WallTime::from_unix_millis(1_700_000_000_000);
@@ -15,6 +20,42 @@ fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(&config(path, None)).expect("opened")
 }
 
+/// An empty database for a test.
+enum Place {
+    Sqlite(tempfile::TempDir),
+}
+
+impl Place {
+    fn sqlite() -> Self {
+        Self::Sqlite(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn open(&self) -> Box<dyn Store> {
+        let config = match self {
+            Self::Sqlite(dir) => StoreConfig::Sqlite(config(&dir.path().join("map.db"), None)),
+        };
+        config.open().expect("opened")
+    }
+}
+
+/// Runs a test on each database.
+macro_rules! on_each {
+    ($($name:ident)*) => {$(
+        mod $name {
+            #[test]
+            fn in_sqlite() {
+                super::$name(&super::Place::sqlite());
+            }
+        }
+    )*};
+}
+
+on_each! {
+    what_is_kept_is_read_again_and_counts_once
+    deletion_takes_what_is_asked_for_and_no_more
+    keys_are_kept_and_revoked_once
+}
+
 fn update(id: u64) -> Update {
     let at = Position::new(60.187, 24.833).expect("valid");
     let rate = DataRate::from_kbps(900 + id % 7);
@@ -25,18 +66,14 @@ fn update(id: u64) -> Update {
     update
 }
 
-fn all(store: &mut SqliteStore) -> Vec<(u32, Update)> {
+fn all(store: &mut dyn Store) -> Vec<(u32, Update)> {
     let mut all = Vec::new();
     store.replay(&mut |device, update| all.push((device, update))).expect("read");
     all
 }
 
 /// Appends updates of one device, and returns its number and which are new.
-fn append(
-    store: &mut SqliteStore,
-    (key, device): (&str, &str),
-    ids: Range<u64>,
-) -> Result<(u32, Vec<bool>), StoreError> {
+fn append(store: &mut dyn Store, (key, device): (&str, &str), ids: Range<u64>) -> Result<(u32, Vec<bool>), StoreError> {
     let updates: Vec<Update> = ids.map(update).collect();
     match store.append(&[Reports { key, device, updates: &updates }])?.remove(0) {
         Kept::Kept { device, new } => Ok((device, new)),
@@ -44,44 +81,39 @@ fn append(
     }
 }
 
-#[test]
-fn what_is_kept_is_read_again_and_counts_once() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let path = dir.path().join("map.db");
-    let mut store = open(&path);
-    let (a, new) = append(&mut store, ("k1", ""), 0..3).expect("kept");
+fn what_is_kept_is_read_again_and_counts_once(place: &Place) {
+    let mut store = place.open();
+    let (a, new) = append(&mut *store, ("k1", ""), 0..3).expect("kept");
     assert_eq!(new, [true; 3]);
-    assert_eq!(append(&mut store, ("k1", ""), 1..5).expect("kept"), (a, vec![false, false, true, true]));
-    let (b, new) = append(&mut store, ("k2", "bus"), u64::MAX - 1..u64::MAX).expect("kept");
+    assert_eq!(append(&mut *store, ("k1", ""), 1..5).expect("kept"), (a, vec![false, false, true, true]));
+    let (b, new) = append(&mut *store, ("k2", "bus"), u64::MAX - 1..u64::MAX).expect("kept");
     assert!(a != b && new == [true]);
     store.close().expect("closed");
     drop(store);
-    let mut store = open(&path);
-    let read = all(&mut store);
+    let mut store = place.open();
+    let read = all(&mut *store);
     assert_eq!(read.len(), 6);
     assert!(read.iter().all(|(device, u)| *u == update(u.id) && [a, b].contains(device)));
-    assert_eq!(append(&mut store, ("k2", "bus"), 0..1).expect("kept"), (b, vec![true]));
+    assert_eq!(append(&mut *store, ("k2", "bus"), 0..1).expect("kept"), (b, vec![true]));
     // The number of a key's devices is limited, and others go on.
     for (name, known) in [("x", true), ("y", true), ("z", false), ("x", true)] {
-        assert_eq!(append(&mut store, ("k2", name), 5..6).expect("answered").0 != 0, known, "{name}");
+        assert_eq!(append(&mut *store, ("k2", name), 5..6).expect("answered").0 != 0, known, "{name}");
     }
 }
 
-#[test]
-fn deletion_takes_what_is_asked_for_and_no_more() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut store = open(&dir.path().join("map.db"));
-    let devices = [("k1", "x"), ("k1", "y"), ("k2", "x")].map(|d| append(&mut store, d, 0..10).expect("kept").0);
+fn deletion_takes_what_is_asked_for_and_no_more(place: &Place) {
+    let mut store = place.open();
+    let devices = [("k1", "x"), ("k1", "y"), ("k2", "x")].map(|d| append(&mut *store, d, 0..10).expect("kept").0);
     let [a, b, _] = devices;
     assert_eq!(store.forget("k1", Some("y")).expect("deleted"), (10, vec![b]));
     assert_eq!(store.forget("k1", Some("z")).expect("nothing"), (0, vec![]));
-    assert_eq!(all(&mut store).len(), 20);
+    assert_eq!(all(&mut *store).len(), 20);
     assert_eq!(store.forget("k1", None).expect("deleted"), (10, vec![a]));
     assert_eq!(store.newest().expect("read"), Some(NOW));
     assert_eq!(store.expire(NOW, 100).expect("none is older"), 0);
     let later = WallTime::from_unix_millis(NOW.as_unix_millis() + 1);
     assert_eq!((store.expire(later, 7).expect("some"), store.expire(later, 7).expect("some")), (7, 3));
-    assert_eq!(append(&mut store, ("k1", "x"), 0..2).expect("kept").1, [true, true]);
+    assert_eq!(append(&mut *store, ("k1", "x"), 0..2).expect("kept").1, [true, true]);
 }
 
 #[test]
@@ -145,7 +177,10 @@ fn a_database_of_a_later_version_and_other_files_are_left_alone() {
     later.pragma_update(None, "user_version", VERSION + 1).expect("written");
     drop(later);
     let error = SqliteStore::open(&config(&path, None)).expect_err("too new");
-    assert!(matches!(error, StoreError::TooNew { found } if found == VERSION + 1), "{error}");
+    assert!(
+        matches!(error, StoreError::TooNew { found, known } if found == VERSION + 1 && known == VERSION),
+        "{error}"
+    );
     let other = dir.path().join("text");
     std::fs::write(&other, "this is no database, but a text that is long enough to have a header").expect("written");
     let error = SqliteStore::open(&config(&other, None)).expect_err("no database");
@@ -174,11 +209,8 @@ fn a_backup_is_made_while_others_write() {
     assert!(backup(&path, &copy).expect_err("it exists").to_string().contains("exists"));
 }
 
-#[test]
-fn keys_are_kept_and_revoked_once() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let path = dir.path().join("map.db");
-    let (mut store, mut other) = (open(&path), open(&path));
+fn keys_are_kept_and_revoked_once(place: &Place) {
+    let (mut store, mut other) = (place.open(), place.open());
     let key = KeyRecord {
         id: "0123456789ab".into(),
         hash: [7; 32],
