@@ -9,6 +9,8 @@ mod progress;
 mod report;
 mod streams;
 mod video;
+#[cfg(feature = "webrtc")]
+mod webrtc;
 
 use crate::Done;
 use crate::args::call::{CallCommand, LoopbackArgs};
@@ -25,6 +27,8 @@ pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
         CallCommand::Loopback(a) => over_loopback(session, a),
         CallCommand::Listen(a) => party::call(session, a, true),
         CallCommand::Connect(a) => party::call(session, a, false),
+        #[cfg(feature = "webrtc")]
+        CallCommand::Webrtc(a) => webrtc::call(session, a),
     }
 }
 

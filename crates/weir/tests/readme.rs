@@ -20,6 +20,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("weir reproduce dccp-video", "minutes of CPU, as stated"),
     ("weir call listen", "it listens at all addresses"),
     ("weir call connect", "HOST and the fingerprint are placeholders"),
+    ("weir call webrtc", "it serves until Ctrl-C; crates/peer/tests/page calls it"),
     ("weir emulate", "needs namespaces and ping; tests/live.rs has it"),
     ("weir testbed", "needs namespaces, and lasts 200 s; tests/live.rs has it"),
     ("weir dccp serve", "it occupies DCCP's UDP port; tests/dccp.rs has it"),

@@ -37,11 +37,12 @@ async fn eventually<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
 }
 
 impl Browser {
-    /// A browser with an empty page, or `None` where there is none.
-    pub(crate) async fn start(profile: &Path) -> Option<Self> {
+    /// A browser started with these switches beside the usual ones, with an empty page, or `None` where there is none.
+    pub(crate) async fn start(profile: &Path, switches: &[&str]) -> Option<Self> {
         let process = Command::new(program()?)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"])
             .args(["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"])
+            .args(switches)
             .args(["--remote-debugging-port=0", "about:blank"])
             .arg(format!("--user-data-dir={}", profile.display()))
             .stdout(Stdio::null())

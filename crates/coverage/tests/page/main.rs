@@ -99,7 +99,7 @@ async fn text(browser: &mut Browser, id: &str) -> String {
 fn regions_are_drawn_chosen_and_followed() {
     run(async {
         let profile = tempfile::tempdir().expect("a folder");
-        let Some(mut browser) = Browser::start(profile.path()).await else {
+        let Some(mut browser) = Browser::start(profile.path(), &[]).await else {
             println!("{NO_BROWSER}");
             return;
         };
@@ -189,7 +189,7 @@ fn regions_are_drawn_chosen_and_followed() {
 fn a_ride_is_followed_beside_its_forecast_on_a_phone() {
     run(async {
         let profile = tempfile::tempdir().expect("a folder");
-        let Some(mut browser) = Browser::start(profile.path()).await else {
+        let Some(mut browser) = Browser::start(profile.path(), &[]).await else {
             println!("{NO_BROWSER}");
             return;
         };

@@ -51,6 +51,13 @@ impl Camera {
         Ok(Self { kind: Kind::Reel { pictures, next: 0, back: false }, size, rate, live: false })
     }
 
+    /// Another camera with the same pictures in memory, from their beginning; `None` if they are not in memory.
+    pub fn again(&self) -> Option<Self> {
+        let Kind::Reel { pictures, .. } = &self.kind else { return None };
+        let kind = Kind::Reel { pictures: pictures.clone(), next: 0, back: false };
+        Some(Self { kind, size: self.size, rate: self.rate, live: self.live })
+    }
+
     /// Reads pictures as they are due; at the end it restarts if `again` is set.
     pub fn file(source: Box<dyn PictureSource + Send>, rate: FrameRate, again: bool) -> Self {
         Self { size: source.size(), kind: Kind::Stream { source, again }, rate, live: false }
@@ -137,6 +144,10 @@ mod tests {
         assert_eq!(take(reel, 9), [0, 1, 2, 3, 2, 1, 0, 1, 2]);
         assert_eq!(take(Camera::reel(&mut Counting(0, 1), rate).unwrap(), 3), [0, 0, 0]);
         assert!(Camera::reel(&mut Counting(0, 0), rate).is_err());
+        let mut shown = Camera::reel(&mut Counting(0, 4), rate).unwrap();
+        shown.next_picture().unwrap();
+        assert_eq!(take(shown.again().unwrap(), 2), [0, 1]);
+        assert!(Camera::file(Box::new(Counting(0, 3)), rate, false).again().is_none());
         assert_eq!(take(Camera::file(Box::new(Counting(0, 3)), rate, false), 9), [0, 1, 2]);
         assert_eq!(take(Camera::file(Box::new(Counting(0, 3)), rate, true), 5), [0, 1, 2, 0, 1]);
     }

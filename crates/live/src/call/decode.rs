@@ -98,6 +98,8 @@ pub struct ReceivingVideo {
     thread: Option<JoinHandle<DecodeSummary>>,
     /// Whether there has been a picture as it was coded.
     begun: bool,
+    /// Frames decoded as they were coded, and others.
+    decoded: (u64, u64),
     missed: u64,
     overrun: u64,
     captures: Captures,
@@ -150,8 +152,8 @@ impl ReceivingVideo {
         let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(CallError::socket("starting the decoder's thread"))?);
         let (stream, spare) = (IncomingId::FIRST, Vec::new());
-        let (frames, begun, missed, overrun, by_reports) = (Some(frames), false, 0, 0, false);
-        Ok(Self { stream, frames, verdicts, spare, thread, begun, missed, overrun, captures, by_reports })
+        let (frames, begun, decoded, missed, overrun, by_reports) = (Some(frames), false, (0, 0), 0, 0, false);
+        Ok(Self { stream, frames, verdicts, spare, thread, begun, decoded, missed, overrun, captures, by_reports })
     }
 
     /// Takes capture times from the other end's sender reports, for delays from capture to display: both ends' clocks
@@ -164,6 +166,11 @@ impl ReceivingVideo {
     /// Decodes this stream instead of the first.
     pub(crate) fn with_stream(self, stream: IncomingId) -> Self {
         Self { stream, ..self }
+    }
+
+    /// Frames decoded so far: as they were coded, and damaged ones.
+    pub fn decoded(&self) -> (u64, u64) {
+        self.decoded
     }
 
     /// Ends the decoder and returns its statistics.
@@ -184,6 +191,11 @@ impl CallObserver for ReceivingVideo {
         for v in self.verdicts.try_iter() {
             stream.on_decoded(v.frame.rtp_timestamp, v.intact);
             self.begun |= v.intact;
+            if v.intact {
+                self.decoded.0 += 1
+            } else {
+                self.decoded.1 += 1
+            }
             if v.wants_key_frame {
                 stream.request_key_frame(now);
             }

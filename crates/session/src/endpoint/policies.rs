@@ -1,7 +1,10 @@
-//! The application's policies for paths.
+//! The application's policies for paths, and the controllers of its choice.
 
 use super::{Endpoint, PathError};
 use crate::multipath::PathPolicy;
+use crate::sender::SendPath;
+use weir_cc::Sender as Controller;
+use weir_cc::cue::PacketResult;
 use weir_units::{DataRate, PathId, Timestamp};
 
 impl Endpoint {
@@ -26,5 +29,16 @@ impl Endpoint {
         if let Some(s) = &mut self.sender {
             s.set_sufficient_rate(rate, now);
         }
+    }
+
+    /// Another controller takes over a path in mid-call, from its own start rate; `false` if this end does not send on the
+    /// path. What it needs of feedback has to be what the other end sends. Packets sent before are reported to it as well.
+    pub fn set_controller(&mut self, path: PathId, controller: Controller, now: Timestamp) -> bool {
+        self.sender.as_mut().is_some_and(|s| s.set_controller(path, controller, now))
+    }
+
+    /// The packets that the last per-packet feedback on a path has resolved, in the order of sending.
+    pub fn reported_packets(&self, path: PathId) -> &[PacketResult] {
+        self.sender.as_ref().and_then(|s| s.paths.get(path.index())).map_or(&[], SendPath::results)
     }
 }

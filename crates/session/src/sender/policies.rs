@@ -18,6 +18,14 @@ impl Multipath {
 }
 
 impl Sender {
+    /// Another controller takes over a path; `false` if there is no such path.
+    pub(crate) fn set_controller(&mut self, path: PathId, controller: weir_cc::Sender, now: Timestamp) -> bool {
+        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        p.controller = controller;
+        self.follow_controller(path.index(), now);
+        true
+    }
+
     /// Sets the application's policy for a path; `false` if there is no such path.
     pub(crate) fn set_policy(&mut self, path: PathId, policy: PathPolicy, now: Timestamp) -> bool {
         let Some(m) = &mut self.multipath else { return false };

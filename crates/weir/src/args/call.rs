@@ -1,5 +1,8 @@
 //! The grammar of `weir call`.
 
+#[cfg(feature = "webrtc")]
+pub(crate) mod webrtc;
+
 use super::OutputArgs;
 use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
@@ -26,6 +29,7 @@ Examples:
   weir call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --path 10.0.0.2 --path 10.1.0.2
   weir call loopback --controller scream --ecn --json
   weir call loopback --transport dccp --ccid 3 --duration 10
+  weir call webrtc                                       # a page for browsers, WHIP and WHEP
   weir call listen --no-srtp
   weir call connect --transport dccp --ccid 3 --no-srtp --duration 30";
 
@@ -37,6 +41,10 @@ pub(crate) enum CallCommand {
     Listen(PartyArgs),
     /// Call a process that listens
     Connect(PartyArgs),
+    /// Serve a page whose visitors call Weir from their browser, and WHIP and WHEP for other programs
+    #[cfg(feature = "webrtc")]
+    #[command(after_help = webrtc::EXAMPLES)]
+    Webrtc(webrtc::WebrtcArgs),
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

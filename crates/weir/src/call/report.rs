@@ -16,4 +16,15 @@ pub(crate) enum Report<'a> {
     Party(&'a PartySummary),
     /// The same with `--streams`: one end of a call of several streams.
     PartyStreams(&'a PartyStreamsSummary),
+    /// `weir call webrtc`: the calls of browsers.
+    #[cfg(feature = "webrtc")]
+    Webrtc(&'a WebrtcReport),
+}
+
+/// The calls of browsers.
+#[cfg(feature = "webrtc")]
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WebrtcReport {
+    /// Those that there were, the oldest first; a service keeps the last that have ended.
+    pub(super) calls: Vec<weir_peer::call::Snapshot>,
 }

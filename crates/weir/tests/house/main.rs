@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 19] = [
+const FLOORS: [(&str, u32); 20] = [
     ("units", 0),
     ("cc", 1),
     ("wire", 1),
@@ -23,6 +23,7 @@ const FLOORS: [(&str, u32); 19] = [
     ("coverage", 4),
     ("lab", 4),
     ("webrtc", 4),
+    ("peer", 5),
     ("testbed", 5),
     ("bench", 5),
     ("weir", 6),

@@ -1,0 +1,174 @@
+// The page: a call, its settings, its plots.
+
+import { Call, ask, setToken } from "/page/call.js";
+import { Plots } from "/page/plots.js";
+
+const $ = (id) => document.getElementById(id);
+const POLL_MS = 200;
+
+// The token is in the fragment, which browsers do not send.
+const given = new URLSearchParams(location.hash.slice(1));
+if (given.has("token")) sessionStorage.setItem("token", given.get("token"));
+setToken(sessionStorage.getItem("token") ?? "");
+history.replaceState(null, "", location.pathname);
+
+const plots = new Plots($("rates"), $("delays"), $("losses"));
+let call = null;
+let camera = null;
+let menu = null;
+
+function notice(text) {
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+}
+
+const chosen = () => ({ controller: $("controller").value, max: Number($("max").value), codec: $("codec").value });
+
+function about() {
+  $("about").textContent = menu.controllers.find((c) => c.name === $("controller").value)?.summary ?? "";
+}
+
+async function load() {
+  menu = await (await ask("/controllers")).json();
+  $("controller").replaceChildren(...menu.controllers.map((c) => new Option(c.name, c.name)));
+  $("codec").replaceChildren(...menu.codecs.map((c) => new Option({ vp8: "VP8", h264: "H.264" }[c], c)));
+  $("controller").value = given.get("controller") ?? menu.controller;
+  $("codec").value = given.get("codec") ?? menu.codec;
+  $("max").value = menu.max_kbps;
+  about();
+  document.body.dataset.ready = "yes";
+}
+
+async function openCamera() {
+  if (!navigator.mediaDevices) return null;
+  try {
+    return await navigator.mediaDevices.getUserMedia({ video: { width: 640, height: 360, frameRate: 30 } });
+  } catch {
+    return null;
+  }
+}
+
+async function begin() {
+  $("call").disabled = true;
+  notice("");
+  plots.clear();
+  try {
+    camera ??= await openCamera();
+    if (!camera) notice("No camera: only Weir sends.");
+    $("local").srcObject = camera;
+    call = new Call();
+    const mine = call;
+    await mine.start(camera, chosen(), () => {
+      if (mine !== call) return;
+      if ($("remote").srcObject !== mine.remote) $("remote").srcObject = mine.remote;
+      if (mine.state === "failed") notice("The connection has failed: call again.");
+    });
+    $("call").textContent = "Hang up";
+    poll(mine);
+  } catch (e) {
+    notice(`No call: ${e.message}`);
+    await end();
+  }
+  $("call").disabled = false;
+}
+
+async function end() {
+  const ended = call;
+  call = null;
+  $("call").textContent = "Call";
+  $("state").textContent = "Not in a call.";
+  $("remote").srcObject = null;
+  await ended?.stop().catch(() => {});
+}
+
+const kbps = (bps) => (bps === null || bps === undefined ? "-" : (bps / 1e3).toFixed(0));
+const count = (n) => (n === null || n === undefined ? "-" : String(n));
+const ms = (s) => (s === null || s === undefined ? "-" : (1e3 * s).toFixed(1));
+
+function row(cells) {
+  const line = document.createElement("tr");
+  for (const text of cells) line.insertCell().textContent = text;
+  return line;
+}
+
+let before = null;
+
+function rate(report, bytes) {
+  const now = report && { at: report.timestamp, bytes: report[bytes] };
+  return now;
+}
+
+function numbers(seen, { inbound, outbound, remote, pair }) {
+  const last = seen.samples.at(-1) ?? numbers.last ?? {};
+  numbers.last = last;
+  const now = { inbound: rate(inbound, "bytesReceived"), outbound: rate(outbound, "bytesSent") };
+  const since = (way) => {
+    const [a, b] = [before?.[way], now[way]];
+    return a && b && b.at > a.at ? (8e3 * (b.bytes - a.bytes)) / (b.at - a.at) : null;
+  };
+  const t = seen.totals;
+  $("both").replaceChildren(
+    row(["to the browser, kbit/s", kbps(last.sent_bps), kbps(since("inbound"))]),
+    row(["packets", count(t.packets_sent), count(inbound?.packetsReceived)]),
+    row(["lost", count(t.reported_lost), count(inbound?.packetsLost)]),
+    row(["frames coded, decoded", count(t.frames_sent), count(inbound?.framesDecoded)]),
+    row(["retransmitted", count(t.retransmitted), count(inbound?.retransmittedPacketsReceived)]),
+    row(["to Weir, kbit/s", kbps(last.received_bps), kbps(since("outbound"))]),
+    row(["packets", count(t.packets_received), count(outbound?.packetsSent)]),
+    row(["frames decoded, coded", count(t.frames_decoded), count(outbound?.framesEncoded)]),
+    row(["browser's target, kbit/s", "", kbps(outbound?.targetBitrate)]),
+    row(["round trip, ms", last.rtt_ms?.toFixed(1) ?? "-", ms(pair?.currentRoundTripTime ?? remote?.roundTripTime)]),
+    row(["key frame requests", count(t.key_frame_requests), count(outbound?.pliCount)]),
+  );
+  $("internals").replaceChildren(...seen.internals.slice(0, 24).map(([name, value]) => row([name.replaceAll("_", " "), value === null ? "-" : Number(value.toPrecision(5)).toString()])));
+  if (!before || now.inbound?.at - (before.inbound?.at ?? 0) >= 900) before = now;
+  const shown = (report, rate) => report ? `${report.frameWidth ?? "-"}x${report.frameHeight ?? "-"}, ${(report.framesPerSecond ?? 0).toFixed(0)} a second, ${kbps(rate)} kbit/s` : "-";
+  $("remote-text").textContent = shown(inbound, last.sent_bps);
+  $("local-text").textContent = shown(outbound, last.received_bps);
+}
+
+async function poll(mine) {
+  try {
+    while (mine === call) {
+      const [seen, stats] = await Promise.all([mine.seen(), mine.stats()]);
+      if (mine !== call) return;
+      plots.add(seen.samples);
+      numbers(seen, stats);
+      document.body.dataset.samples = plots.count;
+      document.body.dataset.controller = seen.controller;
+      document.body.dataset.decoded = stats.inbound?.framesDecoded ?? 0;
+      document.body.dataset.encoded = stats.outbound?.framesEncoded ?? 0;
+      document.body.dataset.seen = seen.totals.frames_decoded;
+      const target = seen.samples.at(-1)?.target_bps;
+      $("state").textContent = `${seen.state}: ${seen.codec}, ${seen.controller}${target ? `, target ${kbps(target)} kbit/s` : ""}`;
+      if (seen.state === "ended") {
+        notice(`The call has ended: ${seen.reason}. Call again.`);
+        return end();
+      }
+      await new Promise((done) => setTimeout(done, POLL_MS));
+    }
+  } catch (e) {
+    if (mine !== call) return;
+    notice(`The service does not answer: ${e.message}. Call again.`);
+    await end();
+  }
+}
+
+async function change() {
+  about();
+  if (!call) return;
+  const { controller, max } = chosen();
+  try {
+    await call.change({ controller, max_kbps: max });
+    notice("");
+  } catch (e) {
+    notice(e.message);
+  }
+}
+
+$("call").addEventListener("click", () => (call ? end() : begin()));
+$("controller").addEventListener("change", change);
+$("max").addEventListener("change", change);
+$("settings").addEventListener("submit", (event) => event.preventDefault());
+addEventListener("pagehide", () => call?.stop());
+load().catch((e) => notice(`${e.message}. Open the address that weir call webrtc has printed.`));

@@ -1,0 +1,83 @@
+// Three plots over the last minute.
+
+const WINDOW_S = 60;
+const HEIGHT = 150;
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+class Plot {
+  #into;
+  #lines;
+  #plot = null;
+  #data = [[]];
+
+  constructor(into, lines) {
+    this.#into = into;
+    this.#lines = lines;
+    new ResizeObserver(() => this.#plot?.setSize(this.#size())).observe(into);
+  }
+  #size() {
+    return { width: Math.max(this.#into.clientWidth, 100), height: HEIGHT };
+  }
+  redraw() {
+    this.#plot?.destroy();
+    this.#plot = null;
+    this.show(this.#data);
+  }
+  show(data) {
+    this.#data = data;
+    this.#plot ??= new uPlot(this.#options(), data, this.#into);
+    this.#plot.setData(data);
+  }
+  #options() {
+    const font = "12px system-ui, sans-serif";
+    const grid = colour("grid");
+    const axis = { stroke: colour("dim"), font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
+    const line = ([label, name]) => ({ label, stroke: colour(name), width: 1.5, points: { show: false }, spanGaps: true });
+    return {
+      ...this.#size(),
+      cursor: { drag: { x: false, y: false } },
+      scales: {
+        x: { time: false, range: (_, low, high) => [Math.max(high - WINDOW_S, 0), Math.max(high, 5)] },
+        y: { range: (_, low, high) => [0, Math.max((high ?? 0) * 1.08, 1)] },
+      },
+      axes: [{ ...axis, size: 26, values: (_, splits) => splits.map((s) => `${s} s`) }, { ...axis, size: 54 }],
+      series: [{ label: "time" }, ...this.#lines.map(line)],
+    };
+  }
+}
+
+export class Plots {
+  #samples = [];
+  #plots;
+
+  constructor(rates, delays, losses) {
+    this.#plots = [
+      [new Plot(rates, [["target", "one"], ["sent", "two"], ["received from this browser", "three"]]),
+        [(s) => s.target_bps / 1e3, (s) => s.sent_bps / 1e3, (s) => s.received_bps / 1e3]],
+      [new Plot(delays, [["round trip", "one"], ["above the least one-way delay", "two"], ["waits for the pacer", "three"]]),
+        [(s) => s.rtt_ms, (s) => s.delay_ms, (s) => s.queue_ms]],
+      [new Plot(losses, [["reported by this browser", "two"]]), [(s) => (s.loss === null ? null : 100 * s.loss)]],
+    ];
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#plots.forEach(([plot]) => plot.redraw()));
+    this.#show();
+  }
+  clear() {
+    this.#samples = [];
+    this.#show();
+  }
+  add(samples) {
+    if (samples.length === 0) return;
+    this.#samples.push(...samples);
+    const last = this.#samples.at(-1).t_s;
+    while (this.#samples[0].t_s < last - WINDOW_S - 1) this.#samples.shift();
+    this.#show();
+  }
+  get count() {
+    return this.#samples.length;
+  }
+  #show() {
+    const x = this.#samples.map((s) => s.t_s);
+    for (const [plot, values] of this.#plots) plot.show([x, ...values.map((v) => this.#samples.map(v))]);
+  }
+}

@@ -1,0 +1,227 @@
+//! A call: its settings, its thread, and what can be seen of it meanwhile.
+
+mod ends;
+mod run;
+mod samples;
+
+pub use samples::{Sample, Snapshot, Totals};
+
+use crate::dtls::Identity;
+use crate::ice::Credentials;
+use crate::sdp::{Answer, Negotiated, write};
+use crate::transport::{Transport, TransportError};
+use samples::Log;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use weir_cc::tunable::SetupError;
+use weir_cc::{Limits, Registry, Sender as Controller, Setup, Spec, Transport as Carrier};
+use weir_live::call::{CallError, Camera, random};
+use weir_live::clock::Clock;
+use weir_live::udp::{UdpConfig, UdpPort, Waker};
+use weir_units::{DataRate, Timestamp};
+
+/// Changes that wait for the call's thread.
+const MAX_COMMANDS: usize = 16;
+
+/// What can be changed while a call runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// The controller's name.
+    pub controller: String,
+    /// Bounds on the media rate.
+    pub limits: Limits,
+}
+
+/// Why a call could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The controller, or that it needs more than per-packet feedback.
+    #[error(transparent)]
+    Controller(#[from] ControllerError),
+    /// Socket, threads or randomness.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// ICE or DTLS.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The system provides no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(getrandom::Error),
+    /// The encoder or decoder.
+    #[error(transparent)]
+    Codec(#[from] weir_media::VideoError),
+}
+
+/// Why a controller cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// Its name or a parameter.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A browser sends transport-wide feedback alone.
+    #[error(
+        "controller `{0}` needs more than transport-wide feedback, which is all that browsers send; these do not: {1}"
+    )]
+    NeedsMore(String, String),
+}
+
+/// Whether transport-wide feedback suffices for a controller.
+pub fn suits(spec: &Spec) -> bool {
+    spec.transport == Carrier::Udp && spec.reports.is_none() && (spec.feedback.is_some() || !spec.adapts)
+}
+
+/// A controller by name, beginning with this rate.
+///
+/// # Errors
+/// It is unknown, or transport-wide feedback does not suffice.
+pub fn controller(
+    registry: &Registry,
+    settings: &Settings,
+    start_rate: DataRate,
+    now: Timestamp,
+) -> Result<Controller, ControllerError> {
+    let setup = Setup { limits: settings.limits, start_rate, now, seed: 1, params: Vec::new() };
+    let pair = registry.make(&settings.controller, &setup)?;
+    if pair.receiver.is_some() || !registry.get(&settings.controller).is_some_and(suits) {
+        let names: Vec<_> = registry.specs().iter().filter(|s| suits(s)).map(|s| s.name.clone()).collect();
+        return Err(ControllerError::NeedsMore(settings.controller.clone(), names.join(", ")));
+    }
+    Ok(pair.sender)
+}
+
+/// What a call is made from.
+pub struct Plan<'a> {
+    /// What both ends agree on.
+    pub negotiated: Negotiated,
+    /// At the beginning.
+    pub settings: Settings,
+    /// The first media rate.
+    pub start_rate: DataRate,
+    /// What is shown to the other end.
+    pub camera: Camera,
+    /// This end's certificate.
+    pub identity: &'a Identity,
+    /// This end's address, without port.
+    pub address: IpAddr,
+}
+
+/// A change for the call's thread.
+enum Command {
+    Change(Settings, Controller),
+}
+
+/// What a call's thread and others share.
+struct Shared {
+    stop: AtomicBool,
+    waker: Arc<Waker>,
+    log: Mutex<Log>,
+}
+
+impl Shared {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call on a thread of its own.
+pub struct Call {
+    shared: Arc<Shared>,
+    commands: SyncSender<Command>,
+    registry: Arc<Registry>,
+    clock: Clock,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Call {
+    /// Begins a call; returns it with the answer.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start(plan: Plan<'_>, registry: Arc<Registry>) -> Result<(Self, String), StartError> {
+        let Plan { negotiated, settings, start_rate, camera, identity, address } = plan;
+        let clock = Clock::of_day();
+        let controller = controller(&registry, &settings, start_rate, clock.now())?;
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |source| CallError::Socket { what, source }
+        };
+        let socket = UdpSocket::bind((address, 0)).map_err(failed("opening a call's UDP socket"))?;
+        let port = UdpPort::new(socket, UdpConfig::default()).map_err(failed("preparing a call's UDP socket"))?;
+        let local: SocketAddr = port.local_addr().map_err(failed("reading the address of a socket"))?;
+        let waker = Arc::new(Waker::new().map_err(failed("making a descriptor to wake a thread by"))?);
+        let credentials = Credentials::random().map_err(StartError::Random)?;
+        let names = ends::Names::random()?;
+        let answer = Answer {
+            session: random()?,
+            credentials: &credentials,
+            fingerprint: identity.fingerprint(),
+            address: local,
+            ssrc: (names.ssrc, names.rtx_ssrc),
+            cname: &names.cname,
+        };
+        let answer = write(&negotiated, &answer);
+        let (zero, now) = run::instant(&clock);
+        let transport = Transport::new(identity, credentials, &negotiated.ice_name, negotiated.fingerprint, zero, now)?;
+        let media = ends::Media::new(&negotiated, camera, start_rate)?;
+        let log = Log::new(&negotiated, &settings, local, now);
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log) });
+        let (commands, queue): (_, Receiver<Command>) = sync_channel(MAX_COMMANDS);
+        let begins = ends::Begins { negotiated, settings, names, controller, media };
+        let work = run::Work::new(port, transport, clock, Arc::clone(&shared), queue, registry.clone(), begins);
+        let thread = std::thread::Builder::new().name("call".into()).spawn(move || work.run());
+        let thread = Some(thread.map_err(failed("starting a call's thread"))?);
+        Ok((Self { shared, commands, registry, clock, thread }, answer))
+    }
+
+    /// Changes controller and limits; the rate goes on from the current one.
+    ///
+    /// # Errors
+    /// There is no such controller for browsers. Nothing changes then.
+    pub fn change(&self, settings: Settings) -> Result<(), ControllerError> {
+        let rate = self.shared.log().target().unwrap_or(settings.limits.floor);
+        let controller = controller(&self.registry, &settings, settings.limits.clamp(rate), self.clock.now())?;
+        // A full queue means that changes come faster than they take effect: the next one does.
+        let _ = self.commands.try_send(Command::Change(settings, controller));
+        self.shared.waker.wake();
+        Ok(())
+    }
+
+    /// The settings in force, or about to be.
+    pub fn settings(&self) -> Settings {
+        self.shared.log().settings().clone()
+    }
+    /// What has been seen of it, with the samples from the `from`-th on.
+    pub fn snapshot(&self, from: u64) -> Snapshot {
+        self.shared.log().snapshot(from)
+    }
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.shared.log().ended()
+    }
+    /// Ends it soon.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.waker.wake();
+    }
+    /// Ends it now; returns the last of it.
+    pub fn finish(mut self) -> Snapshot {
+        self.join();
+        self.snapshot(u64::MAX)
+    }
+    fn join(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has no more to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.join();
+    }
+}

@@ -1,0 +1,149 @@
+//! The session of a call, from what was negotiated.
+
+use super::{Settings, StartError};
+use crate::sdp::Negotiated;
+use std::sync::Arc;
+use weir_cc::{FeedbackPlan, Registry, Sender as Controller, circuit_breaker, feedback_guard};
+use weir_live::call::{CallError, Camera, ReceivingVideo, SendingVideo, VideoReceive, VideoSend, random};
+use weir_live::clock::Clock;
+use weir_live::udp::Waker;
+use weir_media::{AdaptivePlayout, EncoderConfig, OnDamage, Packetiser, Source};
+use weir_session::allocation::MediaKind;
+use weir_session::{
+    Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RetransmissionConfig, SendConfig, StreamIdentity,
+};
+use weir_units::{DataRate, DataSize, TimeDelta};
+
+/// Longest RTP payload: with extensions, SRTP, UDP and IPv6 a packet stays below libwebrtc's 1,200 bytes and its headers.
+const PAYLOAD: DataSize = DataSize::from_bytes(1_150);
+/// Longest time from capture to playout, and in the queue of the pacer.
+const DEADLINE: TimeDelta = TimeDelta::from_millis(400);
+/// Payload types that no offer can give to other formats: those of repair packets that browsers do not send.
+const UNUSED: (u8, u8) = (1, 2);
+
+/// This end's names in RTP.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    pub(super) ssrc: u32,
+    pub(super) rtx_ssrc: u32,
+    pub(super) cname: String,
+    seed: u64,
+}
+
+impl Names {
+    pub(super) fn random() -> Result<Self, CallError> {
+        let (seed, sources) = (random()?, random()?);
+        // Neither is 0, and they differ.
+        let ssrc = (sources as u32).clamp(1, u32::MAX - 1);
+        Ok(Self { ssrc, rtx_ssrc: ssrc ^ (1 << 30), cname: format!("{:016x}", random()?), seed })
+    }
+}
+
+/// Encoder and decoder before the call begins.
+pub(super) struct Media {
+    send: Option<VideoSend>,
+    receive: Option<VideoReceive>,
+}
+
+impl Media {
+    pub(super) fn new(n: &Negotiated, camera: Camera, start_rate: DataRate) -> Result<Self, StartError> {
+        let mut media = Self { send: None, receive: None };
+        if n.direction.sends {
+            let (width, height) = camera.size();
+            let frame_rate = camera.rate().as_f64();
+            let config = EncoderConfig { frame_rate, bit_rate: start_rate, ..EncoderConfig::live(width, height) };
+            media.send = Some(VideoSend { camera, encoder: weir_codecs::encoder(n.codec, &config)? });
+        }
+        if n.direction.receives {
+            let decoder = weir_codecs::decoder(n.codec)?;
+            media.receive = Some(VideoReceive { decoder, on_damage: OnDamage::Show, record: None, quality: false });
+        }
+        Ok(media)
+    }
+}
+
+/// What a call begins with once its keys are there.
+pub(super) struct Begins {
+    pub(super) negotiated: Negotiated,
+    pub(super) settings: Settings,
+    pub(super) names: Names,
+    pub(super) controller: Controller,
+    pub(super) media: Media,
+}
+
+/// A call's session, its encoder and its decoder.
+pub(super) struct Ends {
+    pub(super) endpoint: Endpoint,
+    pub(super) sending: Option<SendingVideo>,
+    pub(super) receiving: Option<ReceivingVideo>,
+}
+
+impl Begins {
+    pub(super) fn begin(
+        self,
+        registry: &Registry,
+        clock: Clock,
+        waker: &Arc<Waker>,
+        v6: bool,
+    ) -> Result<Ends, CallError> {
+        let Self { negotiated: n, settings, names, controller, media } = self;
+        let config = config(&n, &settings, &names, &clock, v6);
+        let repairs = n.nack && n.rtx.is_some();
+        let (mut send, mut sending) = (None, None);
+        if let Some(video) = media.send {
+            let (source, started) = SendingVideo::start(video, clock, waker.clone(), false)?;
+            sending = Some(started);
+            send = Some(SendConfig {
+                packetiser: Packetiser { max_payload: PAYLOAD, ..Packetiser::default() },
+                per_packet_feedback: true,
+                retransmission: repairs.then(RetransmissionConfig::default),
+                max_queue_age: Some(DEADLINE),
+                circuit_breaker: Some(circuit_breaker::Config::default()),
+                feedback_guard: registry
+                    .get(&settings.controller)
+                    .is_some_and(|s| s.adapts)
+                    .then(|| feedback_guard::Config::to_floor(settings.limits.floor)),
+                ..SendConfig::new(Source::Custom(Box::new(source)), controller, settings.limits)
+            });
+        }
+        let receiving = match media.receive {
+            Some(video) => Some(ReceivingVideo::start(video, clock, waker.clone())?),
+            None => None,
+        };
+        let receive = receiving.as_ref().map(|_| ReceiveConfig {
+            feedback: n.transport_sequence.map(|_| FeedbackPlan::LIBWEBRTC),
+            nack: repairs.then(NackConfig::default),
+            playout_deadline: Some(DEADLINE),
+            adaptive_playout: Some(AdaptivePlayout::up_to(DEADLINE)),
+            media: MediaKind::Video,
+            content: true,
+            ..ReceiveConfig::default()
+        });
+        Ok(Ends { endpoint: Endpoint::new(config, send, receive, clock.now()), sending, receiving })
+    }
+}
+
+fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6: bool) -> EndpointConfig {
+    let mut config = EndpointConfig {
+        ssrc: names.ssrc,
+        remote_ssrc: n.ssrc.unwrap_or(0),
+        cname: names.cname.clone(),
+        seed: names.seed,
+        payload_type: n.payload_type,
+        parity_payload_type: UNUSED.0,
+        reed_solomon_payload_type: UNUSED.1,
+        retransmission_payload_type: n.rtx.unwrap_or(UNUSED.0),
+        retransmission_ssrc: Some(names.rtx_ssrc),
+        remote_retransmission_ssrc: n.rtx_ssrc,
+        clock_rate: 90_000,
+        session_bandwidth: settings.limits.ceiling,
+        transport_sequence_id: n.transport_sequence.unwrap_or(1),
+        transport_sequence: n.transport_sequence.is_some(),
+        ntp_epoch: clock.ntp_epoch(),
+        header_overhead: if v6 { 48 } else { 28 },
+        ..EndpointConfig::default()
+    };
+    let incoming = StreamIdentity { ssrc: config.remote_ssrc, retransmission_ssrc: n.rtx_ssrc, ..config.outgoing() };
+    config.first_incoming = Some(incoming);
+    config
+}

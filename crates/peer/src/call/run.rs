@@ -1,0 +1,336 @@
+//! A call's loop.
+
+use super::ends::{Begins, Ends};
+use super::samples::{INTERVAL, Sample};
+use super::{Command, Shared};
+use crate::transport::{Received, Transport, TransportError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+use weir_cc::Registry;
+use weir_live::call::{CallError, CallObserver, LivePacket};
+use weir_live::clock::Clock;
+use weir_live::udp::UdpPort;
+use weir_session::{Datagram, Outcome};
+use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
+use weir_wire::{DatagramKind, kind_of};
+
+/// Interval at which the stop flag is looked at.
+const MAX_WAIT: TimeDelta = TimeDelta::from_millis(20);
+/// Least wait after a turn without events, so that a deadline in the past cannot keep a core busy.
+const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
+/// Most datagrams sent before the socket is read again.
+const MAX_BURST: u32 = 256;
+/// Time over which rates are measured.
+const WINDOW: TimeDelta = TimeDelta::from_millis(500);
+
+/// Now, for the libraries and for Weir: the first is at the second's zero.
+pub(super) fn instant(clock: &Clock) -> (Instant, Timestamp) {
+    let now = clock.now();
+    let since = Duration::from_nanos(u64::try_from(now.as_nanos()).unwrap_or(0));
+    #[expect(clippy::disallowed_methods, reason = "an Instant has no other origin")]
+    let instant = Instant::now();
+    // A clock starts within the second before.
+    (instant.checked_sub(since).unwrap_or(instant), now)
+}
+
+/// Why a call's thread ends.
+enum End {
+    Stopped,
+    Goodbye,
+    Transport(TransportError),
+    Call(CallError),
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stopped => f.write_str("stopped"),
+            Self::Goodbye => f.write_str("the other end has left"),
+            Self::Transport(e) => e.fmt(f),
+            Self::Call(e) => e.fmt(f),
+        }
+    }
+}
+
+/// Bytes of the last half second.
+#[derive(Default)]
+struct Meter {
+    parts: std::collections::VecDeque<(Timestamp, u64)>,
+    now: u64,
+}
+
+impl Meter {
+    fn add(&mut self, bytes: usize) {
+        self.now += bytes as u64;
+    }
+    /// The rate at the end of an interval.
+    fn turn(&mut self, now: Timestamp) -> f64 {
+        self.parts.push_back((now, std::mem::take(&mut self.now)));
+        while self.parts.front().is_some_and(|(at, _)| now - *at >= WINDOW) {
+            self.parts.pop_front();
+        }
+        let bytes = self.parts.iter().map(|(_, b)| b).sum();
+        let time = (INTERVAL * self.parts.len() as i64).min(WINDOW);
+        DataRate::from_size_over(DataSize::from_bytes(bytes), time).map_or(0.0, DataRate::as_bps_f64)
+    }
+}
+
+/// What feedback said since the last sample.
+#[derive(Default)]
+struct Reported {
+    /// The newest packet counted.
+    newest: Option<u64>,
+    received: u64,
+    lost: u64,
+    /// Sum of one-way delays, by two clocks.
+    delays_ms: f64,
+    least_ms: Option<f64>,
+}
+
+pub(super) struct Work {
+    port: UdpPort,
+    transport: Transport,
+    clock: Clock,
+    shared: Arc<Shared>,
+    commands: Receiver<Command>,
+    registry: Arc<Registry>,
+    begins: Option<Begins>,
+    ends: Option<Ends>,
+    out: Vec<u8>,
+    last_now: Timestamp,
+    look: Timestamp,
+    sent: Meter,
+    received: Meter,
+    reported: Reported,
+    totals: super::Totals,
+}
+
+impl Work {
+    pub(super) fn new(
+        port: UdpPort,
+        transport: Transport,
+        clock: Clock,
+        shared: Arc<Shared>,
+        commands: Receiver<Command>,
+        registry: Arc<Registry>,
+        begins: Begins,
+    ) -> Self {
+        Self {
+            port,
+            transport,
+            clock,
+            shared,
+            commands,
+            registry,
+            begins: Some(begins),
+            ends: None,
+            out: Vec::with_capacity(2_048),
+            last_now: Timestamp::ZERO,
+            look: Timestamp::ZERO,
+            sent: Meter::default(),
+            received: Meter::default(),
+            reported: Reported::default(),
+            totals: super::Totals::default(),
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        let end = loop {
+            if let Err(end) = self.turn() {
+                break end;
+            }
+        };
+        self.leave();
+        let mut log = self.shared.log();
+        log.totals = self.totals;
+        log.end(end.to_string());
+    }
+
+    fn now(&mut self) -> Timestamp {
+        self.last_now = self.last_now.max(self.clock.now());
+        self.last_now
+    }
+
+    fn turn(&mut self) -> Result<(), End> {
+        let now = self.now();
+        if self.shared.stop.load(Ordering::Relaxed) {
+            return Err(End::Stopped);
+        }
+        while let Ok(Command::Change(settings, controller)) = self.commands.try_recv() {
+            if let Some(ends) = &mut self.ends {
+                ends.endpoint.set_limits(settings.limits, now);
+                ends.endpoint.set_controller(PathId::FIRST, controller, now);
+            } else if let Some(begins) = &mut self.begins {
+                (begins.controller, begins.settings) = (controller, settings.clone());
+            }
+            self.shared.log().set_settings(settings);
+        }
+        self.transport.handle_timeout(now).map_err(End::Transport)?;
+        if let Some(ends) = &mut self.ends {
+            ends.endpoint.handle_timeout(now);
+            if let Some(receiving) = &mut ends.receiving {
+                receiving.on_turn(now, &mut ends.endpoint);
+            }
+            if ends.endpoint.remote_left() {
+                return Err(End::Goodbye);
+            }
+        }
+        let sent = self.transmit(now);
+        if now >= self.look {
+            self.sample(now);
+            self.look = now + INTERVAL;
+        }
+        let session = self.ends.as_mut().and_then(|e| e.endpoint.poll_timeout(now)).unwrap_or(Timestamp::MAX);
+        let deadline = session.min(self.transport.poll_timeout()).min(self.look);
+        let least = if sent > 0 { TimeDelta::ZERO } else { MIN_WAIT };
+        let wait = deadline.saturating_since(self.clock.now()).min(MAX_WAIT).max(least);
+        let wait = if sent >= MAX_BURST { TimeDelta::ZERO } else { wait };
+        let wait = Duration::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(0));
+        let failed = |source| End::Call(CallError::Socket { what: "using a call's UDP socket".into(), source });
+        if self.port.wait(wait, Some(&self.shared.waker)).map_err(failed)? {
+            self.receive()?;
+        }
+        Ok(())
+    }
+
+    fn transmit(&mut self, now: Timestamp) -> u32 {
+        let mut count = 0;
+        while let Some((to, bytes)) = self.transport.poll_transmit() {
+            self.port.send(to, Ecn::NotEct, &bytes);
+            count += 1;
+        }
+        let to = self.transport.destination(now);
+        while let (Some(ends), Some(to)) = (self.ends.as_mut().filter(|_| count < MAX_BURST), to) {
+            self.out.clear();
+            let Some(t) = ends.endpoint.poll_transmit(now, &mut self.out) else { break };
+            count += 1;
+            // Padding has a length and no content.
+            self.out.resize(self.out.len() + t.payload as usize, 0);
+            let Ok(protected) = self.transport.protect(&self.out) else { continue };
+            self.port.send(to, t.ecn, &protected);
+            let size = DataSize::from_bytes(protected.len() as u64);
+            if t.is_rtp() {
+                self.totals.packets_sent += 1;
+                self.totals.bytes_sent += size.as_bytes();
+                self.sent.add(protected.len());
+            }
+            let packet = LivePacket { at: now, sent: true, bytes: &self.out, size, ecn: t.ecn, is_rtp: t.is_rtp() };
+            if let Some(sending) = &mut ends.sending {
+                sending.on_packet(&packet);
+            }
+        }
+        self.port.flush();
+        count
+    }
+
+    fn receive(&mut self) -> Result<(), End> {
+        let Ok(count) = self.port.receive() else { return Ok(()) };
+        let reading = self.clock.reading();
+        for index in 0..count {
+            let Some(datagram) = self.port.datagram(index) else { continue };
+            let at = self.last_now.max(reading.arrival(datagram.kernel_time));
+            let (from, ecn) = (datagram.from, datagram.ecn);
+            match self.transport.handle(at, from, datagram.bytes).map_err(End::Transport)? {
+                Received::Nothing => {}
+                Received::Connected => self.connect(at, from.is_ipv6()).map_err(End::Call)?,
+                Received::Media(bytes) => self.media(at, &bytes, ecn),
+            }
+            self.last_now = at;
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, now: Timestamp, v6: bool) -> Result<(), CallError> {
+        if let Some(begins) = self.begins.take() {
+            self.ends = Some(begins.begin(&self.registry, self.clock, &self.shared.waker, v6)?);
+            self.shared.log().connect(now);
+        }
+        Ok(())
+    }
+
+    fn media(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn) {
+        let Some(ends) = &mut self.ends else { return };
+        if kind_of(bytes) == Some(DatagramKind::Rtp) {
+            self.totals.packets_received += 1;
+            self.totals.bytes_received += bytes.len() as u64;
+            self.received.add(bytes.len());
+        }
+        let datagram = Datagram { bytes, payload: 0, ecn, path: PathId::FIRST };
+        if let Outcome::Rtcp(_) = ends.endpoint.handle_datagram(now, &datagram) {
+            let reported = &mut self.reported;
+            for p in ends.endpoint.reported_packets(PathId::FIRST) {
+                if reported.newest.is_some_and(|n| p.sequence <= n) {
+                    continue;
+                }
+                reported.newest = Some(p.sequence);
+                let Some(arrival) = p.arrival else {
+                    reported.lost += 1;
+                    continue;
+                };
+                let delay = (arrival.as_nanos() - p.departure.as_nanos()) as f64 / 1e6;
+                reported.received += 1;
+                reported.delays_ms += delay;
+                reported.least_ms = Some(reported.least_ms.map_or(delay, |least: f64| least.min(delay)));
+            }
+        }
+    }
+
+    fn sample(&mut self, now: Timestamp) {
+        let mut sample =
+            Sample { sent_bps: self.sent.turn(now), received_bps: self.received.turn(now), ..Sample::default() };
+        let mut internals = Vec::new();
+        let r = &mut self.reported;
+        let all = r.received + r.lost;
+        self.totals.reported_received += r.received;
+        self.totals.reported_lost += r.lost;
+        sample.loss = (all > 0).then(|| r.lost as f64 / all as f64);
+        sample.delay_ms = r.least_ms.filter(|_| r.received > 0).map(|least| r.delays_ms / r.received as f64 - least);
+        (r.received, r.lost, r.delays_ms) = (0, 0, 0.0);
+        if let Some(ends) = &mut self.ends {
+            let e = &ends.endpoint;
+            sample.target_bps = e.target().map(|t| t.media_rate.as_bps_f64());
+            sample.rtt_ms = e.rtt().map(TimeDelta::as_millis_f64);
+            sample.queue_ms = e.queue(now).1.as_millis_f64();
+            e.metrics(&mut |name, value| internals.push((name, value)));
+            let t = &mut self.totals;
+            t.frames_sent = e.send_counters().frames;
+            t.retransmitted = e.retransmission_counters().packets;
+            t.recovered = e.nack_counters().recovered;
+            t.key_frame_requests = e.picture_counters().key_requests;
+            if let Some(receiving) = &ends.receiving {
+                (t.frames_decoded, t.frames_damaged) = receiving.decoded();
+            }
+        }
+        let (ice, srtp, refused) = self.transport.counters();
+        self.totals.refused = srtp.refused + refused.early + refused.bad_records;
+        self.totals.strangers = ice.refused + refused.strangers + refused.unknown;
+        let mut log = self.shared.log();
+        log.totals = self.totals;
+        if log.ended() {
+            return;
+        }
+        log.internals = internals;
+        if self.ends.is_some() {
+            log.push(now, sample);
+        }
+    }
+
+    /// Says goodbye, in RTCP and in DTLS, and ends encoder and decoder.
+    fn leave(&mut self) {
+        let now = self.now();
+        self.sample(now);
+        if let Some(ends) = &mut self.ends {
+            ends.endpoint.leave();
+        }
+        self.transmit(now);
+        self.transport.close(now);
+        self.transmit(now);
+        if let Some(ends) = self.ends.take() {
+            // Their summaries have no reader.
+            let _ = ends.sending.map(weir_live::call::SendingVideo::finish);
+            let _ = ends.receiving.map(weir_live::call::ReceivingVideo::finish);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Series and totals of a call.
+
+use super::Settings;
+use crate::sdp::Negotiated;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// Interval of samples.
+pub(super) const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+/// Samples kept: twenty minutes.
+const MAX_SAMPLES: usize = 12_000;
+/// Samples in one answer.
+const MAX_AT_ONCE: usize = 2_000;
+
+/// What was measured in a tenth of a second, units in the names.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct Sample {
+    /// Since the call began.
+    pub t_s: f64,
+    /// The controller's media rate.
+    pub target_bps: Option<f64>,
+    /// RTP sent, as UDP payload.
+    pub sent_bps: f64,
+    /// RTP received, as UDP payload.
+    pub received_bps: f64,
+    /// Newest round-trip time.
+    pub rtt_ms: Option<f64>,
+    /// Mean one-way delay of packets reported, above the least of the call.
+    pub delay_ms: Option<f64>,
+    /// Share of packets reported lost.
+    pub loss: Option<f64>,
+    /// Age of the oldest packet that waits for the pacer.
+    pub queue_ms: f64,
+}
+
+/// Sums of a call.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct Totals {
+    /// RTP packets sent.
+    pub packets_sent: u64,
+    /// Bytes of RTP sent, as UDP payload.
+    pub bytes_sent: u64,
+    /// RTP packets received.
+    pub packets_received: u64,
+    /// Bytes of RTP received, as UDP payload.
+    pub bytes_received: u64,
+    /// Frames coded and sent.
+    pub frames_sent: u64,
+    /// Frames received and decoded without damage.
+    pub frames_decoded: u64,
+    /// Frames decoded with damage.
+    pub frames_damaged: u64,
+    /// Packets that the other end reported lost.
+    pub reported_lost: u64,
+    /// Packets that it reported received.
+    pub reported_received: u64,
+    /// Packets retransmitted.
+    pub retransmitted: u64,
+    /// Packets recovered by retransmissions of the other end.
+    pub recovered: u64,
+    /// Requests for key frames received.
+    pub key_frame_requests: u64,
+    /// Packets that SRTP refused.
+    pub refused: u64,
+    /// Datagrams of strangers and of no protocol.
+    pub strangers: u64,
+}
+
+/// What is seen of a call.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Snapshot {
+    /// `waiting`, `connected` or `ended`.
+    pub state: &'static str,
+    /// Why it ended.
+    pub reason: Option<String>,
+    /// The controller.
+    pub controller: String,
+    /// Maximum media rate.
+    pub max_bps: u64,
+    /// The codec.
+    pub codec: String,
+    /// This end's direction.
+    pub direction: &'static str,
+    /// This end's address.
+    pub local: String,
+    /// From the answer to the keys.
+    pub setup_ms: Option<f64>,
+    /// Sums.
+    pub totals: Totals,
+    /// The controller's internal values.
+    pub internals: Vec<(&'static str, f64)>,
+    /// Number of the first sample.
+    pub first: u64,
+    /// Samples.
+    pub samples: Vec<Sample>,
+}
+
+/// All of it.
+pub(super) struct Log {
+    settings: Settings,
+    codec: String,
+    direction: &'static str,
+    local: SocketAddr,
+    began: Timestamp,
+    connected: Option<Timestamp>,
+    ended: Option<String>,
+    pub(super) totals: Totals,
+    pub(super) internals: Vec<(&'static str, f64)>,
+    /// Number of the first sample kept.
+    first: u64,
+    samples: VecDeque<Sample>,
+}
+
+impl Log {
+    pub(super) fn new(n: &Negotiated, settings: &Settings, local: SocketAddr, now: Timestamp) -> Self {
+        Self {
+            settings: settings.clone(),
+            codec: n.codec.to_string(),
+            direction: n.direction.name(),
+            local,
+            began: now,
+            connected: None,
+            ended: None,
+            totals: Totals::default(),
+            internals: Vec::new(),
+            first: 0,
+            samples: VecDeque::new(),
+        }
+    }
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+    pub(super) fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+    pub(super) fn connect(&mut self, now: Timestamp) {
+        self.connected.get_or_insert(now);
+    }
+    pub(super) fn end(&mut self, why: String) {
+        self.ended.get_or_insert(why);
+    }
+    pub(super) fn ended(&self) -> bool {
+        self.ended.is_some()
+    }
+    /// The last target.
+    pub(super) fn target(&self) -> Option<DataRate> {
+        self.samples.back().and_then(|s| s.target_bps).map(DataRate::from_bps_f64)
+    }
+    pub(super) fn push(&mut self, now: Timestamp, sample: Sample) {
+        if self.samples.len() == MAX_SAMPLES {
+            self.samples.pop_front();
+            self.first += 1;
+        }
+        self.samples.push_back(Sample { t_s: (now - self.began).as_secs_f64(), ..sample });
+    }
+
+    pub(super) fn snapshot(&self, from: u64) -> Snapshot {
+        let skip = usize::try_from(from.saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.samples.len());
+        let state = match (&self.ended, self.connected) {
+            (Some(_), _) => "ended",
+            (None, Some(_)) => "connected",
+            (None, None) => "waiting",
+        };
+        Snapshot {
+            state,
+            reason: self.ended.clone(),
+            controller: self.settings.controller.clone(),
+            max_bps: self.settings.limits.ceiling.as_bps(),
+            codec: self.codec.clone(),
+            direction: self.direction,
+            local: self.local.to_string(),
+            setup_ms: self.connected.map(|at| (at - self.began).as_millis_f64()),
+            totals: self.totals,
+            internals: self.internals.clone(),
+            first: self.first + skip as u64,
+            samples: self.samples.range(skip..).take(MAX_AT_ONCE).copied().collect(),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Calls with browsers: Weir's session under ICE and DTLS-SRTP.
+//!
+//! [`serve`](server::serve) offers a page, WHIP (RFC 9725) and WHEP. Each offer accepted becomes a call on a socket of its own.
+//! ICE's messages, DTLS and SRTP are those of `rtc` (sans-IO webrtc-rs), SDP is parsed by it; feedback, controllers, pacing, retransmission and
+//! playout are [`weir_session`]'s, as in every other call of Weir's.
+//!
+//! A packet's way: socket -> [`Transport`](transport::Transport) (STUN and DTLS end there, SRTP is opened) -> [`weir_session::Endpoint`].
+
+#![cfg(target_os = "linux")]
+
+pub mod call;
+pub mod dtls;
+pub mod ice;
+pub mod sdp;
+pub mod server;
+pub mod transport;

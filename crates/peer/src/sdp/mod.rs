@@ -1,0 +1,54 @@
+//! Offers of browsers and the answers to them (JSEP, RFC 9429): one bundled transport, of which a video section is taken. Other sections are
+//! rejected in the answer.
+
+mod answer;
+mod offer;
+
+pub use answer::{Answer, write};
+pub use offer::{MAX_OFFER, Negotiated, Wanted, negotiate};
+
+/// Why an offer is refused. Its text is for who made the offer.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{place}: {found}; expected {expected}")]
+pub struct OfferError {
+    /// Line or section.
+    pub place: String,
+    /// What is there, cut short.
+    pub found: String,
+    /// What would be accepted.
+    pub expected: &'static str,
+}
+
+impl OfferError {
+    fn new(place: impl Into<String>, found: impl AsRef<str>, expected: &'static str) -> Self {
+        let found = found.as_ref().chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+        Self { place: place.into(), found, expected }
+    }
+}
+
+/// Whether this end sends, receives, or both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Direction {
+    /// It sends.
+    pub sends: bool,
+    /// It receives.
+    pub receives: bool,
+}
+
+impl Direction {
+    /// Its attribute.
+    pub const fn name(self) -> &'static str {
+        match (self.sends, self.receives) {
+            (true, true) => "sendrecv",
+            (true, false) => "sendonly",
+            (false, true) => "recvonly",
+            (false, false) => "inactive",
+        }
+    }
+    const fn reversed(self) -> Self {
+        Self { sends: self.receives, receives: self.sends }
+    }
+}
+
+#[cfg(test)]
+mod tests;

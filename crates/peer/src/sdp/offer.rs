@@ -1,0 +1,313 @@
+//! Reading an offer: what of it this end takes.
+
+use super::{Direction, OfferError};
+use crate::dtls::Fingerprint;
+use rtc_sdp::description::media::MediaDescription;
+use rtc_sdp::description::session::SessionDescription;
+use std::io::Cursor;
+use weir_media::VideoCodec;
+use weir_session::Label;
+
+/// Longest offer, in bytes: Chromium's of one video stream has about 6,000.
+pub const MAX_OFFER: usize = 64 * 1024;
+/// Most sections.
+const MAX_SECTIONS: usize = 32;
+/// Most attributes of a section.
+const MAX_ATTRIBUTES: usize = 1_000;
+
+const TRANSPORT_CC: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+const ABS_SEND_TIME: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
+const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
+
+/// What this end would have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// The codec of its choice; another that both have if the offer lacks it.
+    pub codec: VideoCodec,
+    /// Whether it would send, and receive.
+    pub direction: Direction,
+}
+
+/// A header extension's number in the offer and, by that, in the answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Extension {
+    pub(super) id: u8,
+    pub(super) uri: &'static str,
+}
+
+/// What both ends agree on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Negotiated {
+    /// Sections of the offer by kind of media and MID; all but one are rejected.
+    pub(super) sections: Vec<(String, Option<String>)>,
+    /// The one that is not.
+    pub(super) accepted: usize,
+    /// MID of the section.
+    pub mid: Label,
+    /// Video codec.
+    pub codec: VideoCodec,
+    /// Its payload type.
+    pub payload_type: u8,
+    /// Its format parameters, as offered.
+    pub(super) format: Option<String>,
+    /// Payload type of retransmissions (RFC 4588).
+    pub rtx: Option<u8>,
+    /// Whether generic NACKs are used.
+    pub nack: bool,
+    pub(super) feedback: Vec<String>,
+    pub(super) extensions: Vec<Extension>,
+    /// Number of the header extension with transport-wide sequence numbers.
+    pub transport_sequence: Option<u8>,
+    /// Number of that with the absolute send time.
+    pub abs_send_time: Option<u8>,
+    /// Number of that with the MID.
+    pub mid_extension: Option<u8>,
+    /// This end's direction.
+    pub direction: Direction,
+    /// The other end's synchronisation source, if it names one.
+    pub ssrc: Option<u32>,
+    /// And that of its retransmissions.
+    pub rtx_ssrc: Option<u32>,
+    /// `ice-ufrag` of the other end.
+    pub ice_name: String,
+    /// Fingerprint of the other end's certificate.
+    pub fingerprint: Fingerprint,
+}
+
+/// Reads an offer and decides what of it to take.
+///
+/// # Errors
+/// It is no SDP, or there is nothing in it that this end could take.
+pub fn negotiate(offer: &str, wanted: Wanted) -> Result<Negotiated, OfferError> {
+    if offer.len() > MAX_OFFER {
+        return Err(OfferError::new("the offer", format!("{} bytes", offer.len()), "65,536 bytes or fewer"));
+    }
+    let session = SessionDescription::unmarshal(&mut Cursor::new(offer.as_bytes()))
+        .map_err(|e| OfferError::new("the offer", e.to_string(), "a session description (RFC 8866)"))?;
+    let media = &session.media_descriptions;
+    if media.is_empty() || media.len() > MAX_SECTIONS {
+        return Err(OfferError::new("the offer", format!("{} sections", media.len()), "1 to 32 sections"));
+    }
+    if media.iter().any(|m| m.attributes.len() > MAX_ATTRIBUTES) {
+        return Err(OfferError::new("the offer", "a section of many attributes", "1,000 attributes or fewer in each"));
+    }
+    let sections = media.iter().map(|m| (m.media_name.media.clone(), value(m, "mid").map(str::to_owned))).collect();
+    let mut refused = OfferError::new("the offer", "no video", "a video section");
+    for (accepted, m) in media.iter().enumerate().filter(|(_, m)| m.media_name.media == "video") {
+        match section(&session, m, wanted) {
+            Ok(taken) => return Ok(Negotiated { sections, accepted, ..taken }),
+            Err(e) => refused = e,
+        }
+    }
+    Err(refused)
+}
+
+/// The value of a section's attribute.
+fn value<'a>(m: &'a MediaDescription, key: &str) -> Option<&'a str> {
+    m.attribute(key).flatten()
+}
+
+/// Values of all attributes of this name.
+fn values<'a>(m: &'a MediaDescription, key: &'static str) -> impl Iterator<Item = &'a str> {
+    m.attributes.iter().filter(move |a| a.key == key).filter_map(|a| a.value.as_deref())
+}
+
+/// The section's value, or the session's.
+fn inherited<'a>(session: &'a SessionDescription, m: &'a MediaDescription, key: &str) -> Option<&'a str> {
+    value(m, key).or_else(|| session.attribute(key).map(String::as_str))
+}
+
+/// What is for this payload type of `PT text` lines.
+fn of_type<'a>(m: &'a MediaDescription, key: &'static str, payload_type: u8) -> impl Iterator<Item = &'a str> {
+    values(m, key).filter_map(move |v| {
+        let (number, rest) = v.split_once(' ')?;
+        (number == "*" || number.parse() == Ok(payload_type)).then_some(rest.trim())
+    })
+}
+
+fn section(session: &SessionDescription, m: &MediaDescription, wanted: Wanted) -> Result<Negotiated, OfferError> {
+    let protocol = m.media_name.protos.join("/");
+    if !["UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "RTP/SAVPF"].contains(&protocol.as_str()) {
+        return Err(OfferError::new("m=video", protocol, "UDP/TLS/RTP/SAVPF: media are sent protected only"));
+    }
+    if !m.has_attribute("rtcp-mux") {
+        return Err(OfferError::new("m=video", "no a=rtcp-mux", "RTP and RTCP on one port (RFC 5761)"));
+    }
+    let setup = inherited(session, m, "setup").unwrap_or("actpass");
+    if !["actpass", "passive"].contains(&setup) {
+        return Err(OfferError::new("a=setup", setup, "actpass (RFC 8842, section 5.2)"));
+    }
+    let mid = value(m, "mid").unwrap_or("0");
+    let mid = Label::new(mid).ok_or_else(|| OfferError::new("a=mid", mid, "1 to 16 letters and digits"))?;
+    let ice_name = inherited(session, m, "ice-ufrag").unwrap_or_default();
+    if !(4..=256).contains(&ice_name.len())
+        || !ice_name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/-_=".contains(&b))
+    {
+        return Err(OfferError::new("a=ice-ufrag", ice_name, "4 to 256 letters and digits (RFC 8839, section 5.4)"));
+    }
+    let fingerprint = fingerprint(session, m)?;
+    let (codec, payload_type) = choose(m, wanted.codec)?;
+    let format = of_type(m, "fmtp", payload_type).next().map(str::to_owned);
+    let feedback: Vec<String> = ["transport-cc", "nack", "nack pli", "ccm fir"]
+        .into_iter()
+        .filter(|f| of_type(m, "rtcp-fb", payload_type).any(|o| o == *f))
+        .map(str::to_owned)
+        .collect();
+    let has = |f: &str| feedback.iter().any(|o| o == f);
+    let extensions = extensions(m, has("transport-cc"));
+    let number = |uri| extensions.iter().find(|e| e.uri == uri).map(|e| e.id);
+    let (transport_sequence, abs_send_time, mid_extension) = (number(TRANSPORT_CC), number(ABS_SEND_TIME), number(MID));
+    let rtx = retransmission(m, payload_type);
+    let direction = direction(session, m).reversed();
+    let direction = Direction {
+        sends: direction.sends && wanted.direction.sends,
+        receives: direction.receives && wanted.direction.receives,
+    };
+    if direction.sends && transport_sequence.is_none() {
+        let expected =
+            "transport-wide congestion control (a=rtcp-fb transport-cc and its a=extmap), which controllers need";
+        return Err(OfferError::new("m=video", "no transport-cc", expected));
+    }
+    if !direction.sends && !direction.receives {
+        return Err(OfferError::new("m=video", "nothing would be sent", "a direction of media"));
+    }
+    let (ssrc, rtx_ssrc) = sources(m);
+    let nack = has("nack");
+    Ok(Negotiated {
+        sections: Vec::new(),
+        accepted: 0,
+        mid,
+        codec,
+        payload_type,
+        format,
+        rtx,
+        nack,
+        transport_sequence,
+        abs_send_time,
+        mid_extension,
+        direction,
+        ssrc,
+        rtx_ssrc,
+        ice_name: ice_name.to_owned(),
+        fingerprint,
+        feedback,
+        extensions,
+    })
+}
+
+fn fingerprint(session: &SessionDescription, m: &MediaDescription) -> Result<Fingerprint, OfferError> {
+    let own = values(m, "fingerprint");
+    let shared = session.attributes.iter().filter(|a| a.key == "fingerprint").filter_map(|a| a.value.as_deref());
+    let mut found = "none";
+    for text in own.chain(shared).take(16) {
+        found = text;
+        let Some((hash, value)) = text.split_once(' ') else { continue };
+        if hash.eq_ignore_ascii_case("sha-256")
+            && let Ok(fingerprint) = value.trim().parse()
+        {
+            return Ok(fingerprint);
+        }
+    }
+    Err(OfferError::new("a=fingerprint", found, "sha-256 and 32 bytes (RFC 8122)"))
+}
+
+fn direction(session: &SessionDescription, m: &MediaDescription) -> Direction {
+    let named = |name: &str| match name {
+        "sendrecv" => Some(Direction { sends: true, receives: true }),
+        "sendonly" => Some(Direction { sends: true, receives: false }),
+        "recvonly" => Some(Direction { sends: false, receives: true }),
+        "inactive" => Some(Direction { sends: false, receives: false }),
+        _ => None,
+    };
+    let both = Direction { sends: true, receives: true };
+    let own = m.attributes.iter().find_map(|a| named(&a.key));
+    own.or_else(|| session.attributes.iter().find_map(|a| named(&a.key))).unwrap_or(both)
+}
+
+/// Payload types in the order of preference.
+fn payload_types(m: &MediaDescription) -> impl Iterator<Item = u8> {
+    // 64 to 95 would look like RTCP (RFC 5761, section 4).
+    m.media_name.formats.iter().filter_map(|f| f.parse().ok()).filter(|n| (35..64).contains(n) || (96..128).contains(n))
+}
+
+fn name_of(m: &MediaDescription, payload_type: u8) -> Option<&str> {
+    of_type(m, "rtpmap", payload_type).next()
+}
+
+fn choose(m: &MediaDescription, wanted: VideoCodec) -> Result<(VideoCodec, u8), OfferError> {
+    let codec = |payload_type: u8| -> Option<VideoCodec> {
+        let name = name_of(m, payload_type)?;
+        if name.eq_ignore_ascii_case("VP8/90000") {
+            return Some(VideoCodec::Vp8);
+        }
+        let format = of_type(m, "fmtp", payload_type).next().unwrap_or_default();
+        (name.eq_ignore_ascii_case("H264/90000") && is_baseline(format)).then_some(VideoCodec::H264)
+    };
+    let offered = || payload_types(m).filter_map(|n| Some((codec(n)?, n)));
+    let built_in = |codec: VideoCodec| weir_codecs::list().iter().any(|l| l.codec == codec && l.built_in);
+    let known = || offered().filter(|(c, _)| built_in(*c));
+    let constrained = |n: u8| of_type(m, "fmtp", n).any(is_constrained);
+    let chosen = known()
+        .find(|(c, n)| *c == wanted && (*c != VideoCodec::H264 || constrained(*n)))
+        .or_else(|| known().find(|(c, _)| *c == wanted))
+        .or_else(|| known().next());
+    let names = || m.media_name.formats.join(" ");
+    chosen.ok_or_else(|| {
+        OfferError::new("m=video", names(), "VP8, or H.264 in baseline profile and packetisation mode 1")
+    })
+}
+
+/// Baseline profile, constrained or not, in NAL units that may be fragmented (RFC 6184, section 8.1).
+fn is_baseline(format: &str) -> bool {
+    let mut parameters = format.split(';').filter_map(|p| p.trim().split_once('='));
+    let parameters: Vec<_> = parameters.by_ref().take(20).collect();
+    let has = |name: &str, test: &dyn Fn(&str) -> bool| {
+        parameters.iter().any(|(n, v)| n.eq_ignore_ascii_case(name) && test(v))
+    };
+    has("packetization-mode", &|v| v == "1") && has("profile-level-id", &|v| v.get(..2) == Some("42"))
+}
+
+/// Constrained baseline profile, which is all that OpenH264 decodes: constraint_set1_flag (RFC 6184, section 8.1).
+fn is_constrained(format: &str) -> bool {
+    let flags = format.split_once("profile-level-id=").and_then(|(_, id)| id.get(2..4));
+    flags.and_then(|f| u8::from_str_radix(f, 16).ok()).is_some_and(|f| f & 0x40 != 0)
+}
+
+fn retransmission(m: &MediaDescription, of: u8) -> Option<u8> {
+    payload_types(m).find(|&n| {
+        let is_rtx = name_of(m, n).is_some_and(|name| name.eq_ignore_ascii_case("rtx/90000"));
+        is_rtx
+            && of_type(m, "fmtp", n)
+                .any(|f| f.split(';').any(|p| p.trim().strip_prefix("apt=") == Some(&of.to_string())))
+    })
+}
+
+fn extensions(m: &MediaDescription, has_feedback: bool) -> Vec<Extension> {
+    let known = [TRANSPORT_CC, ABS_SEND_TIME, MID];
+    let mut found: Vec<Extension> = Vec::new();
+    for text in values(m, "extmap") {
+        let mut words = text.split_whitespace();
+        let number = words.next().and_then(|n| n.split('/').next()).and_then(|n| n.parse().ok());
+        let Some(id) = number.filter(|n| (1..=14).contains(n)) else { continue };
+        let Some(uri) = words.next().and_then(|u| known.into_iter().find(|k| *k == u)) else { continue };
+        let is_new = found.iter().all(|e| e.id != id && e.uri != uri);
+        if is_new && (uri != TRANSPORT_CC || has_feedback) {
+            found.push(Extension { id, uri });
+        }
+    }
+    found
+}
+
+/// The first source and its retransmissions', from `ssrc` and `ssrc-group` lines (RFC 5576).
+fn sources(m: &MediaDescription) -> (Option<u32>, Option<u32>) {
+    let pair = values(m, "ssrc-group").find_map(|v| {
+        let mut words = v.split_whitespace();
+        let is_pair = words.next() == Some("FID");
+        let (media, rtx) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        is_pair.then_some((media, rtx))
+    });
+    match pair {
+        Some((media, rtx)) if media != rtx && media != 0 && rtx != 0 => (Some(media), Some(rtx)),
+        _ => (values(m, "ssrc").find_map(|v| v.split(' ').next()?.parse().ok()).filter(|s| *s != 0), None),
+    }
+}

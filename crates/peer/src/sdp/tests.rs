@@ -1,0 +1,129 @@
+use super::*;
+use crate::ice::Credentials;
+use std::net::SocketAddr;
+use weir_media::VideoCodec;
+
+/// Of Chromium 156, with a camera and a microphone.
+const OFFER: &str = include_str!("chromium.sdp");
+const BOTH: Direction = Direction { sends: true, receives: true };
+/// Built in for these tests in any case.
+const H264: Wanted = Wanted { codec: VideoCodec::H264, direction: BOTH };
+
+fn answer(n: &Negotiated) -> String {
+    let credentials = Credentials { name: "abcdefgh".into(), password: "0123456789abcdefghijkl".into() };
+    let address: SocketAddr = "127.0.0.1:4321".parse().expect("an address");
+    let fingerprint = crate::dtls::Fingerprint([0xAB; 32]);
+    write(n, &Answer { session: 7, credentials: &credentials, fingerprint, address, ssrc: (11, 12), cname: "me" })
+}
+
+#[test]
+fn an_offer_of_chromium_is_accepted_with_its_own_numbers() {
+    let n = negotiate(OFFER, H264).expect("accepted");
+    assert_eq!(
+        (n.codec, n.payload_type, n.rtx, n.nack),
+        (VideoCodec::H264, 108, Some(109), true),
+        "constrained baseline"
+    );
+    assert_eq!((n.transport_sequence, n.abs_send_time, n.mid_extension), (Some(3), Some(2), Some(4)));
+    assert_eq!((n.mid.to_string().as_str(), n.ice_name.as_str(), n.direction), ("1", "fey8", BOTH));
+    assert!(n.ssrc.is_some() && n.rtx_ssrc.is_some() && n.ssrc != n.rtx_ssrc);
+    assert!(OFFER.contains(&n.fingerprint.to_string()));
+    let answer = answer(&n);
+    for line in [
+        "a=ice-lite",
+        "a=group:BUNDLE 1",
+        "m=audio 0 UDP/TLS/RTP/SAVPF 0",
+        "m=video 4321 UDP/TLS/RTP/SAVPF 108 109",
+        "a=setup:active",
+        "a=sendrecv",
+        "a=rtcp-mux",
+        "a=candidate:1 1 udp 2130706431 127.0.0.1 4321 typ host",
+        "a=fmtp:109 apt=108",
+        "a=rtcp-fb:108 transport-cc",
+        "a=ssrc-group:FID 11 12",
+    ] {
+        assert!(answer.lines().any(|l| l == line), "{line} is not in\n{answer}");
+    }
+    assert!(!answer.contains("goog-remb"), "only what this end uses");
+}
+
+#[test]
+fn directions_are_those_that_both_ends_want() {
+    let whip = Wanted { direction: Direction { sends: false, receives: true }, ..H264 };
+    let n = negotiate(OFFER, whip).expect("accepted");
+    assert!(answer(&n).contains("a=recvonly") && !answer(&n).contains("a=ssrc:"));
+    let only = OFFER.replace("a=sendrecv", "a=recvonly");
+    assert!(answer(&negotiate(&only, H264).expect("accepted")).contains("a=sendonly"));
+    assert!(negotiate(&only, whip).is_err());
+}
+
+#[test]
+fn offers_that_would_not_be_safe_or_of_use_are_refused_by_name() {
+    let refused = |offer: &str, place: &str| {
+        let e = negotiate(offer, H264).expect_err(place);
+        assert!(e.to_string().contains(place), "{place}: {e}");
+    };
+    refused("", "the offer");
+    refused("v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n", "sections");
+    refused(&"a".repeat(MAX_OFFER + 1), "bytes");
+    refused(&OFFER.replace("UDP/TLS/RTP/SAVPF", "RTP/AVP"), "protected");
+    refused(&OFFER.replace("a=fingerprint:sha-256", "a=fingerprint:md5"), "a=fingerprint");
+    refused(&OFFER.replace("a=rtcp-mux", "a=x"), "rtcp-mux");
+    refused(&OFFER.replace("actpass", "active"), "a=setup");
+    refused(&OFFER.replace("a=ice-ufrag:fey8", "a=ice-ufrag:fe\"8"), "a=ice-ufrag");
+    refused(&OFFER.replace("transport-cc", "nothing"), "transport-cc");
+    refused(&OFFER.replace("VP8/90000", "VP7/90000").replace("H264/90000", "H266/90000"), "VP8");
+    // A fingerprint is 32 bytes.
+    refused(&OFFER.replace(":80\r\n", "\r\n"), "a=fingerprint");
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[test]
+fn mutated_offers_panic_nowhere_and_answers_stay_lines_of_sdp() {
+    let mut state = 5;
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..2_000 {
+        let mut offer = OFFER.as_bytes().to_vec();
+        for _ in 0..1 + next(&mut state) % 12 {
+            let at = (next(&mut state) % offer.len().max(1) as u64) as usize;
+            let end = (at + (next(&mut state) % 60) as usize).min(offer.len());
+            match next(&mut state) % 4 {
+                0 => drop(offer.drain(at..end)),
+                1 => {
+                    let part = offer[at..end].to_vec();
+                    let to = (next(&mut state) % offer.len().max(1) as u64) as usize;
+                    offer.splice(to..to, part);
+                }
+                2 => offer.iter_mut().skip(at).take(1).for_each(|b| *b = next(&mut state) as u8),
+                _ => offer
+                    .iter_mut()
+                    .skip(at)
+                    .take(3)
+                    .for_each(|b| *b = b"0123456789 \r\n:=-"[(next(&mut state) % 16) as usize]),
+            }
+        }
+        let offer = String::from_utf8_lossy(&offer);
+        match negotiate(&offer, H264) {
+            Err(e) => {
+                refused += 1;
+                assert!(e.to_string().len() < 400, "{e}");
+            }
+            Ok(n) => {
+                accepted += 1;
+                for line in answer(&n).split("\r\n").filter(|l| !l.is_empty()) {
+                    let (kind, rest) = line.split_at(2);
+                    assert!(["v=", "o=", "s=", "t=", "m=", "c=", "a="].contains(&kind), "{line:?}");
+                    assert!(!rest.contains(char::is_control), "{line:?}");
+                }
+            }
+        }
+    }
+    assert!(accepted > 250 && refused > 250, "{accepted} {refused}");
+}

@@ -1,0 +1,187 @@
+//! The service: the page, WHIP (RFC 9725), WHEP, and the calls' JSON.
+
+mod limits;
+mod page;
+mod problem;
+mod routes;
+mod sessions;
+
+pub use limits::Limits;
+pub use sessions::ClipConfig;
+
+use crate::call::Settings;
+use crate::dtls::Identity;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use sessions::Sessions;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use weir_cc::Registry;
+use weir_media::VideoCodec;
+use weir_units::DataRate;
+
+/// Time for requests in progress at the end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What the service is started with.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The address named in answers, if it is another: that of a call's sockets.
+    pub media: Option<IpAddr>,
+    /// What requests have to present; made at random where it is left out.
+    pub token: Option<String>,
+    /// Of calls that name no others.
+    pub settings: Settings,
+    /// The first media rate.
+    pub start_rate: DataRate,
+    /// The codec of choice.
+    pub codec: VideoCodec,
+    /// What is shown to those who call.
+    pub clip: ClipConfig,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// Why the service did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address cannot be used.
+    #[error("listening at {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// No certificate.
+    #[error("making a certificate: {0}")]
+    Identity(String),
+    /// No random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(getrandom::Error),
+    /// The clip cannot be drawn.
+    #[error("the clip: {0}")]
+    Clip(weir_media::MediaError),
+    /// The controller is not one for browsers.
+    #[error(transparent)]
+    Controller(#[from] crate::call::ControllerError),
+    /// Calls from other machines need an address that they can reach.
+    #[error("listening at {0}: name the address of this machine that others reach, instead of all of them")]
+    Unspecified(SocketAddr),
+}
+
+/// A service that runs in the current tokio runtime, until it is stopped.
+pub struct RunningServer {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What requests have to present.
+    pub token: String,
+    sessions: Arc<Sessions>,
+    stopping: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+}
+
+impl RunningServer {
+    /// The page's address, which contains the token.
+    pub fn page(&self) -> String {
+        format!("http://{}/#token={}", self.address, self.token)
+    }
+    /// The calls that there have been, the oldest first: what was seen of each.
+    pub fn calls(&self) -> Vec<(String, crate::call::Snapshot)> {
+        self.sessions.snapshots()
+    }
+    /// Ends it, and all calls.
+    pub async fn stop(mut self) -> Vec<(String, crate::call::Snapshot)> {
+        self.stopping.send_replace(true);
+        let _ = (&mut self.accepting).await;
+        let sessions = Arc::clone(&self.sessions);
+        tokio::task::spawn_blocking(move || sessions.finish()).await.unwrap_or_default()
+    }
+}
+
+/// A token: 128 bits in hexadecimal.
+fn random_token() -> Result<String, ServeError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(ServeError::Random)?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// Listens.
+///
+/// # Errors
+/// See [`ServeError`].
+pub async fn serve(config: ServerConfig, registry: Arc<Registry>) -> Result<RunningServer, ServeError> {
+    let failed = |e| ServeError::Listen(config.listen, e);
+    if config.media.unwrap_or(config.listen.ip()).is_unspecified() {
+        return Err(ServeError::Unspecified(config.listen));
+    }
+    let now = weir_units::Timestamp::ZERO;
+    crate::call::controller(&registry, &config.settings, config.start_rate, now)?;
+    let identity = Identity::new().map_err(|e| ServeError::Identity(e.to_string()))?;
+    let token = match &config.token {
+        Some(token) => token.clone(),
+        None => random_token()?,
+    };
+    let reel = sessions::reel(&config.clip).map_err(ServeError::Clip)?;
+    let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let sessions = Arc::new(Sessions::new(config, registry, identity, reel, token.clone()));
+    let (stopping, _) = watch::channel(false);
+    let router = routes::router(Arc::clone(&sessions));
+    let limits = sessions.config.limits;
+    let accepting = tokio::spawn(accept(listener, router, limits, stopping.subscribe()));
+    Ok(RunningServer { address, token, sessions, stopping, accepting })
+}
+
+async fn accept(listener: TcpListener, router: Router, limits: Limits, mut stopping: watch::Receiver<bool>) {
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let mut serving = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.changed() => break,
+            Some(_) = serving.join_next() => continue,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                // Closed at once where there are too many.
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+                let (router, stopping) = (router.clone(), stopping.clone());
+                serving.spawn(async move {
+                    connection(stream, router, limits, stopping).await;
+                    drop(place);
+                });
+            }
+            // Too many open files, for example: others may end.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+    drop(listener);
+    let all = async { while serving.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, all).await.is_err() {
+        serving.abort_all();
+    }
+}
+
+async fn connection(stream: TcpStream, router: Router, limits: Limits, mut stopping: watch::Receiver<bool>) {
+    let _ = stream.set_nodelay(true);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(16 * 1024).max_headers(64);
+    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    tokio::pin!(connection);
+    // Stopped also if the sender is gone.
+    let stopped = async { stopping.wait_for(|stop| *stop).await.map(|_| ()) };
+    let ends = tokio::select! {
+        _ = connection.as_mut() => true,
+        _ = stopped => false,
+    };
+    if !ends {
+        connection.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(GRACE, connection).await;
+    }
+}

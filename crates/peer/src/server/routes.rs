@@ -1,0 +1,230 @@
+//! Requests.
+
+use super::page;
+use super::problem::Problem;
+use super::sessions::Sessions;
+use crate::call::{Settings, Snapshot, suits};
+use crate::sdp::{Direction, Wanted};
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::timeout::TimeoutLayer;
+use weir_cc::Limits;
+use weir_media::VideoCodec;
+use weir_units::DataRate;
+
+const SDP: &str = "application/sdp";
+
+pub(super) fn router(sessions: Arc<Sessions>) -> Router {
+    let header = |name: &'static str, value: &'static str| {
+        SetResponseHeaderLayer::if_not_present(HeaderName::from_static(name), HeaderValue::from_static(value))
+    };
+    let limits = sessions.config.limits;
+    Router::new()
+        .route("/call", post(call).options(accepts))
+        .route("/whip", post(whip).options(accepts))
+        .route("/whep", post(whep).options(accepts))
+        .route("/calls", get(list))
+        // PATCH is answered with 405, as this end does neither trickle ICE nor restart it (RFC 9725, section 4.3.1).
+        .route("/calls/{id}", get(show).delete(end))
+        .route("/calls/{id}/settings", post(change))
+        .route("/controllers", get(controllers))
+        .layer(from_fn_with_state(Arc::clone(&sessions), authorised))
+        .merge(page::routes())
+        .fallback(|| async { Problem::new(StatusCode::NOT_FOUND, "there is no such resource") })
+        .layer(DefaultBodyLimit::max(limits.body))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, limits.request_time))
+        .layer(CatchPanicLayer::custom(|_| {
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "an error of the service").into_response()
+        }))
+        .layer(header("cache-control", "no-store"))
+        .layer(header("x-content-type-options", "nosniff"))
+        .layer(header("content-security-policy", "default-src 'none'"))
+        .with_state(sessions)
+}
+
+/// All but the page's files need the token.
+async fn authorised(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
+    // What OPTIONS says is the same for everybody.
+    if request.method() == Method::OPTIONS {
+        return next.run(request).await;
+    }
+    let bearer = request.headers().get(header::AUTHORIZATION).and_then(|v| v.to_str().ok());
+    let token = bearer.and_then(|v| v.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    if token.is_some_and(|(_, token)| sessions.admits(token.trim())) {
+        return next.run(request).await;
+    }
+    Problem::new(StatusCode::UNAUTHORIZED, "needs the token that the service has printed: Authorization: Bearer ...")
+        .into_response()
+}
+
+async fn accepts() -> Response {
+    ([("accept-post", SDP), ("allow", "OPTIONS, POST")], ()).into_response()
+}
+
+/// What the address of an offer may say.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Choice {
+    controller: Option<String>,
+    max_kbps: Option<u64>,
+    codec: Option<String>,
+}
+
+impl Choice {
+    fn settings(&self, like: &Settings) -> Result<Settings, Problem> {
+        let bad = |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+        let mut settings = like.clone();
+        if let Some(controller) = &self.controller {
+            settings.controller.clone_from(controller);
+        }
+        if let Some(kbps) = self.max_kbps {
+            if !(100..=50_000).contains(&kbps) {
+                return Err(bad(format!("max_kbps: {kbps}; expected 100 to 50000")));
+            }
+            let ceiling = DataRate::from_kbps(kbps);
+            settings.limits = Limits { floor: settings.limits.floor.min(ceiling), ceiling };
+        }
+        Ok(settings)
+    }
+    fn codec(&self, like: VideoCodec) -> Result<VideoCodec, Problem> {
+        match self.codec.as_deref() {
+            None => Ok(like),
+            Some("vp8") => Ok(VideoCodec::Vp8),
+            Some("h264") => Ok(VideoCodec::H264),
+            Some(other) => {
+                let other: String = other.chars().take(40).collect();
+                Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("codec: {other:?}; expected vp8 or h264")))
+            }
+        }
+    }
+}
+
+const BOTH: Direction = Direction { sends: true, receives: true };
+
+async fn call(s: State<Arc<Sessions>>, q: Query<Choice>, headers: HeaderMap, body: Bytes) -> Result<Response, Problem> {
+    offered(s, q, headers, body, BOTH).await
+}
+async fn whip(s: State<Arc<Sessions>>, q: Query<Choice>, headers: HeaderMap, body: Bytes) -> Result<Response, Problem> {
+    offered(s, q, headers, body, Direction { sends: false, ..BOTH }).await
+}
+async fn whep(s: State<Arc<Sessions>>, q: Query<Choice>, headers: HeaderMap, body: Bytes) -> Result<Response, Problem> {
+    offered(s, q, headers, body, Direction { receives: false, ..BOTH }).await
+}
+
+async fn offered(
+    State(sessions): State<Arc<Sessions>>,
+    Query(choice): Query<Choice>,
+    headers: HeaderMap,
+    body: Bytes,
+    direction: Direction,
+) -> Result<Response, Problem> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    if kind.split(';').next().is_none_or(|k| !k.trim().eq_ignore_ascii_case(SDP)) {
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "an offer is sent as application/sdp"));
+    }
+    let offer = std::str::from_utf8(&body)
+        .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "an offer is text in UTF-8"))?
+        .to_owned();
+    let settings = choice.settings(&sessions.config.settings)?;
+    let wanted = Wanted { codec: choice.codec(sessions.config.codec)?, direction };
+    let work = tokio::task::spawn_blocking(move || sessions.accept(&offer, wanted, settings));
+    let accepted =
+        work.await.map_err(|_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "an error of the service"))?;
+    let (id, answer) = accepted?;
+    let location = format!("/calls/{id}");
+    Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, SDP.to_owned()), (header::LOCATION, location)], answer)
+        .into_response())
+}
+
+#[derive(Deserialize)]
+struct Since {
+    #[serde(default)]
+    from: u64,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    id: String,
+    state: &'static str,
+    controller: String,
+    codec: String,
+    direction: &'static str,
+}
+
+async fn list(State(sessions): State<Arc<Sessions>>) -> Json<Vec<Listed>> {
+    let listed = |(id, s): (String, Snapshot)| {
+        let Snapshot { state, controller, codec, direction, .. } = s;
+        Listed { id, state, controller, codec, direction }
+    };
+    Json(sessions.snapshots().into_iter().map(listed).collect())
+}
+
+async fn show(
+    State(sessions): State<Arc<Sessions>>,
+    Path(id): Path<String>,
+    Query(since): Query<Since>,
+) -> Result<Json<Snapshot>, Problem> {
+    Ok(Json(sessions.get(&id)?.snapshot(since.from)))
+}
+
+async fn end(State(sessions): State<Arc<Sessions>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+    sessions.get(&id)?.stop();
+    Ok(StatusCode::OK)
+}
+
+async fn change(
+    State(sessions): State<Arc<Sessions>>,
+    Path(id): Path<String>,
+    Json(choice): Json<Choice>,
+) -> Result<Json<Snapshot>, Problem> {
+    let call = sessions.get(&id)?;
+    if choice.codec.is_some() {
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "codec: it is part of the offer; call again"));
+    }
+    let settings = choice.settings(&call.settings())?;
+    call.change(settings).map_err(|e| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()))?;
+    Ok(Json(call.snapshot(u64::MAX)))
+}
+
+#[derive(Serialize)]
+struct Offered {
+    name: String,
+    summary: String,
+}
+
+#[derive(Serialize)]
+struct Menu {
+    controllers: Vec<Offered>,
+    codecs: Vec<&'static str>,
+    controller: String,
+    codec: &'static str,
+    max_kbps: u64,
+}
+
+fn short(codec: VideoCodec) -> &'static str {
+    if codec == VideoCodec::H264 { "h264" } else { "vp8" }
+}
+
+async fn controllers(State(sessions): State<Arc<Sessions>>) -> Json<Menu> {
+    let specs = sessions.registry.specs();
+    let offered = specs.iter().filter(|s| suits(s) && !s.name.contains('+'));
+    let built = weir_codecs::list();
+    let has = |codec: &VideoCodec| built.iter().any(|l| l.codec == *codec && l.built_in && l.encodes);
+    let config = &sessions.config;
+    Json(Menu {
+        controllers: offered.map(|s| Offered { name: s.name.clone(), summary: s.summary.clone() }).collect(),
+        codecs: [VideoCodec::Vp8, VideoCodec::H264].into_iter().filter(has).map(short).collect(),
+        controller: config.settings.controller.clone(),
+        codec: short(config.codec),
+        max_kbps: config.settings.limits.ceiling.as_bps() / 1_000,
+    })
+}

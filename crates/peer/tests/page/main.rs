@@ -1,0 +1,157 @@
+//! The page of a running service, in a browser with a made-up camera: pictures both ways, and strangers meanwhile.
+
+#[expect(dead_code, reason = "shared with the coverage map's page")]
+#[path = "../../../coverage/tests/page/browser.rs"]
+mod browser;
+mod strangers;
+
+use browser::Browser;
+use std::path::PathBuf;
+use std::sync::Arc;
+use weir_cc::{Limits, Registry};
+use weir_media::VideoCodec;
+use weir_media::clip::Character;
+use weir_peer::call::Settings;
+use weir_peer::server::{ClipConfig, RunningServer, ServerConfig, serve};
+use weir_units::DataRate;
+
+const NO_BROWSER: &str = "skipped: no chromium on this machine";
+const CAMERA: [&str; 2] = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
+/// An offer of this browser, without a call.
+const OFFER: &str = "(async () => {
+    const peer = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
+    const stream = await navigator.mediaDevices.getUserMedia({ video: true, audio: true });
+    for (const track of stream.getTracks()) peer.addTransceiver(track, { direction: 'sendrecv', streams: [stream] });
+    await peer.setLocalDescription();
+    const { sdp } = peer.localDescription;
+    peer.close();
+    return sdp;
+})()";
+
+async fn service(codec: VideoCodec) -> RunningServer {
+    let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(2) };
+    let config = ServerConfig {
+        listen: ([127, 0, 0, 1], 0).into(),
+        media: None,
+        token: None,
+        settings: Settings { controller: "gcc".into(), limits },
+        start_rate: DataRate::from_kbps(500),
+        codec,
+        clip: ClipConfig { character: Character::TalkingHead, size: (320, 180), rate: "30".parse().expect("a rate") },
+        limits: weir_peer::server::Limits::default(),
+    };
+    serve(config, Arc::new(Registry::builtin())).await.expect("started")
+}
+
+/// Pixels of a plot that are neither transparent nor grey: those of its lines.
+fn coloured(plot: &str) -> String {
+    format!(
+        "(() => {{
+            const canvas = document.querySelector('#{plot} canvas');
+            const {{ data }} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+            let count = 0;
+            for (let i = 0; i < data.length; i += 4) {{
+                const [low, high] = [Math.min(data[i], data[i + 1], data[i + 2]), Math.max(data[i], data[i + 1], data[i + 2])];
+                if (data[i + 3] > 150 && high - low > 60) count += 1;
+            }}
+            return count;
+        }})()"
+    )
+}
+
+async fn click(browser: &mut Browser, id: &str) {
+    let place = format!(
+        "(() => {{ const b = document.getElementById('{id}').getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()"
+    );
+    let at: (f64, f64) = serde_json::from_value(browser.eval(&place).await).expect("a place");
+    browser.click(at.0, at.1).await;
+}
+
+async fn choose(browser: &mut Browser, id: &str, value: &str) {
+    let choice = format!(
+        "(() => {{ const c = document.getElementById('{id}'); c.value = '{value}'; c.dispatchEvent(new Event('change')); }})()"
+    );
+    browser.eval(&choice).await;
+}
+
+async fn number(browser: &mut Browser, name: &str) -> f64 {
+    browser.eval(&format!("Number(document.body.dataset.{name})")).await.as_f64().expect("a number")
+}
+
+/// Waits for this many further frames in both directions.
+async fn frames_pass(browser: &mut Browser, count: f64) {
+    let (decoded, seen) = (number(browser, "decoded").await, number(browser, "seen").await);
+    browser.until(&format!("Number(document.body.dataset.decoded) > {decoded} + {count}")).await;
+    browser.until(&format!("Number(document.body.dataset.seen) > {seen} + {count} / 2")).await;
+}
+
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(test);
+}
+
+/// VP8 if it is built in, H.264 in any case.
+fn codecs() -> Vec<(VideoCodec, &'static str)> {
+    let has = |codec| weir_codecs::list().iter().any(|l| l.codec == codec && l.built_in);
+    let both = [(VideoCodec::Vp8, "vp8"), (VideoCodec::H264, "h264")];
+    both.into_iter().filter(|(codec, _)| has(*codec)).collect()
+}
+
+#[test]
+fn pictures_go_both_ways_under_a_controller_that_changes_and_strangers_do_no_harm() {
+    run(async {
+        let profile = tempfile::tempdir().expect("a folder");
+        let Some(mut browser) = Browser::start(profile.path(), &CAMERA).await else {
+            println!("{NO_BROWSER}");
+            return;
+        };
+        let codecs = codecs();
+        let service = service(codecs[0].0).await;
+        browser.open(&service.page(), 1280, 900).await;
+        browser.until("document.body.dataset.ready === 'yes'").await;
+        // The token has left the address.
+        assert_eq!(browser.eval("location.hash").await, "");
+        for (n, (_, name)) in codecs.iter().enumerate() {
+            choose(&mut browser, "controller", "gcc").await;
+            choose(&mut browser, "codec", name).await;
+            click(&mut browser, "call").await;
+            browser.until("Number(document.body.dataset.decoded) > 20").await;
+            browser.until("Number(document.body.dataset.seen) > 10").await;
+            assert!(number(&mut browser, "encoded").await > 10.0);
+            assert_eq!(browser.eval("document.getElementById('remote').videoWidth").await, 320);
+
+            choose(&mut browser, "controller", "scream").await;
+            browser.until("document.body.dataset.controller === 'scream'").await;
+            frames_pass(&mut browser, 40.0).await;
+            if n == 0 {
+                for plot in ["rates", "delays", "losses"] {
+                    let count = browser.eval(&coloured(plot)).await.as_u64().expect("a number");
+                    assert!(count > 50, "{plot}: {count} pixels");
+                }
+                let offer = browser.eval(OFFER).await.as_str().expect("an offer").to_owned();
+                if let Some(folder) = std::env::var_os("WEIR_KEEP_PAGE").map(PathBuf::from) {
+                    std::fs::write(folder.join("offer.sdp"), &offer).expect("written");
+                }
+                strangers::come(&service, &offer).await;
+                frames_pass(&mut browser, 20.0).await;
+            }
+            browser.picture(&format!("call-{name}"), true).await;
+            click(&mut browser, "call").await;
+            browser.until("document.getElementById('state').innerText === 'Not in a call.'").await;
+            browser
+                .eval("Object.assign(document.body.dataset, { decoded: 0, seen: 0, encoded: 0, controller: '' })")
+                .await;
+        }
+        assert_eq!(browser.complaints, Vec::<String>::new());
+
+        let calls = service.stop().await;
+        let calls: Vec<_> = calls.iter().map(|(_, c)| c).filter(|c| c.setup_ms.is_some()).collect();
+        assert_eq!(calls.len(), codecs.len());
+        for call in calls {
+            assert_eq!((call.controller.as_str(), call.state), ("scream", "ended"));
+            let t = call.totals;
+            assert!(t.frames_decoded > 30 && t.frames_sent > 60 && t.reported_received > 60, "{call:?}");
+            assert!(t.frames_damaged < 5 && t.refused < 20, "{t:?}");
+        }
+    });
+}

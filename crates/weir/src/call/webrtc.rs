@@ -1,0 +1,114 @@
+//! `weir call webrtc`.
+
+use super::report::{Report, WebrtcReport};
+use crate::Done;
+use crate::args::call::webrtc::{BrowserCodec, WebrtcArgs};
+use crate::output::{Failure, print, print_report, remark};
+use crate::session::Session;
+use crate::tables::pairs;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_cc::Limits;
+use weir_lab::measure::scenario::InputError;
+use weir_media::VideoCodec;
+use weir_media::clip::{Character, parse_size};
+use weir_peer::call::{Settings, Snapshot};
+use weir_peer::server::{ClipConfig, Limits as ServerLimits, ServeError, ServerConfig, serve};
+use weir_units::DataRate;
+
+/// Interval at which the stop flag is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn wrong(option: &str, what: impl ToString) -> Failure {
+    InputError::whole(option, what.to_string()).into()
+}
+
+fn config(args: &WebrtcArgs) -> Result<ServerConfig, Failure> {
+    let Some(character) = Character::by_name(&args.clip) else {
+        let names = Character::ALL.map(Character::name).join(", ");
+        return Err(wrong("--clip", format!("{}: no built-in clip: those are {names}", args.clip)));
+    };
+    let (min, max) = (args.min_rate, args.max_rate);
+    if min == 0 || min > max || max > 50_000 {
+        let what = format!("{min} to {max} kbit/s: expected 1 to 50000, the least below the most");
+        return Err(wrong("--min-rate, --max-rate", what));
+    }
+    if args.token.as_ref().is_some_and(|t| t.len() < 16 || !t.bytes().all(|b| b.is_ascii_alphanumeric())) {
+        return Err(wrong("--token", "expected 16 letters and digits or more, that nobody can guess"));
+    }
+    if !(1..=64).contains(&args.calls) {
+        return Err(wrong("--calls", format!("{}: expected 1 to 64", args.calls)));
+    }
+    let has_vp8 = weir_codecs::list().iter().any(|l| l.codec == VideoCodec::Vp8 && l.built_in);
+    let codec = match args.codec {
+        Some(BrowserCodec::Vp8) => VideoCodec::Vp8,
+        None if has_vp8 => VideoCodec::Vp8,
+        Some(BrowserCodec::H264) | None => VideoCodec::H264,
+    };
+    weir_codecs::decoder(codec).map_err(|e| wrong("--codec", e))?;
+    let limits = Limits { floor: DataRate::from_kbps(min), ceiling: DataRate::from_kbps(max) };
+    Ok(ServerConfig {
+        listen: args.listen,
+        media: args.address,
+        token: args.token.clone(),
+        settings: Settings { controller: args.controller.clone(), limits },
+        start_rate: DataRate::from_kbps(args.start_rate.clamp(min, max)),
+        codec,
+        clip: ClipConfig {
+            character,
+            size: parse_size(&args.size).map_err(|e| wrong("--size", e))?,
+            rate: args.rate.parse().map_err(|e| wrong("--rate", e))?,
+        },
+        limits: ServerLimits { calls: args.calls, ..ServerLimits::default() },
+    })
+}
+
+pub(super) fn call(session: &Session, args: &WebrtcArgs) -> Done {
+    let config = config(args)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let registry = Arc::new(session.registry.clone());
+    let report = runtime.map_err(Failure::work)?.block_on(async {
+        let running = serve(config, registry).await.map_err(|e| match e {
+            ServeError::Controller(e) => wrong("--controller", e),
+            ServeError::Clip(e) => wrong("--clip, --size", e),
+            e @ (ServeError::Listen(..) | ServeError::Unspecified(_)) => wrong("--listen", e),
+            e => Failure::work(e),
+        })?;
+        if !args.output.quiet {
+            remark(&format!("open {} ; Ctrl-C ends", running.page()));
+            if !args.listen.ip().is_loopback() {
+                remark("others can reach this, and signalling is not encrypted: put a proxy that speaks TLS in front");
+            }
+        }
+        let mut left = args.duration.map(Duration::from_secs_f64);
+        while !session.stopped() && left != Some(Duration::ZERO) {
+            tokio::time::sleep(LOOK).await;
+            left = left.map(|left| left.saturating_sub(LOOK));
+        }
+        let calls = running.stop().await.into_iter().map(|(_, call)| call).collect();
+        Ok::<_, Failure>(WebrtcReport { calls })
+    })?;
+    if args.output.json {
+        return print_report("call", &Report::Webrtc(&report));
+    }
+    for call in &report.calls {
+        print(&table(call))?;
+    }
+    Ok(())
+}
+
+fn table(s: &Snapshot) -> String {
+    let t = &s.totals;
+    let share = |part: u64, rest: u64| 100.0 * part as f64 / (part + rest).max(1) as f64;
+    pairs(&[
+        ("call", format!("{}, {}, {}", s.codec, s.controller, s.direction)),
+        ("connected after", s.setup_ms.map_or("-".into(), |x| format!("{x:.0} ms"))),
+        ("ended", s.reason.clone().unwrap_or_else(|| "not yet".into())),
+        ("sent", format!("{} packets, {:.3} MB, {} frames", t.packets_sent, t.bytes_sent as f64 / 1e6, t.frames_sent)),
+        ("reported lost", format!("{:.2} %", share(t.reported_lost, t.reported_received))),
+        ("retransmitted", format!("{} packets", t.retransmitted)),
+        ("received", format!("{} packets, {:.3} MB", t.packets_received, t.bytes_received as f64 / 1e6)),
+        ("decoded", format!("{} frames, {} damaged", t.frames_decoded, t.frames_damaged)),
+        ("refused", format!("{} packets, {} datagrams of strangers", t.refused, t.strangers)),
+    ])
+}
