@@ -1,0 +1,142 @@
+//! C programs with the installed library: the examples by CMake and Meson, and misuse under valgrind and the sanitizers.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Runs a command; returns what it printed.
+fn run(command: &mut Command) -> String {
+    let out = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}: ./test installs what is needed"));
+    let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success(), "{command:?}: {}\n{text}", out.status);
+    text
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
+}
+
+/// Where cargo put the libraries that it built for tests.
+fn libraries() -> PathBuf {
+    let here = std::env::current_exe().expect("this program's path");
+    here.parent().expect("deps of a profile").to_owned()
+}
+
+/// The installed library.
+struct Installed {
+    prefix: tempfile::TempDir,
+}
+
+impl Installed {
+    fn path(&self) -> &Path {
+        self.prefix.path()
+    }
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("PKG_CONFIG_PATH", self.path().join("lib/pkgconfig"));
+        command.env("LD_LIBRARY_PATH", self.path().join("lib")).current_dir(self.path());
+        command
+    }
+    /// Flags of pkg-config.
+    fn flags(&self, wanted: &[&str]) -> Vec<String> {
+        let text = run(self.command("pkg-config").args(wanted).arg("weir"));
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+    /// Compiles a C program with warnings as errors.
+    fn compile(&self, source: &Path, name: &str, flags: &[&str]) -> PathBuf {
+        let program = self.path().join(name);
+        let strict = ["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+        run(self
+            .command("cc")
+            .args(strict)
+            .args(flags)
+            .arg(source)
+            .arg("-o")
+            .arg(&program)
+            .args(self.flags(&["--cflags", "--libs"]))
+            .arg("-lpthread"));
+        program
+    }
+}
+
+fn installed() -> &'static Installed {
+    static INSTALLED: OnceLock<Installed> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        let prefix = tempfile::tempdir().expect("writable");
+        let script = root().join("crates/capi/install.sh");
+        run(Command::new(script).arg("--from").arg(libraries()).arg("--prefix").arg(prefix.path()));
+        Installed { prefix }
+    })
+}
+
+/// What the example prints at its end: the share of the link that it used, in percent.
+fn share(printed: &str) -> f64 {
+    let (_, rest) = printed.split_once("carried: ").expect("the share");
+    rest.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
+}
+
+#[test]
+fn the_example_builds_with_cmake_and_uses_its_link() {
+    let lib = installed();
+    let source = root().join("examples/c");
+    run(lib.command("cmake").arg("-S").arg(&source).args(["-B", "cmake"]));
+    run(lib.command("cmake").args(["--build", "cmake"]));
+    for controller in ["gcc", "nada", "scream2", "sluice"] {
+        let printed = run(lib.command("cmake/call").arg(controller));
+        let used = share(&printed);
+        assert!((60.0..=100.0).contains(&used), "{controller}: {used} %\n{printed}");
+        // The same every time.
+        assert_eq!(printed, run(lib.command("cmake/call").arg(controller)));
+    }
+    let out = lib.command("cmake/call").args(["gcc", "beta=7"]).output().expect("runs");
+    assert!(!out.status.success() && String::from_utf8_lossy(&out.stderr).contains("parameter `beta`"), "{out:?}");
+}
+
+#[test]
+fn the_example_builds_with_meson_and_uses_its_link() {
+    let lib = installed();
+    run(lib.command("meson").args(["setup", "meson"]).arg(root().join("examples/c")));
+    run(lib.command("meson").args(["compile", "-C", "meson"]));
+    let used = share(&run(&mut lib.command("meson/call")));
+    assert!((60.0..=100.0).contains(&used), "{used} %");
+}
+
+#[test]
+fn the_programs_of_the_documentation_run() {
+    let lib = installed();
+    let text = std::fs::read_to_string(root().join("docs/c.md")).expect("docs/c.md");
+    let programs: Vec<&str> = text.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(programs.len() >= 2, "{}", programs.len());
+    for (i, program) in programs.iter().enumerate() {
+        let source = lib.path().join(format!("block{i}.c"));
+        std::fs::write(&source, program).expect("writable");
+        let made = lib.compile(&source, &format!("block{i}"), &[]);
+        run(&mut lib.command(made.to_str().expect("UTF-8")));
+    }
+}
+
+#[test]
+fn misuse_gives_errors_and_nothing_else() {
+    let lib = installed();
+    let source = root().join("crates/capi/tests/c/hostile.c");
+    let plain = lib.compile(&source, "hostile", &[]);
+    assert!(run(&mut lib.command(plain.to_str().expect("UTF-8"))).contains("0 faults"));
+}
+
+#[test]
+fn misuse_under_the_sanitizers_is_clean() {
+    let lib = installed();
+    let source = root().join("crates/capi/tests/c/hostile.c");
+    let sanitized =
+        lib.compile(&source, "hostile-asan", &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    assert!(run(&mut lib.command(sanitized.to_str().expect("UTF-8"))).contains("0 faults"));
+}
+
+#[test]
+fn misuse_under_valgrind_is_clean() {
+    let lib = installed();
+    let plain = lib.compile(&root().join("crates/capi/tests/c/hostile.c"), "hostile-valgrind", &[]);
+    let checks = ["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect,possible"];
+    let printed = run(lib.command("valgrind").args(checks).arg(plain).arg("20"));
+    assert!(printed.contains("0 faults") && printed.contains("ERROR SUMMARY: 0 errors"), "{printed}");
+}
