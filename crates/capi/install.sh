@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the C library and installs it: header, shared and static library, pkg-config file.
+# Builds the C library and installs it: headers, shared and static library, pkg-config file.
 #
 #   crates/capi/install.sh [--prefix DIR] [--lab] [--from DIR]
 #
@@ -43,7 +43,7 @@ abi=$(sed -n 's/^#define WEIR_ABI_VERSION //p' "$here/include/weir.h")
 
 mkdir -p "$prefix/include" "$prefix/lib/pkgconfig"
 prefix=$(CDPATH= cd -- "$prefix" && pwd)
-cp "$here"/include/weir.h "$prefix/include/"
+cp "$here"/include/weir.h "$here"/include/weir_network_controller.hpp "$prefix/include/"
 cp "$from/libweir_capi.a" "$prefix/lib/libweir.a"
 cp "$from/libweir_capi.so" "$prefix/lib/libweir.so.$version"
 ln -sf "libweir.so.$version" "$prefix/lib/libweir.so.$abi"

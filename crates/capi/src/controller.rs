@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Status};
 use crate::names::SentNumbers;
 use crate::nearest::hint;
-use crate::rtcp::Reader;
+use crate::reader::Reader;
 use crate::types::{
     PacketReport, SentPacket as CSent, Setup as CSetup, Statistics, WEIR_SENT_HAS_RTP, WEIR_SENT_HAS_TRANSPORT_NUMBER,
     WEIR_SENT_PADDING, WEIR_SENT_REPAIR, WEIR_SENT_RETRANSMISSION,

@@ -15,6 +15,7 @@ mod lab;
 mod names;
 mod nearest;
 mod params;
+mod reader;
 mod rtcp;
 pub mod table;
 pub mod types;

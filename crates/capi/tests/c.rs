@@ -116,6 +116,20 @@ fn the_programs_of_the_documentation_run() {
 }
 
 #[test]
+fn the_adapter_for_libwebrtc_fits_its_interface_and_uses_a_link() {
+    let lib = installed();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    // The interface of today, and of releases without OnReceivedPacket.
+    for release in ["-DWEIR_STANDIN", "-DWEIR_WITHOUT_RECEIVED_PACKET"] {
+        let strict = ["-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", release];
+        let mut compile = lib.command("c++");
+        compile.args(strict).arg("-I").arg(here.join("standin")).arg(here.join("network_controller.cpp"));
+        run(compile.args(["-o", "network-controller"]).args(lib.flags(&["--cflags", "--libs"])));
+        assert!(run(&mut lib.command("./network-controller")).contains("0 faults"));
+    }
+}
+
+#[test]
 fn misuse_gives_errors_and_nothing_else() {
     let lib = installed();
     let source = root().join("crates/capi/tests/c/hostile.c");
