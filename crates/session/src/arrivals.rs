@@ -104,8 +104,9 @@ impl ArrivalLog {
         (s.tag == sequence + 1).then_some((s.arrival, s.ecn))
     }
 
-    /// A report up to `upto` (exclusive) has been made.
-    pub fn on_reported(&mut self, upto: u64) {
+    /// A report up to `upto` (exclusive) has been made. Returns whether it covered any packet.
+    pub fn on_reported(&mut self, upto: u64) -> bool {
+        let covered = upto > self.begin;
         if self.overlap {
             self.begin = self.last_begin.min(upto);
             self.last_begin = upto;
@@ -114,6 +115,7 @@ impl ArrivalLog {
             self.last_begin = upto;
         }
         self.news = if upto == self.end { 0 } else { 1 };
+        covered
     }
 }
 

@@ -285,12 +285,7 @@ impl Receiver {
     /// Feedback on a path, up to this number if it has any, is sent in a datagram of `size`.
     pub(crate) fn on_subflow_feedback_sent(&mut self, index: usize, upto: Option<u64>, size: DataSize, now: Timestamp) {
         let Some(path) = self.path_mut(index) else { return };
-        let interval = path.on_feedback_sent(size, now);
-        let Some((log, upto)) = path.log.as_mut().zip(upto) else { return };
-        log.on_reported(upto);
-        if log.news() > 0 {
-            path.feedback_in(interval, now);
-        }
+        path.on_report_sent(size, upto, now);
     }
 
     /// Appends feedback on received packets; [`Self::on_feedback_sent`] must follow.
@@ -323,19 +318,18 @@ impl Receiver {
 
     /// Feedback written by [`Self::write_feedback`] is sent in a datagram of `size`.
     pub(crate) fn on_feedback_sent(&mut self, size: DataSize, now: Timestamp) {
-        let interval = self.path.on_feedback_sent(size, now);
+        let mut progress = false;
         if self.path.format() == Some(FeedbackFormat::TransportWide) {
             if let (Some(log), Some(upto)) = (&mut self.path.log, self.reported.first()) {
-                log.on_reported(upto.media);
+                progress |= log.on_reported(upto.media);
             }
         } else {
             for (s, upto) in self.streams.iter_mut().zip(&self.reported) {
-                s.on_reported(*upto);
+                progress |= s.on_reported(*upto);
             }
         }
-        if self.news() > 0 {
-            self.path.feedback_in(interval, now);
-        }
+        let left = self.news() > 0;
+        self.path.on_feedback_sent(size, progress, left, now);
     }
 
     /// The first stream's source has restarted: resets the path's state.

@@ -20,6 +20,10 @@ const TEST_SHARE: f64 = 0.4;
 const TEST_GAIN: f64 = 1.5;
 /// Time for which the mode stays off after a failed test, s.
 const BAN: f64 = 3.0;
+/// Least change of the rate sent between two decreases that shows whether the link's service follows it ...
+const LEAST_CHANGE: f64 = 0.1;
+/// ... and the least share of that change by which it does, beside others.
+const FOLLOWS: f64 = 0.2;
 /// Bits of a usual packet.
 const PACKET_BITS: f64 = 9_600.0;
 
@@ -40,10 +44,41 @@ pub(super) struct Pressure {
     pub(super) rate: f64,
     /// What the link served of this flow, bit/s; NaN if unknown.
     pub(super) served: f64,
+    /// The rate at which these packets were sent, bit/s.
+    pub(super) sent: f64,
     /// Departure of the newest packet reported, s.
     pub(super) departure: f64,
     /// Whether packets were lost.
     pub(super) lost: bool,
+}
+
+/// What has been sent and served since the last decrease.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cycle {
+    /// Least and greatest rate sent, bit/s ...
+    sent: Option<(f64, f64)>,
+    /// ... and served.
+    served: Option<(f64, f64)>,
+}
+
+impl Cycle {
+    fn observe(&mut self, p: &Pressure) {
+        let widen = |range: &mut Option<(f64, f64)>, v: f64| {
+            let (least, most) = range.unwrap_or((v, v));
+            *range = Some((least.min(v), most.max(v)));
+        };
+        if p.sent > 0.0 && p.served > 0.0 {
+            widen(&mut self.sent, p.sent);
+            widen(&mut self.served, p.served);
+        }
+    }
+
+    /// Whether the link served the same whatever was sent: this flow is alone on it.
+    fn is_alone(&self) -> bool {
+        let (Some(sent), Some(served)) = (self.sent, self.served) else { return false };
+        let (sent, served) = (sent.1 / sent.0 - 1.0, served.1 / served.0 - 1.0);
+        sent > LEAST_CHANGE && served < FOLLOWS * sent
+    }
 }
 
 /// The state of the mode.
@@ -63,6 +98,7 @@ pub(super) struct Competition {
     /// What the link has to serve then, bit/s.
     test_for: f64,
     cut_at: f64,
+    cycle: Cycle,
     left: Option<(f64, f64)>,
     updated: f64,
 }
@@ -115,25 +151,36 @@ impl Competition {
             let gain = libm::sqrt(rate / p.rate.max(1.0)).clamp(1.0, TEST_GAIN);
             self.test_for = if p.served > 0.0 { gain * p.served } else { 0.0 };
             self.calm_since = None;
+            self.cycle = Cycle::default();
         }
+    }
+
+    /// Ends the mode for a while: this flow is alone on the link.
+    fn end(&mut self, now: f64) {
+        self.banned_until = now + BAN;
+        self.rate = None;
+        self.pressed_since = None;
     }
 
     fn compete(&mut self, p: Pressure, elapsed: f64, is_long: bool, c: &Config) {
         let Some(rate) = self.rate.as_mut() else { return };
         // Alone on a link that has become slow, a greater rate is not served.
         if p.departure > self.test_from && p.served < (TEST_SHARE * *rate).max(self.test_for) {
-            self.banned_until = p.now + BAN;
-            self.rate = None;
-            self.pressed_since = None;
+            self.end(p.now);
             return;
         }
         if p.departure > self.test_from {
             self.test_for = 0.0;
         }
         let rtt = p.rtt.max(0.01);
+        self.cycle.observe(&p);
         if p.lost && p.queue > p.wanted && p.now - self.cut_at > rtt {
             *rate *= c.compete_decrease;
             self.cut_at = p.now;
+            if core::mem::take(&mut self.cycle).is_alone() {
+                self.end(p.now);
+                return;
+            }
         } else {
             // Beyond half a second, which CUBIC does not heed either.
             let round = rtt.min(0.5);
@@ -178,6 +225,7 @@ mod tests {
             reference: served,
             rate: served,
             served,
+            sent: served,
             departure: now - 0.1,
             lost: false,
         }
@@ -238,6 +286,25 @@ mod tests {
         assert!((cut - 0.83 * grown).abs() < 1.0, "{cut}");
         let again = c.update(served(2.15, true), &config).expect("competes");
         assert!(again > cut, "not twice within a round trip: {again}");
+    }
+
+    #[test]
+    fn a_link_that_serves_the_same_whatever_is_sent_ends_it_at_a_loss() {
+        // From 0.45 to 0.55 Mbit/s in two seconds, then a loss.
+        let sent = |t: f64| 0.45e6 + 0.05e6 * (t - 1.0);
+        let run = |served: fn(f64) -> f64| {
+            let mut c = Competition { rate: Some(0.5e6), test_from: 0.0, updated: 1.0, ..Competition::default() };
+            let at = |t: f64| Pressure { sent: sent(t), rtt: 1.0, ..pressure(t, 0.9, served(sent(t))) };
+            drive(&mut c, 1.05, 3.0, |t, _| at(t));
+            assert!(c.is_on(), "nothing was lost yet");
+            c.update(Pressure { lost: true, ..at(3.05) }, &Config::default());
+            c
+        };
+        let alone = run(|_| 0.5e6);
+        assert!(!alone.is_on() && alone.banned_until > 6.0, "alone: {alone:?}");
+        // Beside an equal flow, what is served follows by half.
+        let beside = run(|sent| 0.5e6 + 0.5 * (sent - 0.5e6));
+        assert!(beside.is_on(), "beside another flow: {beside:?}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ crate::tunables! {
         service_time_fall: TimeDelta = 25.0, 5.0 => 2_000.0;
         /// ... a service rate below this share of that over the longer time, ...
         fall_share: f64 = 0.85, 0.1 => 1.0;
+        /// ... over at least so many mean stalls, ...
+        fall_stalls: f64 = 4.0, 0.0 => 50.0;
         /// ... and a queueing delay that has risen by this in 150 ms.
         fall_rise: TimeDelta = 8.0, 0.0 => 1_000.0;
         /// Factor of growth per round of feedback where there is room.

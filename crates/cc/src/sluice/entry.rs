@@ -9,7 +9,7 @@ use weir_units::{Ecn, TimeDelta};
 const FEEDBACK: FeedbackPlan = FeedbackPlan {
     format: FeedbackFormat::CongestionControl,
     min_interval: TimeDelta::from_millis(25),
-    max_interval: TimeDelta::from_millis(250),
+    max_interval: TimeDelta::from_millis(100),
     bandwidth_share: 0.05,
 };
 

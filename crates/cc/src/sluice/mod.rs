@@ -8,15 +8,18 @@
 mod arrivals;
 mod competition;
 mod config;
+mod controller;
 mod doing;
 mod entry;
 mod jitter;
+mod known;
 mod sent;
 mod service;
 mod stalls;
+mod usage;
 
-use crate::controller::{Controller, Limits, Target, TimeoutReason};
-use crate::cue::{Cue, SentPacket, TransportFeedback};
+use crate::controller::Limits;
+use crate::cue::TransportFeedback;
 use crate::spec::Start;
 use crate::tunable::SetupError;
 use arrivals::Arrivals;
@@ -24,15 +27,17 @@ use competition::{Competition, Pressure};
 pub use config::Config;
 use doing::Doing;
 use jitter::Jitter;
+use known::Known;
 use sent::RateHistory;
 use service::{Served, Service};
 use stalls::Stalls;
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use usage::Usage;
+use weir_units::{TimeDelta, Timestamp};
 
-/// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
-const RTP_HEADER: DataSize = DataSize::from_bytes(20);
 /// Bits of a usual packet.
 const PACKET_BITS: f64 = 9_600.0;
+/// Least time over which a queue is standing for competitive mode, s.
+const PRESSED: f64 = 0.07;
 /// Rate at which the queue wanted is `queue_target`, bit/s.
 const REFERENCE: f64 = 4e6;
 /// Share of busy time from which the link counts as saturated.
@@ -52,6 +57,8 @@ const UNSLOWED: f64 = 0.85;
 const EMPTY: f64 = 0.002;
 /// Share of the service rate that is sent during a drain.
 const DRAIN_SHARE: f64 = 0.5;
+/// Share of the feedback interval within which a message continues the one before.
+const CONTINUED: f64 = 0.1;
 /// Ratio of rate and reference up to which what is served is taken as the share.
 const SIMILAR: f64 = 1.25;
 
@@ -65,6 +72,7 @@ pub struct Sluice {
     service: Service,
     stalls: Stalls,
     jitter: Jitter,
+    known: Known,
     competition: Competition,
     sent: RateHistory,
     /// The rate in bit/s, within the limits.
@@ -88,14 +96,13 @@ pub struct Sluice {
     expected: f64,
     wanted: f64,
     busy: f64,
-    use_share: f64,
+    usage: Usage,
     drained_at: f64,
     draining_until: f64,
     after_drain: f64,
     stall: f64,
     /// Mean share of packets marked.
     marked: f64,
-    arrived_share: f64,
     doing: Doing,
     due: Option<Timestamp>,
 }
@@ -113,6 +120,7 @@ impl Sluice {
             service: Service::default(),
             stalls: Stalls::default(),
             jitter: Jitter::default(),
+            known: Known::default(),
             competition: Competition::default(),
             sent: RateHistory::new(rate),
             rate,
@@ -131,13 +139,12 @@ impl Sluice {
             expected: 0.0,
             wanted: 0.0,
             busy: 0.0,
-            use_share: 1.0,
+            usage: Usage::default(),
             drained_at: 0.0,
             draining_until: 0.0,
             after_drain: 0.0,
             stall: 0.0,
             marked: 0.0,
-            arrived_share: 1.0,
             doing: Doing::Start,
             due: None,
         })
@@ -182,8 +189,11 @@ impl Sluice {
         let window = if self.competition.is_on() { window * COMPETING_WINDOW } else { window };
         let Some(d) = self.arrivals.digest(f.packets, self.start, window) else { return };
         let gap = (now - self.reported_at).clamp(0.0, 1.0);
-        self.interval += 0.125 * (gap.min(2.0 * self.interval + 0.01) - self.interval);
-        self.reported_at = now;
+        // What does not fit into a message follows at once in others, which say nothing of the interval.
+        if gap > CONTINUED * self.interval {
+            self.interval += 0.125 * (gap.min(2.0 * self.interval + 0.01) - self.interval);
+            self.reported_at = now;
+        }
         if let Some(rtt) = f.rtt {
             let rtt = crate::rtt::bounded(rtt).as_secs_f64();
             self.rtt = rtt.max(self.rtt + 0.125 * (rtt - self.rtt));
@@ -192,11 +202,9 @@ impl Sluice {
         // The share of the rate that the source and the pacer use.
         let allowed = self.sent.bits(d.last_departure) - self.sent.bits(self.newest);
         if allowed > 0.0 && d.last_departure > self.newest {
-            let weight = ((d.last_departure - self.newest) / 0.15).min(1.0);
-            let used = ((d.bytes * 8.0 + f64::from(d.lost) * PACKET_BITS) / allowed).min(2.0);
-            self.use_share += weight * (used - self.use_share);
-            let arrived = (d.bytes * 8.0 / allowed).min(2.0);
-            self.arrived_share += weight * (arrived - self.arrived_share);
+            let arrived = d.bytes * 8.0;
+            let sent = arrived + f64::from(d.lost) * PACKET_BITS;
+            self.usage.observe(d.last_departure - self.newest, sent, arrived, allowed);
         }
         self.newest = self.newest.max(d.last_departure);
         self.waiting_since = (!f.bytes_in_flight.is_zero()).then_some(self.newest);
@@ -216,7 +224,8 @@ impl Sluice {
         let marked = f64::from(d.marked) / f64::from(d.received);
         self.marked += c.mark_weight * (marked - self.marked);
         let rise = self.service.standing(0.15).map_or(0.0, |s| s.0) + c.fall_rise.as_secs_f64();
-        if let (Some(long), Some(short)) = (service, self.service.rate(c.service_time_fall.as_secs_f64()))
+        let fall = c.service_time_fall.as_secs_f64().max(c.fall_stalls * self.stall);
+        if let (Some(long), Some(short)) = (service, self.service.rate(fall))
             && short.rate < c.fall_share * long.rate
             && (marked > 0.5 || (d.queue_least > self.wanted.max(window) && d.queue_last > rise))
         {
@@ -225,7 +234,7 @@ impl Sluice {
         let served = service.map_or(self.rate, |s| self.share(s.rate, self.sent.ratio(s.since, d.last_departure)));
         self.capacity = service.map_or(f64::NAN, |s| s.rate);
         // What has been sent since that packet, less what the link has served since.
-        let share = self.arrived_share.clamp(0.0, 1.1);
+        let share = self.usage.arrived().min(1.1);
         let since = (now - least_departure).max(0.0);
         let bits = (self.sent.bits(now) - self.sent.bits(least_departure)) * share;
         self.expected = (self.queue + bits / served.max(1e3) - since).max(0.0);
@@ -243,12 +252,14 @@ impl Sluice {
         }
         let pressure = Pressure {
             now,
-            queue: self.queue,
+            // At low rates a message reports one packet of a frame's train.
+            queue: self.service.standing(PRESSED).map_or(self.queue, |s| s.0.min(self.queue)),
             wanted: self.wanted,
             rtt: f.rtt.map_or(self.rtt, |r| crate::rtt::bounded(r).as_secs_f64()),
             reference: served,
             rate: self.rate,
             served: long.map_or(f64::NAN, |s| s.rate),
+            sent: long.map_or(f64::NAN, |s| self.sent.mean(s.since, d.last_departure)),
             departure: d.last_departure,
             lost: d.lost > 0,
         };
@@ -312,13 +323,16 @@ impl Sluice {
     /// The rate on a busy link: what it serves, corrected by the queue.
     fn hold(&mut self, served: f64, now: f64) {
         let time = self.config.drain_time.as_secs_f64() + self.config.drain_stalls * self.stall.max(self.jitter.mean());
+        // The rate holds until the next message: a faster correction goes too far.
+        let time = time.max(self.interval);
         let gain = (self.wanted - self.expected) / time;
         let rate = served * (1.0 + gain.clamp(-1.0, 0.2));
         // A source that does not use the rate has not measured more than it sent.
-        if self.use_share < 0.7 && rate > 0.5 * self.rate {
+        if self.usage.sent() < 0.7 && rate > 0.5 * self.rate {
             self.doing = Doing::Unused;
             return;
         }
+        self.known.observe(served, now);
         self.rounds = 0;
         self.doing = Doing::Hold;
         self.grown_at = now;
@@ -328,8 +342,8 @@ impl Sluice {
     /// The rate on a link with room: one step per round of feedback.
     fn grow(&mut self, service: Option<Served>, now: f64) {
         let growing = if self.starting { Doing::Start } else { Doing::Grow };
-        self.doing = if self.use_share < 0.6 { Doing::Unused } else { growing };
-        if self.newest < self.grown_at || self.use_share < 0.6 {
+        self.doing = if self.usage.sent() < 0.6 { Doing::Unused } else { growing };
+        if self.newest < self.grown_at || self.usage.sent() < 0.6 {
             return;
         }
         let c = &self.config;
@@ -347,7 +361,7 @@ impl Sluice {
         });
         self.rounds += 1;
         self.grown_at = now;
-        let rate = (self.rate * factor).min(most);
+        let rate = (self.rate * factor).max(self.known.towards(self.rate)).min(most);
         self.set_rate(rate, rate, now);
     }
 
@@ -358,87 +372,6 @@ impl Sluice {
             let late = since + self.rtt + 2.0 * self.interval + 0.05 - self.seconds(now);
             now + TimeDelta::from_secs_f64(late.clamp(0.025, 10.0))
         });
-    }
-}
-
-impl Controller for Sluice {
-    fn on_packet_sent(&mut self, packet: &SentPacket) {
-        if self.due.is_none() {
-            self.waiting_since = Some(self.seconds(packet.now));
-            self.arm(packet.now, true);
-        }
-    }
-
-    fn on_cue(&mut self, cue: &Cue<'_>) {
-        if let Cue::TransportFeedback(f) = cue {
-            self.on_feedback(f);
-        }
-    }
-
-    fn on_limits(&mut self, limits: Limits, now: Timestamp) {
-        self.limits = limits;
-        let now = self.seconds(now);
-        self.set_rate(self.rate, self.reference, now);
-    }
-
-    fn on_timeout(&mut self, now: Timestamp) {
-        let t = self.seconds(now);
-        if self.after_drain > 0.0 && t >= self.draining_until {
-            self.set_rate(self.after_drain, self.after_drain, t);
-            self.after_drain = 0.0;
-        }
-        if self.due.is_none_or(|t| now < t) {
-            return;
-        }
-        // The packet that is waited for is in a queue of at least this length.
-        let since = self.waiting_since.unwrap_or(self.newest);
-        let queue = t - since - self.rtt - self.interval;
-        if self.competition.is_on() && queue < 1.0 {
-            self.due = Some(now + TimeDelta::from_millis(25));
-            return;
-        }
-        let factor = 1.0 + (self.wanted - queue) / self.config.drain_time.as_secs_f64();
-        let base = if self.capacity.is_finite() { self.capacity.min(self.rate) } else { self.rate };
-        self.doing = Doing::Unreported;
-        self.set_rate(base * factor.clamp(0.0, 1.0), self.reference, t);
-        self.rounds = 0;
-        self.due = Some(now + TimeDelta::from_millis(25));
-    }
-
-    fn target(&self) -> Target {
-        let pacing = self.pacing();
-        Target {
-            overhead: RTP_HEADER,
-            ..Target::paced(self.limits.clamp(DataRate::from_bps_f64(self.rate)), DataRate::from_bps_f64(pacing))
-        }
-    }
-
-    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
-        let drained = (self.after_drain > 0.0).then(|| {
-            let at = self.start + TimeDelta::from_secs_f64(self.draining_until) + TimeDelta::from_micros(1);
-            (at, TimeoutReason::RateUpdate)
-        });
-        let missing = self.due.map(|at| (at, TimeoutReason::FeedbackMissing));
-        match (drained, missing) {
-            (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),
-            (a, b) => a.or(b),
-        }
-    }
-
-    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("capacity_bps", self.capacity);
-        out("queue_ms", self.queue * 1e3);
-        out("queue_expected_ms", self.expected * 1e3);
-        out("queue_wanted_ms", self.wanted * 1e3);
-        out("busy_share", self.busy);
-        out("use_share", self.use_share);
-        out("stall_ms", self.stall * 1e3);
-        out("jitter_ms", self.jitter.mean() * 1e3);
-        out("marked", self.marked);
-        out("compete", f64::from(u8::from(self.competition.is_on())));
-        out("mode", self.doing.number());
-        out("starting", f64::from(u8::from(self.starting)));
-        out("rounds", f64::from(self.rounds));
     }
 }
 

@@ -55,6 +55,11 @@ impl RateHistory {
         c.bits + c.rate * (time - c.at)
     }
 
+    /// The mean rate between two times; NaN for none.
+    pub(super) fn mean(&self, from: f64, to: f64) -> f64 {
+        (self.bits(to) - self.bits(from)) / (to - from)
+    }
+
     /// What the rate allowed over what the reference would have, between two times; 1 where that is nothing.
     pub(super) fn ratio(&self, from: f64, to: f64) -> f64 {
         let reference = |time: f64| {

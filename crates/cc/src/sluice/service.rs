@@ -3,7 +3,7 @@
 use super::arrivals::Digest;
 
 /// Digests kept.
-const KEPT: usize = 16;
+const KEPT: usize = 32;
 /// Oldest digest used, s.
 const MAX_AGE: f64 = 0.5;
 /// Time over which the share of busy time is taken, s.
@@ -146,6 +146,6 @@ mod tests {
             s.push(digest(0.01 * f64::from(i), 0.01, if i < 90 { 9e6 } else { 1e6 }, 0.0));
         }
         let all = s.rate(10.0).expect("busy");
-        assert!((all.busy - 0.16).abs() < 1e-9, "16 messages: {all:?}");
+        assert!((all.busy - 0.01 * KEPT as f64).abs() < 1e-9, "{all:?}");
     }
 }

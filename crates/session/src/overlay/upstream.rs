@@ -97,13 +97,7 @@ impl Upstream {
         });
         writer.finish();
         // With UDP and IPv4 headers, as in RTCP's bandwidth.
-        let interval = path.on_feedback_sent(DataSize::from_bytes(out.len() as u64 + 28), now);
-        if let Some((log, upto)) = path.log.as_mut().zip(upto) {
-            log.on_reported(upto);
-            if log.news() > 0 {
-                path.feedback_in(interval, now);
-            }
-        }
+        path.on_report_sent(DataSize::from_bytes(out.len() as u64 + 28), upto, now);
         self.last_sent = now;
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct ReceivePath {
     /// Rate over the last feedback interval.
     received_rate: DataRate,
     feedback_size: f64,
+    /// Of the datagrams that the feedback of this interval has taken so far, bytes.
+    report_size: f64,
     /// Last absolute send time as received, and unwrapped.
     departure: Option<(u32, RemoteTimestamp)>,
     /// The time of the first departure.
@@ -76,6 +78,7 @@ impl ReceivePath {
             bytes_since_feedback: 0,
             received_rate: DataRate::ZERO,
             feedback_size: FIRST_FEEDBACK_SIZE,
+            report_size: 0.0,
             departure: None,
             // Not zero, so that packets sent slightly earlier have positive times.
             first_departure: RemoteTimestamp::from_secs(64),
@@ -177,23 +180,32 @@ impl ReceivePath {
         self.feedback_due.is_some_and(|at| at <= now)
     }
 
-    /// Feedback was written into a datagram of `size`. Returns the interval to the next.
-    pub(crate) fn on_feedback_sent(&mut self, size: DataSize, now: Timestamp) -> TimeDelta {
-        self.feedback_size += SIZE_WEIGHT * (size.as_bytes() as f64 - self.feedback_size);
+    /// Feedback was written into a datagram of `size`. If it has covered packets (`progress`) and others are `left` that did
+    /// not fit, the next datagram follows at once: otherwise reports fall behind where an interval has more packets than a
+    /// datagram holds.
+    pub(crate) fn on_feedback_sent(&mut self, size: DataSize, progress: bool, left: bool, now: Timestamp) {
+        self.report_size += size.as_bytes() as f64;
+        if left && progress {
+            self.feedback_due = self.feedback_allowed.then_some(now);
+            return;
+        }
+        self.feedback_size += SIZE_WEIGHT * (core::mem::take(&mut self.report_size) - self.feedback_size);
         let bytes = DataSize::from_bytes(self.bytes_since_feedback);
         if let Some(rate) = DataRate::from_size_over(bytes, now.saturating_since(self.last_feedback)) {
             self.received_rate = rate;
         }
-        let interval = self.interval();
         self.last_feedback = now;
         self.bytes_since_feedback = 0;
-        self.feedback_due = None;
-        interval
+        self.feedback_due = (left && self.feedback_allowed).then(|| now + self.interval());
     }
-    pub(crate) fn feedback_in(&mut self, interval: TimeDelta, now: Timestamp) {
-        if self.feedback_allowed {
-            self.feedback_due = Some(now + interval);
-        }
+
+    /// The same for this path's own log, covered up to a number if any packet was.
+    pub(crate) fn on_report_sent(&mut self, size: DataSize, upto: Option<u64>, now: Timestamp) {
+        let (progress, left) = match self.log.as_mut().zip(upto) {
+            Some((log, upto)) => (log.on_reported(upto), log.news() > 0),
+            None => (false, false),
+        };
+        self.on_feedback_sent(size, progress, left, now);
     }
 
     fn unwrap_departure(&mut self, time: u32) -> RemoteTimestamp {

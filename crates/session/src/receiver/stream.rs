@@ -402,16 +402,18 @@ impl IncomingStream {
     }
 
     /// Feedback up to these numbers was sent.
-    pub(crate) fn on_reported(&mut self, upto: super::Reported) {
+    pub(crate) fn on_reported(&mut self, upto: super::Reported) -> bool {
+        let mut covered = false;
         if let Some(log) = &mut self.log {
-            log.on_reported(upto.media);
+            covered |= log.on_reported(upto.media);
         }
         if let Some(log) = self.repair_log_mut() {
-            log.on_reported(upto.repair);
+            covered |= log.on_reported(upto.repair);
         }
         if let Some(log) = self.retransmission_log_mut() {
-            log.on_reported(upto.retransmission);
+            covered |= log.on_reported(upto.retransmission);
         }
+        covered
     }
 
     #[inline]
