@@ -18,6 +18,8 @@ pub struct ReadAhead {
     source: Source,
     stream: DataRate,
     most: TimeDelta,
+    /// When the last of the content is due.
+    end: Timestamp,
     target: DataRate,
     /// The rate that the source has.
     made_at: Option<DataRate>,
@@ -30,7 +32,18 @@ impl ReadAhead {
     /// Reads a source of this rate at most `most` ahead.
     pub fn new(source: Source, stream: DataRate, most: TimeDelta) -> Self {
         let (since, lead) = (Timestamp::ZERO, TimeDelta::ZERO);
-        Self { source, stream, most, target: stream, made_at: None, since, lead }
+        Self { source, stream, most, end: Timestamp::MAX, target: stream, made_at: None, since, lead }
+    }
+
+    /// The same with content that is due until `end` at the latest.
+    #[must_use]
+    pub fn until(self, end: Timestamp) -> Self {
+        Self { end, ..self }
+    }
+
+    /// When the next of the content is due.
+    fn due(&self) -> Option<Timestamp> {
+        self.source.next_frame_at().filter(|due| *due <= self.end)
     }
 
     /// Seconds of content that leave in a second.
@@ -70,10 +83,10 @@ impl FrameSource for ReadAhead {
         self.make_at(self.rate(self.lead), now + self.lead);
     }
     fn next_frame_at(&self) -> Option<Timestamp> {
-        self.source.next_frame_at().map(|due| self.leaves_at(due))
+        self.due().map(|due| self.leaves_at(due))
     }
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
-        let due = self.source.next_frame_at()?;
+        let due = self.due()?;
         if self.leaves_at(due) > now {
             return None;
         }
@@ -134,6 +147,19 @@ mod tests {
             seconds.push((frames, bytes, lead.as_millis()));
         }
         seconds
+    }
+
+    #[test]
+    fn content_ends() {
+        let source = PerfectCodec::frames(TimeDelta::from_millis(40), Timestamp::ZERO).into();
+        let mut s = ReadAhead::new(source, KBPS(1_000), TimeDelta::from_secs(4)).until(Timestamp::from_secs(1));
+        s.on_target(KBPS(2_000), Timestamp::ZERO);
+        let mut last = None;
+        while let Some(frame) = s.next_frame_at().and_then(|at| s.poll_frame(at)) {
+            last = Some(frame.captured);
+        }
+        assert_eq!((last, s.next_frame_at()), (Some(Timestamp::from_secs(1)), None));
+        assert_eq!(s.poll_frame(Timestamp::from_secs(9)), None);
     }
 
     #[test]

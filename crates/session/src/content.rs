@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use weir_media::{PlayoutEvent, ReceivedFrame, ReceivedPayload};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Most packets kept: four seconds of 10 Mbit/s in packets of 1,200 bytes. Beyond that the oldest are dropped.
-const MAX_PACKETS: usize = 1 << 12;
+/// Most packets kept: 39 seconds of 2 Mbit/s in packets of 1,200 bytes. Beyond that, of the first and the last by sequence number the
+/// one that is played later is dropped.
+const MAX_PACKETS: usize = 1 << 13;
 /// Most bytes kept.
 const MAX_SIZE: u64 = 16 << 20;
-/// Packets are kept this long after the playout deadline, counted from their arrival.
+/// Packets are kept this long after their frame's playout deadline, which clocks and adaptive playout may move.
 const KEPT: TimeDelta = TimeDelta::from_secs(2);
 /// Most buffers kept for reuse, and the largest size kept.
 const MAX_SPARE: usize = 1 << 10;
@@ -44,34 +45,31 @@ pub struct ContentCounters {
 #[derive(Debug)]
 struct Stored {
     rtp_timestamp: u32,
-    at: Timestamp,
+    /// Playout deadline of its frame.
+    deadline: Timestamp,
     payload: ReceivedPayload,
 }
 
-/// Payloads by sequence number; bounded in number, bytes and age.
-#[derive(Debug)]
+/// Payloads by sequence number; bounded in number, bytes and time after their deadline. What a sender reads ahead waits here until
+/// its frame is due.
+#[derive(Debug, Default)]
 pub(crate) struct ContentStore {
     packets: VecDeque<Stored>,
     size: u64,
-    age: TimeDelta,
     spare: Vec<Vec<u8>>,
     pub counters: ContentCounters,
 }
 
 impl ContentStore {
-    /// A store for frames played `deadline` after their capture.
-    pub(crate) fn new(deadline: TimeDelta) -> Self {
-        Self {
-            packets: VecDeque::new(),
-            size: 0,
-            age: deadline + KEPT,
-            spare: Vec::new(),
-            counters: ContentCounters::default(),
-        }
-    }
-
-    /// Stores a packet that arrived in time for its frame.
-    pub(crate) fn insert(&mut self, now: Timestamp, sequence: u64, part: FramePart, payload: &Payload<'_>) {
+    /// Stores a packet that arrived in time for its frame, which is played at `deadline` at the latest.
+    pub(crate) fn insert(
+        &mut self,
+        now: Timestamp,
+        deadline: Timestamp,
+        sequence: u64,
+        part: FramePart,
+        payload: &Payload<'_>,
+    ) {
         let FramePart { rtp_timestamp, marker } = part;
         let index = match self.packets.back() {
             Some(last) if last.payload.sequence >= sequence => {
@@ -90,14 +88,19 @@ impl ContentStore {
         self.counters.packets += 1;
         self.counters.repaired += u64::from(payload.repaired);
         let payload = ReceivedPayload { sequence, marker, repaired: payload.repaired, bytes };
-        self.packets.insert(index, Stored { rtp_timestamp, at: now, payload });
-        while self.packets.front().is_some_and(|p| now.saturating_since(p.at) > self.age) {
+        self.packets.insert(index, Stored { rtp_timestamp, deadline, payload });
+        while self.packets.front().is_some_and(|p| now.saturating_since(p.deadline) > KEPT) {
             self.counters.expired += 1;
             self.drop_front();
         }
         while self.packets.len() > MAX_PACKETS || self.size > MAX_SIZE {
             self.counters.crowded_out += 1;
-            self.drop_front();
+            let deadline = |p: Option<&Stored>| p.map(|p| p.deadline);
+            if deadline(self.packets.front()) > deadline(self.packets.back()) {
+                self.drop_front();
+            } else {
+                self.drop_back();
+            }
         }
     }
 
@@ -140,7 +143,17 @@ impl ContentStore {
     }
 
     fn drop_front(&mut self) {
-        if let Some(p) = self.packets.pop_front() {
+        let first = self.packets.pop_front();
+        self.discard(first);
+    }
+
+    fn drop_back(&mut self) {
+        let last = self.packets.pop_back();
+        self.discard(last);
+    }
+
+    fn discard(&mut self, stored: Option<Stored>) {
+        if let Some(p) = stored {
             self.size -= p.payload.bytes.len() as u64;
             self.recycle(p.payload.bytes);
         }
@@ -161,17 +174,20 @@ mod tests {
         PlayoutEvent { rtp_timestamp, at: Timestamp::from_secs(1), size: DataSize::ZERO, delay: Some(TimeDelta::ZERO) }
     }
 
-    fn put(store: &mut ContentStore, now: Timestamp, sequence: u64, rtp_timestamp: u32, bytes: &[u8]) {
+    /// A packet whose frame is due `ahead` after its arrival.
+    fn put(s: &mut ContentStore, now: Timestamp, ahead: TimeDelta, sequence: u64, rtp_timestamp: u32, bytes: &[u8]) {
         let part = FramePart { rtp_timestamp, marker: false };
-        store.insert(now, sequence, part, &Payload { bytes, zeros: 0, repaired: sequence == 6 });
+        s.insert(now, now + ahead, sequence, part, &Payload { bytes, zeros: 0, repaired: sequence == 6 });
     }
+
+    const SOON: TimeDelta = TimeDelta::from_millis(200);
 
     #[test]
     fn packets_come_out_sorted_by_frame_and_once() {
-        let (mut s, now) = (ContentStore::new(TimeDelta::from_millis(200)), Timestamp::ZERO);
+        let (mut s, now) = (ContentStore::default(), Timestamp::ZERO);
         let first = u32::MAX - 100;
         for (sequence, frame, byte) in [(5, 0, 5), (8, 1, 8), (6, 0, 6), (7, 1, 7), (5, 0, 99), (9, 2, 9)] {
-            put(&mut s, now, sequence, first.wrapping_add(frame * 3_000), &[byte]);
+            put(&mut s, now, SOON, sequence, first.wrapping_add(frame * 3_000), &[byte]);
         }
         let mut frame = ReceivedFrame::default();
         // The first frame is never taken: it is dropped with the second.
@@ -186,19 +202,40 @@ mod tests {
     }
 
     #[test]
+    fn content_ahead_of_its_time_is_kept_until_it_is_due() {
+        let mut s = ContentStore::default();
+        let frame_at = |second: i64| (second as u32 + 1) * 90_000;
+        // Within ten seconds, what lasts forty and begins after them.
+        for second in 0..40 {
+            let now = Timestamp::from_millis(250 * second);
+            let ahead = Timestamp::from_secs(10 + second) - now;
+            put(&mut s, now, ahead, second as u64, frame_at(second), &[1; 1_000]);
+        }
+        assert_eq!((s.packets.len(), s.counters.expired), (40, 0));
+        let mut frame = ReceivedFrame::default();
+        assert!(s.take(&event(frame_at(39)), &mut frame));
+        assert_eq!((s.packets.len(), s.counters.expired), (0, 39));
+    }
+
+    #[test]
     fn untaken_content_is_bounded_in_packets_bytes_and_age() {
-        let (mut s, now) = (ContentStore::new(TimeDelta::from_millis(200)), Timestamp::ZERO);
+        let (mut s, now) = (ContentStore::default(), Timestamp::ZERO);
         for sequence in 0..10_000 {
-            put(&mut s, now, sequence, sequence as u32, &[1; 10]);
+            put(&mut s, now, SOON, sequence, sequence as u32, &[1; 10]);
         }
         assert_eq!((s.packets.len(), s.counters.crowded_out), (MAX_PACKETS, 10_000 - MAX_PACKETS as u64));
-        for sequence in 10_000..10_600 {
-            put(&mut s, now, sequence, sequence as u32, &[1; 65_000]);
+        // What is played first stays, and an implausible deadline does not keep it.
+        let numbers = |s: &ContentStore| s.packets.iter().map(|p| p.payload.sequence).collect::<Vec<_>>();
+        assert_eq!(numbers(&s), (0..MAX_PACKETS as u64).collect::<Vec<_>>());
+        let expired = s.packets.len() as u64;
+        let later = now + TimeDelta::from_secs(3);
+        put(&mut s, later, TimeDelta::from_secs(9_999), 20_000, 20_000, &[1]);
+        assert_eq!((s.packets.len(), s.counters.expired), (1, expired));
+        for sequence in 20_001..20_600 {
+            put(&mut s, later, SOON, sequence, sequence as u32, &[1; 65_000]);
         }
         assert!(s.size().as_bytes() <= MAX_SIZE && s.size().as_bytes() > MAX_SIZE - 65_000);
-        let expired = s.packets.len() as u64;
-        put(&mut s, now + TimeDelta::from_secs(3), 20_000, 20_000, &[1]);
-        assert_eq!((s.packets.len(), s.counters.expired), (1, expired));
+        assert_eq!(numbers(&s)[0], 20_001);
         assert!(s.spare.len() <= MAX_SPARE && s.spare.iter().all(|b| b.capacity() <= MAX_SPARE_SIZE));
     }
 }

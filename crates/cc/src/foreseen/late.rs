@@ -1,19 +1,23 @@
 //! Late scheduling: what a hole ahead will not carry is sent before it, while the link has capacity to spare.
 
-use super::outlook::Outlook;
+use super::outlook::{Hole, Outlook};
 use super::{Config, SOURCE, stream};
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket};
 use crate::spec::{Algorithm, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// Time between two looks at what has been sent ahead.
 const LOOK: TimeDelta = TimeDelta::from_millis(100);
+/// Lead beyond the longest hole, in seconds: what the source needs to keep its quality, and a key frame to be paced (guess: 1 s).
+const RESERVE: f64 = 1.0;
 
 /// Sends stored content at the stream's rate; with a hole in sight as fast as the forecast allows, until as much is sent ahead as the
-/// longest hole lasts; and in a hole at its rate. The source reads ahead and keeps its quality while it is ahead
-/// (`weir_media::ReadAhead`); without lead it follows the rate, which is a switch.
+/// longest hole lasts. In a hole it sends what the lead does not cover until the hole's end, at most at the hole's rate. The source
+/// reads ahead and keeps its quality while it is ahead (`weir_media::ReadAhead`); without lead it follows the rate, which is a switch.
+///
+/// What is ahead of its time is paced at the rate itself: it need not leave at once, and bursts would fill the link's queue.
 ///
 /// What is ahead follows from the rates asked for, which the source is taken to follow.
 #[derive(Clone, Debug)]
@@ -47,12 +51,19 @@ impl LateScheduling {
         let share = self.config.share;
         let needed = DataRate::from_bps_f64(self.stream.as_bps_f64() / share);
         let here = self.outlook.at(self.now).map(|s| DataRate::from_bps_f64(s.low.as_bps_f64() * share));
-        let longest = self.outlook.holes(needed, self.now).map(|hole| hole.end - hole.begin.max(self.now)).max();
-        let wanted = longest.unwrap_or(TimeDelta::ZERO).min(self.config.most_ahead).as_secs_f64();
+        let left = |hole: Hole| (hole.end - hole.begin.max(self.now)).as_secs_f64();
         let rate = match here {
             None => self.stream,
-            Some(here) if here < self.stream || self.ahead < wanted => here,
-            Some(_) => self.stream,
+            Some(here) if here < self.stream => {
+                let left = self.outlook.holes(needed, self.now).next().map_or(0.0, left);
+                let covered = ((self.ahead - RESERVE) / left.max(LOOK.as_secs_f64())).clamp(0.0, 1.0);
+                here.min(DataRate::from_bps_f64(self.stream.as_bps_f64() * (1.0 - covered)))
+            }
+            Some(here) => {
+                let longest = self.outlook.holes(needed, self.now).map(left).fold(0.0, f64::max);
+                let wanted = if longest > 0.0 { longest + RESERVE } else { 0.0 };
+                if self.ahead < wanted.min(self.config.most_ahead.as_secs_f64()) { here } else { self.stream }
+            }
         };
         self.limits.clamp(rate)
     }
@@ -88,7 +99,8 @@ impl Controller for LateScheduling {
         self.pass(now);
     }
     fn target(&self) -> Target {
-        Target::paced_by(self.rate(), self.config.pacing())
+        let factor = if self.ahead < RESERVE { self.config.pacing_factor } else { 1.0 / self.config.share };
+        Target::paced_by(self.rate(), Gain::new(factor).unwrap_or(Gain::ONE))
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         self.outlook.at(self.now).map(|_| (self.now + LOOK, TimeoutReason::RateUpdate))

@@ -93,9 +93,19 @@ fn late_scheduling_sends_the_longest_hole_ahead_and_no_more() {
         c.metrics(&mut |_, value| ms = value);
         ms
     };
-    // Twice the rate for the four seconds that the hole lasts, then the stream's, then the hole's.
+    // Twice the rate for as long as the hole lasts, and a second; then the stream's; in the hole, which is covered, the floor.
     let span = |from: usize, to: usize| (rates[from..to].iter().sum::<f64>() / (to - from) as f64).round();
-    assert_eq!((span(1, 40), span(42, 99), span(101, 139), span(141, 399)), (2_000.0, 1_000.0, 500.0, 1_000.0));
-    // Half of it was needed: the hole carried the other half.
-    assert!((1_900.0..=2_150.0).contains(&ahead(&c)), "{}", ahead(&c));
+    assert_eq!((span(1, 50), span(52, 99), span(101, 139), span(141, 399)), (2_000.0, 1_000.0, 50.0, 1_000.0));
+    // Of four seconds, the floor carried a twentieth.
+    assert!((1_100.0..=1_400.0).contains(&ahead(&c)), "{}", ahead(&c));
+
+    // What is too long to be covered is spread over the hole, at most at its rate.
+    let mut c: LateScheduling = KBPS.sender(EXACT);
+    let given = segments(&[(3.0, 2_000, 2_000), (13.0, 900, 900), (14.0, 300, 300), (60.0, 2_000, 2_000)]);
+    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: at(0.0), segments: &given }));
+    c.on_timeout(at(3.0));
+    // Three seconds ahead, one of them kept: nine of the eleven are left.
+    assert!((815.0..=820.0).contains(&kbps(&c)), "{}", kbps(&c));
+    c.on_timeout(at(13.0));
+    assert_eq!(kbps(&c), 300.0);
 }

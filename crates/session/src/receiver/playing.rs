@@ -49,7 +49,8 @@ impl IncomingStream {
         let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
         let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start: None, marker, size });
         if let Some(content) = self.content.as_mut().filter(|_| verdict == Verdict::InTime) {
-            content.insert(now, sequence, packet.part(), payload);
+            let deadline = playout.deadline_of(rtp_timestamp).unwrap_or(now);
+            content.insert(now, deadline, sequence, packet.part(), payload);
         }
         let Verdict::Discarded { of_frame: discarded } = verdict else {
             self.late.0 = 0;

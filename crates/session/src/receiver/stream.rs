@@ -188,9 +188,7 @@ impl IncomingStream {
             playout: new_playout(config.media, deadline, adaptive, skewed.as_deref()),
             audio: new_audio(config.media, deadline, adaptive),
             skewed,
-            content: deadline
-                .filter(|_| config.content && config.media != MediaKind::Audio)
-                .map(|d| Box::new(ContentStore::new(d))),
+            content: deadline.filter(|_| config.content && config.media != MediaKind::Audio).map(|_| Box::default()),
             keeps_slots: config.content,
             slots: VecDeque::new(),
             counters: ReceiveCounters::default(),

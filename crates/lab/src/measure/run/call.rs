@@ -115,7 +115,11 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
 fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<Viewer>>), RunError> {
     let (source, viewer) = uncapped(flow, rtp, seed)?;
     let source = match rtp.read_ahead {
-        Some(most) => ReadAhead::new(source, rtp.start_rate, most).into(),
+        // The content ends with the flow: what would be played later is not sent.
+        Some(most) => {
+            let end = Timestamp::ZERO + flow.stop - rtp.playout_deadline.unwrap_or_default();
+            ReadAhead::new(source, rtp.start_rate, most).until(end).into()
+        }
         None => source,
     };
     Ok(match &rtp.demand {

@@ -53,6 +53,15 @@ pub(super) fn source(
     let waiting = rtp.playout_deadline.map_or(0.0, |d| d.as_secs_f64() * video.fps);
     let ahead = rtp.read_ahead.map_or(0.0, |t| t.as_secs_f64() * video.fps);
     let pending = (waiting + ahead + video.fps).ceil() as usize + 1;
+    let memory = 1.5 * f64::from(width) * f64::from(height) * pending as f64;
+    if memory > MOST_MEMORY {
+        return Err(error(format!(
+            "{pending} pictures of {width}x{height} wait for their playout, {:.0} MB; at most {:.0} MB: shorten `read_ahead` or \
+             `playout_deadline`, or take a smaller `picture`",
+            memory / 1e6,
+            MOST_MEMORY / 1e6
+        )));
+    }
     let config = MeterConfig { measures: Measures { ssim: true, gaussian: false }, pending, scores: 1 };
     let meter = Arc::new(Mutex::new(QualityMeter::new(config)));
     let captured = meter.clone();
@@ -83,6 +92,9 @@ pub(super) fn picture_feedback(rtp: &RtpFlow) -> PictureFeedback {
     // Encoders that keep a few references return only to acknowledged ones.
     PictureFeedback { name, acknowledge: selects_references(rtp), ..PictureFeedback::default() }
 }
+
+/// Most memory of pictures that wait for their playout, in bytes: a minute of 640 x 480 at 30 a second is 0.83 GB.
+const MOST_MEMORY: f64 = 1e9;
 
 /// Decodes received frames and compares each captured picture with the one displayed at its time.
 pub struct Viewer {

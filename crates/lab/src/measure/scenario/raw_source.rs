@@ -111,8 +111,8 @@ pub(super) struct RawSourceTable {
     /// Seed of the material, so that every run has the same clip; the flow's own seed if absent. scenes.
     pub(super) draw: Option<At<u64>>,
     /// Most time by which content is sent before it is due, as a server sends stored content: it has one quality, that of the flow's
-    /// start rate, while it is ahead; a live source if absent. At most "2 s" with an encoder, as long as receivers keep
-    /// content. All models that make frames.
+    /// start rate, while it is ahead; a live source if absent. At most "2 min", and "30 s" with an encoder, whose content
+    /// receivers keep until it is due: 8,192 packets and 16 MB. All models that make frames.
     pub(super) read_ahead: Option<At<Time>>,
     /// The greatest rate that the application has to send, by steps of time; as much as the target if absent. All models.
     pub(super) demand: Option<At<RawDemand>>,

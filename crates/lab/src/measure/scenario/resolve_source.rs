@@ -88,9 +88,9 @@ impl Flows<'_> {
     /// How far the source may be read ahead, if it is stored.
     pub(super) fn read_ahead(&self, raw: Option<&At<RawSource>>) -> Result<Option<TimeDelta>, InputError> {
         let Some(time) = raw.and_then(|r| r.value.options.read_ahead.as_ref()) else { return Ok(None) };
-        // A receiver drops content that is not played 2 s and the deadline after its arrival.
+        // A receiver keeps 16 MB of content, and a run the pictures until they are compared.
         let has_content = raw.is_some_and(|r| r.value.model == RawModel::Encoder);
-        let most = TimeDelta::from_secs(if has_content { 2 } else { 120 });
+        let most = TimeDelta::from_secs(if has_content { 30 } else { 120 });
         match positive(self.text, time)? {
             ahead if ahead <= most => Ok(Some(ahead)),
             ahead => Err(self.text.error(time.span.clone(), format!("expected at most {most}, found {ahead}"))),
