@@ -85,6 +85,10 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
             let (name, size) = (&flow.name, r.payload.as_bytes());
             return cannot(format!("flow `{name}`: RTP payloads of {size} bytes do not fit into packets of 1500"));
         }
+        if flow.rtp().is_some_and(|r| r.forecast.is_some()) {
+            let what = format!("flow `{}`: only simulated calls get a `forecast`; leave it out", flow.name);
+            return cannot(format!("{what}, with a controller that needs none, or keep it"));
+        }
     }
     check_pictures(s)
 }

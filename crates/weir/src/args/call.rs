@@ -7,6 +7,7 @@ use super::OutputArgs;
 use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
+use weir_cc::map_guided::SUFFIX;
 use weir_cc::{Limits, Registry, Transport, tunable::SetupError};
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel};
@@ -225,6 +226,9 @@ pub(crate) struct MediaArgs {
     pub(crate) v6: bool,
 }
 
+/// Controllers that follow forecasts alone.
+const FORESEEING: [&str; 3] = ["omniscient", "rate-switching", "late-scheduling"];
+
 impl MediaArgs {
     pub(crate) fn config(&self, registry: &Registry) -> Result<CallConfig, Failure> {
         let wrong = |option: &str, what: String| Err(InputError::whole(option, what).into());
@@ -245,6 +249,11 @@ impl MediaArgs {
         };
         if registry.get(&controller).is_none() {
             return wrong("--controller", SetupError::UnknownController { name: controller }.to_string());
+        }
+        if controller.ends_with(SUFFIX) || FORESEEING.contains(&controller.as_str()) {
+            let inner = controller.strip_suffix(SUFFIX).unwrap_or("gcc");
+            let what = format!("{controller}: only simulated calls get a coverage map's forecasts; name {inner}");
+            return wrong("--controller", what);
         }
         let rate = self.frame_rate()?;
         if !(1.0..=10_000.0).contains(&self.playout_delay) {
