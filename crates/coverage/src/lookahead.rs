@@ -46,7 +46,7 @@ pub enum LookaheadError {
     Polyline(usize),
 }
 
-fn in_range(what: &'static str, value: f64, least: f64, most: f64) -> Result<(), LookaheadError> {
+pub(crate) fn in_range(what: &'static str, value: f64, least: f64, most: f64) -> Result<(), LookaheadError> {
     let valid = (least..=most).contains(&value);
     if valid { Ok(()) } else { Err(LookaheadError::Range { what, value, least, most }) }
 }

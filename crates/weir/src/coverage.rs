@@ -1,6 +1,7 @@
 //! `weir coverage`.
 
 mod demo;
+mod forecast;
 
 use crate::Done;
 use crate::args::coverage::{
@@ -26,6 +27,7 @@ pub(crate) fn coverage(session: &Session, command: &CoverageCommand) -> Done {
         CoverageCommand::Demo(a) => demo::demo(session, a),
         CoverageCommand::Import(a) => import(a),
         CoverageCommand::Compare(a) => compare_methods(a),
+        CoverageCommand::Forecast(a) => forecast::forecast(session, a),
         CoverageCommand::Keys { command } => keys(command),
         CoverageCommand::Backup(a) => copy(a),
         CoverageCommand::Load(a) => load(a),

@@ -135,6 +135,7 @@ fn wrong_input_is_shown_with_its_place_and_a_way_out() {
     assert!(bad(&["run", "responsivenes"], 2).contains("did you mean `responsiveness`?"));
     assert!(bad(&["run", "quick", "--controller", "naba"], 2).contains("did you mean `nada`?"));
     assert!(bad(&["run", "random-loss", "--variant", "6%"], 2).contains("5%"));
+    assert!(bad(&["call", "loopback", "--controller", "nada+map"], 2).contains("only simulated calls get"));
     assert!(bad(&["compare", "--scenario", "quick", "--controllers", "gc"], 2).contains("did you mean `gcc`?"));
     assert!(bad(&["reproduce", "rmcat-comparisn"], 2).contains("did you mean `rmcat-comparison`?"));
     assert!(bad(&["reproduce", "rmcat-comparison", "--table", "9"], 2).contains("no table 9"));
@@ -266,4 +267,43 @@ fn an_interrupt_ends_a_long_run_and_leaves_no_half_file() {
     assert!(kill.success());
     assert_eq!(child.wait().expect("ends").code(), Some(130));
     assert_eq!(names(folder.path()), ["small.toml"]);
+}
+
+#[cfg(feature = "coverage")]
+#[test]
+fn rides_are_foretold_from_each_other_as_a_scenario() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: String| folder.path().join(name).display().to_string();
+    // Four rides to the north at 10 m/s and more, with 200 kbit/s for a fifth of the way.
+    let logs: Vec<String> = (0..4_u32).map(|ride| file(format!("ride {ride}.log"))).collect();
+    for (log, ride) in logs.iter().zip(0_u32..) {
+        let speed = f64::from(10 + ride);
+        let line = |s: u32| {
+            let way = speed * f64::from(s);
+            let bytes = if (250.0..400.0).contains(&way) { 25_000 } else { 250_000 };
+            format!(
+                "{} {} {} 10.75 {bytes} 1000\n",
+                1_300_000_000 + 86_400 * ride + s,
+                1_000 * s,
+                59.9 + way / 111_320.0
+            )
+        };
+        std::fs::write(log, (0..60).map(line).collect::<String>()).expect("written");
+    }
+    let out = file("out".into());
+    let mut args = vec!["coverage", "forecast", "--format", "norway", "--out", &out, "--quiet"];
+    args.extend(logs.iter().map(String::as_str));
+    let table = good(&args);
+    assert!(table.contains("ride-0") && table.contains("100 %"), "{table}");
+    let written = names(&folder.path().join("out"));
+    assert_eq!(written.len(), 13, "three files a ride and the scenario: {written:?}");
+    let scenario = file("out/rides.toml".into());
+    let run = |controller: &str| {
+        let args = ["run", &scenario, "--variant", "01-ride-0", "--controller", controller, "--json", "-q"];
+        json(&args)["flows"][0]["loss"].as_f64().expect("a share")
+    };
+    let (alone, map) = (run("nada"), run("nada+map"));
+    assert!(alone > 0.0 && map < alone, "lost {alone}, with the map {map}");
+    // A map of three rides at a place needs four.
+    assert!(bad(&args[..args.len() - 1], 1).contains("--anonymity"));
 }

@@ -17,6 +17,7 @@ Examples:
   weir coverage serve --listen 0.0.0.0:6580 --cert chain.pem --key key.pem
   weir coverage import --format norway --operator 242-01 report.*.txt
   weir coverage compare --format norway report.*.txt   H3, squares, K-means and nearest neighbours on the same rides
+  weir coverage forecast --format ireland --out rides *.csv && weir compare --scenario rides/rides.toml
   weir coverage backup copy.db                         while the service runs";
 
 #[derive(Subcommand, Debug)]
@@ -29,6 +30,8 @@ pub(crate) enum CoverageCommand {
     Import(ImportArgs),
     /// Compare ways to form regions: each ride is foretold from the others
     Compare(LogArgs),
+    /// Foretell each ride from the others, and write scenarios of calls that ride with the forecasts
+    Forecast(ForecastArgs),
     /// Make, list and revoke API keys; a running service knows within a second
     Keys {
         #[command(subcommand)]
@@ -113,6 +116,37 @@ pub(crate) struct LogArgs {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 }
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = FORECAST)]
+pub(crate) struct ForecastArgs {
+    #[command(flatten)]
+    pub(crate) logs: LogArgs,
+    /// Folder for the files; it is made if absent
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Rides that must have reported before a region answers
+    #[arg(long, value_name = "K", default_value = "3")]
+    pub(crate) anonymity: usize,
+    /// Seconds from one look-ahead to the next, 1 to 3600
+    #[arg(long, value_name = "S", default_value = "10")]
+    pub(crate) interval: f64,
+    /// No remarks on standard error
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+const FORECAST: &str = "\
+Each log is one ride of one device. A map is made of all rides but one; that one looks ahead along its way, at the speed that it \
+has, again at each interval. For each ride the folder gets
+
+  N-NAME.capacity.csv   what it measured, as the capacity of a scenario's link
+  N-NAME.forecast.csv   what the map said, for a flow's `forecast = { file = \"...\" }`
+  N-NAME.svg            both: the route with its inter-quartile range, as figure 7.4 of the thesis
+
+and rides.toml has a variant for each ride. The table shows for which share of the seconds something was known, the factor between \
+the median foretold and the rate measured (median), and the share of seconds in which at least the lower quartile was measured \
+(75 % is right).";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct ImportArgs {
