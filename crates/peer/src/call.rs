@@ -1,10 +1,12 @@
 //! A call: its settings, its thread, and what can be seen of it meanwhile.
 
 mod ends;
+mod link;
 mod run;
 mod samples;
 
-pub use samples::{Sample, Snapshot, Totals};
+pub use link::{LinkPlan, LinkSample};
+pub use samples::{BrowserNumbers, Sample, Snapshot, Totals};
 
 use crate::dtls::Identity;
 use crate::ice::Credentials;
@@ -50,6 +52,9 @@ pub enum StartError {
     /// The system provides no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
+    /// The emulated link.
+    #[error("the link: {0}")]
+    Link(#[from] weir_path::ConfigError),
     /// The encoder or decoder.
     #[error(transparent)]
     Codec(#[from] weir_media::VideoError),
@@ -106,6 +111,8 @@ pub struct Plan<'a> {
     pub identity: &'a Identity,
     /// This end's address, without port.
     pub address: IpAddr,
+    /// An emulated link between this end and the browser, from the moment when they are connected.
+    pub link: Option<LinkPlan>,
 }
 
 /// A change for the call's thread.
@@ -141,7 +148,7 @@ impl Call {
     /// # Errors
     /// See [`StartError`].
     pub fn start(plan: Plan<'_>, registry: Arc<Registry>) -> Result<(Self, String), StartError> {
-        let Plan { negotiated, settings, start_rate, camera, identity, address } = plan;
+        let Plan { negotiated, settings, start_rate, camera, identity, address, link } = plan;
         let clock = Clock::of_day();
         let controller = controller(&registry, &settings, start_rate, clock.now())?;
         let failed = |what: &str| {
@@ -169,7 +176,7 @@ impl Call {
         let log = Log::new(&negotiated, &settings, local, now);
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log) });
         let (commands, queue): (_, Receiver<Command>) = sync_channel(MAX_COMMANDS);
-        let begins = ends::Begins { negotiated, settings, names, controller, media };
+        let begins = ends::Begins { negotiated, settings, names, controller, media, link };
         let work = run::Work::new(port, transport, clock, Arc::clone(&shared), queue, registry.clone(), begins);
         let thread = std::thread::Builder::new().name("call".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(failed("starting a call's thread"))?);
@@ -196,6 +203,10 @@ impl Call {
     /// What has been seen of it, with the samples from the `from`-th on.
     pub fn snapshot(&self, from: u64) -> Snapshot {
         self.shared.log().snapshot(from)
+    }
+    /// Takes the browser's own numbers.
+    pub fn note_browser(&self, numbers: BrowserNumbers) {
+        self.shared.log().browser = Some(numbers);
     }
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {

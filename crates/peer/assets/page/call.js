@@ -34,10 +34,11 @@ export class Call {
   remote = null;
 
   /** `camera` may be null: then only Weir sends. */
-  async start(camera, { controller, max, codec }, onState) {
+  async start(camera, { controller, max, codec, way }, onState) {
     const track = camera?.getVideoTracks()[0];
     const peer = this.#peer;
-    const transceiver = peer.addTransceiver(track ?? "video", { direction: track ? "sendrecv" : "recvonly", streams: camera ? [camera] : [] });
+    const direction = !track ? "recvonly" : way === "whip" ? "sendonly" : "sendrecv";
+    const transceiver = peer.addTransceiver(track ?? "video", { direction, streams: camera ? [camera] : [] });
     this.#prefer(transceiver, codec);
     peer.addEventListener("track", ({ track: received }) => {
       this.remote = new MediaStream([received]);
@@ -48,9 +49,10 @@ export class Call {
     await gathered(peer);
     const query = new URLSearchParams({ controller, max_kbps: max, codec });
     const headers = { "content-type": "application/sdp" };
-    const answer = await ask(`/call?${query}`, { method: "POST", headers, body: peer.localDescription.sdp });
+    const answer = await ask(`/${way}?${query}`, { method: "POST", headers, body: peer.localDescription.sdp });
     this.#location = answer.headers.get("location");
     await peer.setRemoteDescription({ type: "answer", sdp: await answer.text() });
+    await this.bound(max);
   }
 
   #prefer(transceiver, codec) {
@@ -58,6 +60,15 @@ export class Call {
     const all = RTCRtpReceiver.getCapabilities("video").codecs;
     const is = (c) => c.mimeType.toLowerCase() === wanted;
     transceiver.setCodecPreferences([...all.filter(is), ...all.filter((c) => !is(c))]);
+  }
+
+  /** Bounds the browser's own rate. */
+  async bound(kbps) {
+    const sender = this.#peer.getSenders().find((s) => s.track);
+    const parameters = sender?.getParameters();
+    if (!parameters?.encodings?.length) return;
+    for (const encoding of parameters.encodings) encoding.maxBitrate = 1e3 * kbps;
+    await sender.setParameters(parameters);
   }
 
   get state() {
@@ -86,6 +97,23 @@ export class Call {
       if (report.type === "candidate-pair" && report.nominated) found.pair = report;
     }
     return found;
+  }
+
+  /** Passes the browser's numbers on, for the service's report. */
+  async tell({ inbound, outbound, pair }) {
+    const numbers = {
+      packets_received: inbound?.packetsReceived ?? 0,
+      packets_lost: inbound?.packetsLost ?? 0,
+      bytes_received: inbound?.bytesReceived ?? 0,
+      frames_decoded: inbound?.framesDecoded ?? 0,
+      freezes: inbound?.freezeCount ?? 0,
+      packets_sent: outbound?.packetsSent ?? 0,
+      bytes_sent: outbound?.bytesSent ?? 0,
+      frames_encoded: outbound?.framesEncoded ?? 0,
+      round_trip_ms: pair?.currentRoundTripTime === undefined ? null : 1e3 * pair.currentRoundTripTime,
+    };
+    const headers = { "content-type": "application/json" };
+    await ask(`${this.#location}/browser`, { method: "POST", headers, body: JSON.stringify(numbers) });
   }
 
   async stop() {

@@ -22,7 +22,7 @@ function notice(text) {
   $("notice").hidden = !text;
 }
 
-const chosen = () => ({ controller: $("controller").value, max: Number($("max").value), codec: $("codec").value });
+const chosen = () => ({ controller: $("controller").value, max: Number($("max").value), codec: $("codec").value, way: $("way").value });
 
 function about() {
   $("about").textContent = menu.controllers.find((c) => c.name === $("controller").value)?.summary ?? "";
@@ -35,6 +35,7 @@ async function load() {
   $("controller").value = given.get("controller") ?? menu.controller;
   $("codec").value = given.get("codec") ?? menu.codec;
   $("max").value = menu.max_kbps;
+  $("way").value = given.get("way") ?? "call";
   about();
   document.body.dataset.ready = "yes";
 }
@@ -50,15 +51,17 @@ async function openCamera() {
 
 async function begin() {
   $("call").disabled = true;
+  delete document.body.dataset.idle;
   notice("");
   plots.clear();
   try {
-    camera ??= await openCamera();
-    if (!camera) notice("No camera: only Weir sends.");
-    $("local").srcObject = camera;
+    const wanted = $("way").value !== "whep";
+    if (wanted) camera ??= await openCamera();
+    if (wanted && !camera) notice("No camera: only Weir sends.");
+    $("local").srcObject = wanted ? camera : null;
     call = new Call();
     const mine = call;
-    await mine.start(camera, chosen(), () => {
+    await mine.start(wanted ? camera : null, chosen(), () => {
       if (mine !== call) return;
       if ($("remote").srcObject !== mine.remote) $("remote").srcObject = mine.remote;
       if (mine.state === "failed") notice("The connection has failed: call again.");
@@ -78,7 +81,9 @@ async function end() {
   $("call").textContent = "Call";
   $("state").textContent = "Not in a call.";
   $("remote").srcObject = null;
+  await ended?.stats().then((stats) => ended.tell(stats)).catch(() => {});
   await ended?.stop().catch(() => {});
+  document.body.dataset.idle = "yes";
 }
 
 const kbps = (bps) => (bps === null || bps === undefined ? "-" : (bps / 1e3).toFixed(0));
@@ -128,10 +133,12 @@ function numbers(seen, { inbound, outbound, remote, pair }) {
 }
 
 async function poll(mine) {
+  let turn = 0;
   try {
     while (mine === call) {
       const [seen, stats] = await Promise.all([mine.seen(), mine.stats()]);
       if (mine !== call) return;
+      if (turn++ % 5 === 0) mine.tell(stats).catch(() => {});
       plots.add(seen.samples);
       numbers(seen, stats);
       document.body.dataset.samples = plots.count;
@@ -160,6 +167,7 @@ async function change() {
   const { controller, max } = chosen();
   try {
     await call.change({ controller, max_kbps: max });
+    await call.bound(max);
     notice("");
   } catch (e) {
     notice(e.message);

@@ -53,8 +53,8 @@ export class Plots {
 
   constructor(rates, delays, losses) {
     this.#plots = [
-      [new Plot(rates, [["target", "one"], ["sent", "two"], ["received from this browser", "three"]]),
-        [(s) => s.target_bps / 1e3, (s) => s.sent_bps / 1e3, (s) => s.received_bps / 1e3]],
+      [new Plot(rates, [["target", "one"], ["sent", "two"], ["received from this browser", "three"], ["capacity of the link", "four"]]),
+        [(s) => s.target_bps / 1e3, (s) => s.sent_bps / 1e3, (s) => s.received_bps / 1e3, (s) => (s.link?.capacity_bps ? s.link.capacity_bps / 1e3 : null)]],
       [new Plot(delays, [["round trip", "one"], ["above the least one-way delay", "two"], ["waits for the pacer", "three"]]),
         [(s) => s.rtt_ms, (s) => s.delay_ms, (s) => s.queue_ms]],
       [new Plot(losses, [["reported by this browser", "two"]]), [(s) => (s.loss === null ? null : 100 * s.loss)]],

@@ -1,6 +1,6 @@
 //! The session of a call, from what was negotiated.
 
-use super::{Settings, StartError};
+use super::{LinkPlan, Settings, StartError};
 use crate::sdp::Negotiated;
 use std::sync::Arc;
 use weir_cc::{FeedbackPlan, Registry, Sender as Controller, circuit_breaker, feedback_guard};
@@ -16,8 +16,11 @@ use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// Longest RTP payload: with extensions, SRTP, UDP and IPv6 a packet stays below libwebrtc's 1,200 bytes and its headers.
 const PAYLOAD: DataSize = DataSize::from_bytes(1_150);
-/// Longest time from capture to playout, and in the queue of the pacer.
+/// Longest time from capture to playout of what the browser sends.
 const DEADLINE: TimeDelta = TimeDelta::from_millis(400);
+/// Longest time in the queue of the pacer; browsers play what comes late. A key frame of lively pictures takes more than half a second at a
+/// low rate: with a shorter time here it would be discarded, and requested again, without end. libwebrtc's is 2 s (`kMaxExpectedQueueLength`).
+const QUEUE: TimeDelta = TimeDelta::from_secs(2);
 /// Payload types that no offer can give to other formats: those of repair packets that browsers do not send.
 const UNUSED: (u8, u8) = (1, 2);
 
@@ -69,6 +72,7 @@ pub(super) struct Begins {
     pub(super) names: Names,
     pub(super) controller: Controller,
     pub(super) media: Media,
+    pub(super) link: Option<LinkPlan>,
 }
 
 /// A call's session, its encoder and its decoder.
@@ -86,7 +90,7 @@ impl Begins {
         waker: &Arc<Waker>,
         v6: bool,
     ) -> Result<Ends, CallError> {
-        let Self { negotiated: n, settings, names, controller, media } = self;
+        let Self { negotiated: n, settings, names, controller, media, link: _ } = self;
         let config = config(&n, &settings, &names, &clock, v6);
         let repairs = n.nack && n.rtx.is_some();
         let (mut send, mut sending) = (None, None);
@@ -97,7 +101,7 @@ impl Begins {
                 packetiser: Packetiser { max_payload: PAYLOAD, ..Packetiser::default() },
                 per_packet_feedback: true,
                 retransmission: repairs.then(RetransmissionConfig::default),
-                max_queue_age: Some(DEADLINE),
+                max_queue_age: Some(QUEUE),
                 circuit_breaker: Some(circuit_breaker::Config::default()),
                 feedback_guard: registry
                     .get(&settings.controller)

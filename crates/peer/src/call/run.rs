@@ -1,9 +1,11 @@
 //! A call's loop.
 
 use super::ends::{Begins, Ends};
+use super::link::Chain;
 use super::samples::{INTERVAL, Sample};
 use super::{Command, Shared};
 use crate::transport::{Received, Transport, TransportError};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -41,6 +43,7 @@ enum End {
     Goodbye,
     Transport(TransportError),
     Call(CallError),
+    Link(weir_path::ConfigError),
 }
 
 impl std::fmt::Display for End {
@@ -50,6 +53,7 @@ impl std::fmt::Display for End {
             Self::Goodbye => f.write_str("the other end has left"),
             Self::Transport(e) => e.fmt(f),
             Self::Call(e) => e.fmt(f),
+            Self::Link(e) => e.fmt(f),
         }
     }
 }
@@ -98,7 +102,10 @@ pub(super) struct Work {
     registry: Arc<Registry>,
     begins: Option<Begins>,
     ends: Option<Ends>,
+    /// Both directions of an emulated link, to the browser and back.
+    link: Option<[Chain; 2]>,
     out: Vec<u8>,
+    inbox: Vec<u8>,
     last_now: Timestamp,
     look: Timestamp,
     sent: Meter,
@@ -126,7 +133,9 @@ impl Work {
             registry,
             begins: Some(begins),
             ends: None,
+            link: None,
             out: Vec::with_capacity(2_048),
+            inbox: Vec::with_capacity(2_048),
             last_now: Timestamp::ZERO,
             look: Timestamp::ZERO,
             sent: Meter::default(),
@@ -173,6 +182,12 @@ impl Work {
             if let Some(receiving) = &mut ends.receiving {
                 receiving.on_turn(now, &mut ends.endpoint);
             }
+            // A pause of the circuit breaker has passed, and the other end consents still.
+            if ends.endpoint.tripped().is_some_and(|trip| now >= trip.earliest_restart())
+                && ends.endpoint.restart_after_trip(now)
+            {
+                self.totals.media_stops += 1;
+            }
             if ends.endpoint.remote_left() {
                 return Err(End::Goodbye);
             }
@@ -183,7 +198,8 @@ impl Work {
             self.look = now + INTERVAL;
         }
         let session = self.ends.as_mut().and_then(|e| e.endpoint.poll_timeout(now)).unwrap_or(Timestamp::MAX);
-        let deadline = session.min(self.transport.poll_timeout()).min(self.look);
+        let link = self.link.iter_mut().flatten().map(Chain::next_event).min().unwrap_or(Timestamp::MAX);
+        let deadline = session.min(self.transport.poll_timeout()).min(self.look).min(link);
         let least = if sent > 0 { TimeDelta::ZERO } else { MIN_WAIT };
         let wait = deadline.saturating_since(self.clock.now()).min(MAX_WAIT).max(least);
         let wait = if sent >= MAX_BURST { TimeDelta::ZERO } else { wait };
@@ -192,13 +208,25 @@ impl Work {
         if self.port.wait(wait, Some(&self.shared.waker)).map_err(failed)? {
             self.receive()?;
         }
+        let now = self.now();
+        while let Some((at, ecn, inside)) = self.link.as_mut().and_then(|[_, back]| back.pop(now)) {
+            self.arrive(at, inside.address, ecn, &inside.bytes)?;
+        }
         Ok(())
+    }
+
+    /// To the socket, or into the emulated link.
+    fn put(&mut self, now: Timestamp, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+        match &mut self.link {
+            Some([forth, _]) => forth.push(now, to, ecn, bytes),
+            None => self.port.send(to, ecn, bytes),
+        }
     }
 
     fn transmit(&mut self, now: Timestamp) -> u32 {
         let mut count = 0;
         while let Some((to, bytes)) = self.transport.poll_transmit() {
-            self.port.send(to, Ecn::NotEct, &bytes);
+            self.put(now, to, Ecn::NotEct, &bytes);
             count += 1;
         }
         let to = self.transport.destination(now);
@@ -209,7 +237,10 @@ impl Work {
             // Padding has a length and no content.
             self.out.resize(self.out.len() + t.payload as usize, 0);
             let Ok(protected) = self.transport.protect(&self.out) else { continue };
-            self.port.send(to, t.ecn, &protected);
+            match &mut self.link {
+                Some([forth, _]) => forth.push(now, to, t.ecn, &protected),
+                None => self.port.send(to, t.ecn, &protected),
+            }
             let size = DataSize::from_bytes(protected.len() as u64);
             if t.is_rtp() {
                 self.totals.packets_sent += 1;
@@ -220,6 +251,9 @@ impl Work {
             if let Some(sending) = &mut ends.sending {
                 sending.on_packet(&packet);
             }
+        }
+        while let Some((_, ecn, inside)) = self.link.as_mut().and_then(|[forth, _]| forth.pop(now)) {
+            self.port.send(inside.address, ecn, &inside.bytes);
         }
         self.port.flush();
         count
@@ -232,19 +266,40 @@ impl Work {
             let Some(datagram) = self.port.datagram(index) else { continue };
             let at = self.last_now.max(reading.arrival(datagram.kernel_time));
             let (from, ecn) = (datagram.from, datagram.ecn);
-            match self.transport.handle(at, from, datagram.bytes).map_err(End::Transport)? {
-                Received::Nothing => {}
-                Received::Connected => self.connect(at, from.is_ipv6()).map_err(End::Call)?,
-                Received::Media(bytes) => self.media(at, &bytes, ecn),
+            if let Some([_, back]) = &mut self.link {
+                back.push(at, from, ecn, datagram.bytes);
+                continue;
             }
-            self.last_now = at;
+            let mut inbox = std::mem::take(&mut self.inbox);
+            inbox.clear();
+            inbox.extend_from_slice(datagram.bytes);
+            let arrived = self.arrive(at, from, ecn, &inbox);
+            self.inbox = inbox;
+            arrived?;
         }
         Ok(())
     }
 
-    fn connect(&mut self, now: Timestamp, v6: bool) -> Result<(), CallError> {
-        if let Some(begins) = self.begins.take() {
-            self.ends = Some(begins.begin(&self.registry, self.clock, &self.shared.waker, v6)?);
+    /// A datagram has come from the socket, or through the emulated link.
+    fn arrive(&mut self, at: Timestamp, from: SocketAddr, ecn: Ecn, bytes: &[u8]) -> Result<(), End> {
+        // Not before what the session has seen.
+        let at = self.last_now.max(at);
+        match self.transport.handle(at, from, bytes).map_err(End::Transport)? {
+            Received::Nothing => {}
+            Received::Connected => self.connect(at, from.is_ipv6())?,
+            Received::Media(bytes) => self.media(at, &bytes, ecn),
+        }
+        self.last_now = at;
+        Ok(())
+    }
+
+    fn connect(&mut self, now: Timestamp, v6: bool) -> Result<(), End> {
+        if let Some(mut begins) = self.begins.take() {
+            if let Some(plan) = begins.link.take() {
+                let chain = |links, seed| Chain::new(links, seed, now, v6).map_err(End::Link);
+                self.link = Some([chain(&plan.forward, plan.seed)?, chain(&plan.reverse, !plan.seed)?]);
+            }
+            self.ends = Some(begins.begin(&self.registry, self.clock, &self.shared.waker, v6).map_err(End::Call)?);
             self.shared.log().connect(now);
         }
         Ok(())
@@ -281,6 +336,10 @@ impl Work {
         let mut sample =
             Sample { sent_bps: self.sent.turn(now), received_bps: self.received.turn(now), ..Sample::default() };
         let mut internals = Vec::new();
+        if let Some([forth, back]) = &mut self.link {
+            sample.link = Some(forth.sample(now, INTERVAL));
+            sample.link_back = Some(back.sample(now, INTERVAL));
+        }
         let r = &mut self.reported;
         let all = r.received + r.lost;
         self.totals.reported_received += r.received;
@@ -321,6 +380,8 @@ impl Work {
     fn leave(&mut self) {
         let now = self.now();
         self.sample(now);
+        // What is inside an emulated link is lost, and what is said now does not pass it.
+        self.link = None;
         if let Some(ends) = &mut self.ends {
             ends.endpoint.leave();
         }

@@ -1,9 +1,9 @@
 //! Series and totals of a call.
 
-use super::Settings;
+use super::{LinkSample, Settings};
 use crate::sdp::Negotiated;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -34,6 +34,10 @@ pub struct Sample {
     pub loss: Option<f64>,
     /// Age of the oldest packet that waits for the pacer.
     pub queue_ms: f64,
+    /// The emulated link to the browser, if there is one.
+    pub link: Option<LinkSample>,
+    /// That from the browser.
+    pub link_back: Option<LinkSample>,
 }
 
 /// Sums of a call.
@@ -63,10 +67,36 @@ pub struct Totals {
     pub recovered: u64,
     /// Requests for key frames received.
     pub key_frame_requests: u64,
+    /// Times that the circuit breaker (RFC 8083) has stopped the media for a while.
+    pub media_stops: u64,
     /// Packets that SRTP refused.
     pub refused: u64,
     /// Datagrams of strangers and of no protocol.
     pub strangers: u64,
+}
+
+/// What the browser says of the call (`getStats`), as its page passes it on: not to be relied upon.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrowserNumbers {
+    /// `packetsReceived` of `inbound-rtp`.
+    pub packets_received: u64,
+    /// `packetsLost`.
+    pub packets_lost: i64,
+    /// `bytesReceived`: of payload.
+    pub bytes_received: u64,
+    /// `framesDecoded`.
+    pub frames_decoded: u64,
+    /// `freezeCount`.
+    pub freezes: u64,
+    /// `packetsSent` of `outbound-rtp`.
+    pub packets_sent: u64,
+    /// `bytesSent`: of payload.
+    pub bytes_sent: u64,
+    /// `framesEncoded`.
+    pub frames_encoded: u64,
+    /// `currentRoundTripTime` of the candidate pair.
+    pub round_trip_ms: Option<f64>,
 }
 
 /// What is seen of a call.
@@ -90,6 +120,8 @@ pub struct Snapshot {
     pub setup_ms: Option<f64>,
     /// Sums.
     pub totals: Totals,
+    /// The browser's own numbers, if its page has passed them on.
+    pub browser: Option<BrowserNumbers>,
     /// The controller's internal values.
     pub internals: Vec<(&'static str, f64)>,
     /// Number of the first sample.
@@ -108,6 +140,7 @@ pub(super) struct Log {
     connected: Option<Timestamp>,
     ended: Option<String>,
     pub(super) totals: Totals,
+    pub(super) browser: Option<BrowserNumbers>,
     pub(super) internals: Vec<(&'static str, f64)>,
     /// Number of the first sample kept.
     first: u64,
@@ -125,6 +158,7 @@ impl Log {
             connected: None,
             ended: None,
             totals: Totals::default(),
+            browser: None,
             internals: Vec::new(),
             first: 0,
             samples: VecDeque::new(),
@@ -174,6 +208,7 @@ impl Log {
             local: self.local.to_string(),
             setup_ms: self.connected.map(|at| (at - self.began).as_millis_f64()),
             totals: self.totals,
+            browser: self.browser,
             internals: self.internals.clone(),
             first: self.first + skip as u64,
             samples: self.samples.range(skip..).take(MAX_AT_ONCE).copied().collect(),

@@ -9,7 +9,7 @@ mod sessions;
 pub use limits::Limits;
 pub use sessions::ClipConfig;
 
-use crate::call::Settings;
+use crate::call::{LinkPlan, Settings};
 use crate::dtls::Identity;
 use axum::Router;
 use hyper::server::conn::http1;
@@ -47,6 +47,8 @@ pub struct ServerConfig {
     pub codec: VideoCodec,
     /// What is shown to those who call.
     pub clip: ClipConfig,
+    /// An emulated link between this end and each browser.
+    pub link: Option<LinkPlan>,
     /// Bounds.
     pub limits: Limits,
 }

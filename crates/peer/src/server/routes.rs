@@ -3,7 +3,7 @@
 use super::page;
 use super::problem::Problem;
 use super::sessions::Sessions;
-use crate::call::{Settings, Snapshot, suits};
+use crate::call::{BrowserNumbers, Settings, Snapshot, suits};
 use crate::sdp::{Direction, Wanted};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
@@ -36,6 +36,7 @@ pub(super) fn router(sessions: Arc<Sessions>) -> Router {
         // PATCH is answered with 405, as this end does neither trickle ICE nor restart it (RFC 9725, section 4.3.1).
         .route("/calls/{id}", get(show).delete(end))
         .route("/calls/{id}/settings", post(change))
+        .route("/calls/{id}/browser", post(note_browser))
         .route("/controllers", get(controllers))
         .layer(from_fn_with_state(Arc::clone(&sessions), authorised))
         .merge(page::routes())
@@ -193,6 +194,15 @@ async fn change(
     let settings = choice.settings(&call.settings())?;
     call.change(settings).map_err(|e| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()))?;
     Ok(Json(call.snapshot(u64::MAX)))
+}
+
+async fn note_browser(
+    State(sessions): State<Arc<Sessions>>,
+    Path(id): Path<String>,
+    Json(numbers): Json<BrowserNumbers>,
+) -> Result<StatusCode, Problem> {
+    sessions.get(&id)?.note_browser(numbers);
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Serialize)]

@@ -81,7 +81,8 @@ impl Sessions {
         let address = self.config.media.unwrap_or(self.config.listen.ip());
         let start_rate = settings.limits.clamp(self.config.start_rate);
         let identity = &self.identity;
-        let plan = Plan { negotiated, settings, start_rate, camera, identity, address };
+        let link = self.config.link.clone();
+        let plan = Plan { negotiated, settings, start_rate, camera, identity, address, link };
         let (call, answer) = Call::start(plan, Arc::clone(&self.registry)).map_err(|e| match e {
             StartError::Controller(e) => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()),
             e => failed(&e),

@@ -6,17 +6,19 @@ mod browser;
 mod strangers;
 
 use browser::Browser;
-use std::path::PathBuf;
 use std::sync::Arc;
 use weir_cc::{Limits, Registry};
 use weir_media::VideoCodec;
 use weir_media::clip::Character;
-use weir_peer::call::Settings;
+use weir_path::{LinkConfig, Loss};
+use weir_peer::call::{LinkPlan, Settings};
 use weir_peer::server::{ClipConfig, RunningServer, ServerConfig, serve};
-use weir_units::DataRate;
+use weir_units::{DataRate, TimeDelta};
 
 const NO_BROWSER: &str = "skipped: no chromium on this machine";
 const CAMERA: [&str; 2] = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
+/// Share of packets lost in the second call, each way.
+const LOSS: f64 = 0.04;
 /// An offer of this browser, without a call.
 const OFFER: &str = "(async () => {
     const peer = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
@@ -28,8 +30,11 @@ const OFFER: &str = "(async () => {
     return sdp;
 })()";
 
-async fn service(codec: VideoCodec) -> RunningServer {
+/// A service; its calls lose packets if wanted.
+async fn service(codec: VideoCodec, loses: bool) -> RunningServer {
     let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(2) };
+    let constant = LinkConfig::constant(DataRate::from_mbps(10), TimeDelta::from_millis(10));
+    let lossy = LinkConfig { loss: Loss::Independent { share: LOSS }, ..constant };
     let config = ServerConfig {
         listen: ([127, 0, 0, 1], 0).into(),
         media: None,
@@ -38,6 +43,7 @@ async fn service(codec: VideoCodec) -> RunningServer {
         start_rate: DataRate::from_kbps(500),
         codec,
         clip: ClipConfig { character: Character::TalkingHead, size: (320, 180), rate: "30".parse().expect("a rate") },
+        link: loses.then(|| LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 3 }),
         limits: weir_peer::server::Limits::default(),
     };
     serve(config, Arc::new(Registry::builtin())).await.expect("started")
@@ -106,52 +112,66 @@ fn pictures_go_both_ways_under_a_controller_that_changes_and_strangers_do_no_har
             return;
         };
         let codecs = codecs();
-        let service = service(codecs[0].0).await;
-        browser.open(&service.page(), 1280, 900).await;
-        browser.until("document.body.dataset.ready === 'yes'").await;
-        // The token has left the address.
-        assert_eq!(browser.eval("location.hash").await, "");
-        for (n, (_, name)) in codecs.iter().enumerate() {
-            choose(&mut browser, "controller", "gcc").await;
-            choose(&mut browser, "codec", name).await;
-            click(&mut browser, "call").await;
-            browser.until("Number(document.body.dataset.decoded) > 20").await;
-            browser.until("Number(document.body.dataset.seen) > 10").await;
-            assert!(number(&mut browser, "encoded").await > 10.0);
-            assert_eq!(browser.eval("document.getElementById('remote').videoWidth").await, 320);
-
-            choose(&mut browser, "controller", "scream").await;
-            browser.until("document.body.dataset.controller === 'scream'").await;
-            frames_pass(&mut browser, 40.0).await;
-            if n == 0 {
-                for plot in ["rates", "delays", "losses"] {
-                    let count = browser.eval(&coloured(plot)).await.as_u64().expect("a number");
-                    assert!(count > 50, "{plot}: {count} pixels");
-                }
-                let offer = browser.eval(OFFER).await.as_str().expect("an offer").to_owned();
-                if let Some(folder) = std::env::var_os("WEIR_KEEP_PAGE").map(PathBuf::from) {
-                    std::fs::write(folder.join("offer.sdp"), &offer).expect("written");
-                }
-                strangers::come(&service, &offer).await;
-                frames_pass(&mut browser, 20.0).await;
-            }
-            browser.picture(&format!("call-{name}"), true).await;
-            click(&mut browser, "call").await;
-            browser.until("document.getElementById('state').innerText === 'Not in a call.'").await;
-            browser
-                .eval("Object.assign(document.body.dataset, { decoded: 0, seen: 0, encoded: 0, controller: '' })")
-                .await;
+        let (first, last) = (codecs[0], *codecs.last().expect("one at least"));
+        for ((codec, name), loses) in [(first, false), (last, true)] {
+            let service = service(codec, loses).await;
+            call(&mut browser, &service, name, loses).await;
+            check(service, loses).await;
         }
         assert_eq!(browser.complaints, Vec::<String>::new());
-
-        let calls = service.stop().await;
-        let calls: Vec<_> = calls.iter().map(|(_, c)| c).filter(|c| c.setup_ms.is_some()).collect();
-        assert_eq!(calls.len(), codecs.len());
-        for call in calls {
-            assert_eq!((call.controller.as_str(), call.state), ("scream", "ended"));
-            let t = call.totals;
-            assert!(t.frames_decoded > 30 && t.frames_sent > 60 && t.reported_received > 60, "{call:?}");
-            assert!(t.frames_damaged < 5 && t.refused < 20, "{t:?}");
-        }
     });
+}
+
+async fn call(browser: &mut Browser, service: &RunningServer, codec: &str, loses: bool) {
+    browser.open("about:blank", 1280, 900).await;
+    browser.open(&service.page(), 1280, 900).await;
+    browser.until("document.body.dataset.ready === 'yes'").await;
+    // The token has left the address.
+    assert_eq!(browser.eval("location.hash").await, "");
+    click(browser, "call").await;
+    browser.until("Number(document.body.dataset.decoded) > 20").await;
+    browser.until("Number(document.body.dataset.seen) > 10").await;
+    assert!(number(browser, "encoded").await > 10.0);
+    assert_eq!(browser.eval("document.getElementById('remote').videoWidth").await, 320);
+
+    choose(browser, "controller", "scream").await;
+    browser.until("document.body.dataset.controller === 'scream'").await;
+    frames_pass(browser, 40.0).await;
+    for plot in ["rates", "delays", "losses"] {
+        let count = browser.eval(&coloured(plot)).await.as_u64().expect("a number");
+        assert!(count > 50, "{plot}: {count} pixels");
+    }
+    if !loses {
+        let offer = browser.eval(OFFER).await.as_str().expect("an offer").to_owned();
+        strangers::come(service, &offer).await;
+        frames_pass(browser, 20.0).await;
+    }
+    browser.picture(&format!("call-{codec}"), true).await;
+    click(browser, "call").await;
+    browser.until("document.body.dataset.idle === 'yes'").await;
+    assert_eq!(browser.eval("document.getElementById('state').innerText").await, "Not in a call.");
+    // Requests under way when it was pressed.
+    browser.eval("new Promise((done) => setTimeout(done, 300))").await;
+}
+
+async fn check(service: RunningServer, loses: bool) {
+    let calls = service.stop().await;
+    let calls: Vec<_> = calls.iter().map(|(_, c)| c).filter(|c| c.setup_ms.is_some()).collect();
+    assert_eq!(calls.len(), 1);
+    let call = calls[0];
+    assert_eq!((call.controller.as_str(), call.state), ("scream", "ended"));
+    let t = call.totals;
+    assert!(t.frames_decoded > 30 && t.frames_sent > 60 && t.reported_received > 60, "{call:?}");
+    assert!(t.refused < 20, "{t:?}");
+    if loses {
+        // NACK and RTX, in both directions.
+        assert!(t.reported_lost > 0 && t.retransmitted > 0 && t.recovered > 0, "{t:?}");
+        return;
+    }
+    assert!(t.frames_damaged < 5, "{t:?}");
+    // What the browser says of the same call, just before its end.
+    let b = call.browser.expect("its numbers");
+    let near = |own: u64, theirs: u64| own.abs_diff(theirs) < 20 + own / 5;
+    assert!(near(t.packets_sent, b.packets_received) && near(t.packets_received, b.packets_sent), "{t:?} {b:?}");
+    assert!(near(t.frames_sent, b.frames_decoded) && near(t.frames_decoded, b.frames_encoded), "{t:?} {b:?}");
 }

@@ -2,6 +2,7 @@
 
 use super::report::{Report, WebrtcReport};
 use crate::Done;
+use crate::args::OneArgs;
 use crate::args::call::webrtc::{BrowserCodec, WebrtcArgs};
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
@@ -12,8 +13,9 @@ use weir_cc::Limits;
 use weir_lab::measure::scenario::InputError;
 use weir_media::VideoCodec;
 use weir_media::clip::{Character, parse_size};
-use weir_peer::call::{Settings, Snapshot};
+use weir_peer::call::{LinkPlan, Settings, Snapshot};
 use weir_peer::server::{ClipConfig, Limits as ServerLimits, ServeError, ServerConfig, serve};
+use weir_testbed::emulated_path;
 use weir_units::DataRate;
 
 /// Interval at which the stop flag is looked at.
@@ -23,7 +25,19 @@ fn wrong(option: &str, what: impl ToString) -> Failure {
     InputError::whole(option, what.to_string()).into()
 }
 
-fn config(args: &WebrtcArgs) -> Result<ServerConfig, Failure> {
+/// The path of a scenario's first flow.
+fn link(session: &Session, args: &WebrtcArgs) -> Result<Option<LinkPlan>, Failure> {
+    let Some(scenario) = args.link.clone() else { return Ok(None) };
+    let one =
+        OneArgs { scenario, controller: None, variant: args.variant.clone(), seed: None, quiet: args.output.quiet };
+    let (scenario, seed) = session.one(&one)?;
+    let path = emulated_path(&scenario, seed);
+    let route = path.flows.first().ok_or_else(|| wrong("--link", "the scenario has no flow, so no path"))?;
+    let links = |ids: &[usize]| ids.iter().map(|&n| path.links[n].1.clone()).collect();
+    Ok(Some(LinkPlan { forward: links(&route.forward), reverse: links(&route.reverse), seed: path.seed }))
+}
+
+fn config(session: &Session, args: &WebrtcArgs) -> Result<ServerConfig, Failure> {
     let Some(character) = Character::by_name(&args.clip) else {
         let names = Character::ALL.map(Character::name).join(", ");
         return Err(wrong("--clip", format!("{}: no built-in clip: those are {names}", args.clip)));
@@ -59,12 +73,13 @@ fn config(args: &WebrtcArgs) -> Result<ServerConfig, Failure> {
             size: parse_size(&args.size).map_err(|e| wrong("--size", e))?,
             rate: args.rate.parse().map_err(|e| wrong("--rate", e))?,
         },
+        link: link(session, args)?,
         limits: ServerLimits { calls: args.calls, ..ServerLimits::default() },
     })
 }
 
 pub(super) fn call(session: &Session, args: &WebrtcArgs) -> Done {
-    let config = config(args)?;
+    let config = config(session, args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let registry = Arc::new(session.registry.clone());
     let report = runtime.map_err(Failure::work)?.block_on(async {
@@ -100,15 +115,27 @@ pub(super) fn call(session: &Session, args: &WebrtcArgs) -> Done {
 fn table(s: &Snapshot) -> String {
     let t = &s.totals;
     let share = |part: u64, rest: u64| 100.0 * part as f64 / (part + rest).max(1) as f64;
-    pairs(&[
+    let mut rows = vec![
         ("call", format!("{}, {}, {}", s.codec, s.controller, s.direction)),
         ("connected after", s.setup_ms.map_or("-".into(), |x| format!("{x:.0} ms"))),
         ("ended", s.reason.clone().unwrap_or_else(|| "not yet".into())),
         ("sent", format!("{} packets, {:.3} MB, {} frames", t.packets_sent, t.bytes_sent as f64 / 1e6, t.frames_sent)),
         ("reported lost", format!("{:.2} %", share(t.reported_lost, t.reported_received))),
         ("retransmitted", format!("{} packets", t.retransmitted)),
+        ("circuit breaker", format!("stopped the media {} times", t.media_stops)),
         ("received", format!("{} packets, {:.3} MB", t.packets_received, t.bytes_received as f64 / 1e6)),
         ("decoded", format!("{} frames, {} damaged", t.frames_decoded, t.frames_damaged)),
         ("refused", format!("{} packets, {} datagrams of strangers", t.refused, t.strangers)),
-    ])
+    ];
+    if let Some(b) = &s.browser {
+        let rtt = b.round_trip_ms.map_or("-".into(), |x| format!("{x:.1} ms"));
+        let lost = share(b.packets_lost.max(0).unsigned_abs(), b.packets_received);
+        rows.extend([
+            ("browser received", format!("{} packets, {lost:.2} % lost", b.packets_received)),
+            ("browser decoded", format!("{} frames, {} freezes", b.frames_decoded, b.freezes)),
+            ("browser sent", format!("{} packets, {} frames", b.packets_sent, b.frames_encoded)),
+            ("browser's round trip", rtt),
+        ]);
+    }
+    pairs(&rows)
 }

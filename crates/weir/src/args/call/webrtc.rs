@@ -14,6 +14,7 @@ and of https alone.
 Examples:
   weir call webrtc
   weir call webrtc --controller scream --codec h264 --max-rate 4000
+  weir call webrtc --link responsiveness                 # through the scenario's link, 2 Mbit/s to 0.5 and back
   weir call webrtc --listen 192.0.2.7:8090 --token \"$(openssl rand -hex 16)\"
   gst-launch-1.0 videotestsrc ! vp8enc ! rtpvp8pay ! whipclientsink signaller::whip-endpoint=http://127.0.0.1:8090/whip \\
     signaller::auth-token=TOKEN";
@@ -61,6 +62,13 @@ pub(crate) struct WebrtcArgs {
     /// Maximum media rate, kbit/s
     #[arg(long, value_name = "KBPS", default_value = "2500")]
     pub(crate) max_rate: u64,
+    /// An emulated link between Weir and each browser, inside the process: the path of a scenario's first flow, from the
+    /// moment when they are connected
+    #[arg(long, value_name = "SCENARIO", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) link: Option<String>,
+    /// The variant of --link's scenario, if it has some; the first of them if absent
+    #[arg(long, value_name = "NAME", requires = "link")]
+    pub(crate) variant: Option<String>,
     /// Calls at a time
     #[arg(long, value_name = "N", default_value = "8")]
     pub(crate) calls: usize,
