@@ -35,7 +35,7 @@ crate::tunables! {
         /// Share of a measured service rate up to which the rate grows.
         growth_share: f64 = 1.05, 0.5 => 1.5;
         /// Factor of growth where the link serves unevenly.
-        growth_uneven: f64 = 1.15, 1.01 => 4.0;
+        growth_uneven: f64 = 1.08, 1.01 => 4.0;
         /// Greatest factor of growth on a busy link that serves in clumps.
         growth_clumps: f64 = 1.3, 1.0 => 4.0;
         /// Time over which the least queueing delay and the service rate are taken at least, in mean stalls.
@@ -43,7 +43,7 @@ crate::tunables! {
         /// What is added to the queue wanted, in mean stalls.
         stall_share: f64 = 0.5, 0.0 => 4.0;
         /// Time over which the least queueing delay is taken at least, in deviations of jitter.
-        jitter_window: f64 = 10.0, 0.0 => 50.0;
+        jitter_window: f64 = 14.0, 0.0 => 50.0;
         /// What is added to the queue wanted, in deviations of jitter.
         jitter_share: f64 = 1.0, 0.0 => 10.0;
         /// Pacing rate as a multiple of the media rate.
@@ -68,8 +68,12 @@ crate::tunables! {
         compete_calm: TimeDelta = 200.0, 0.0 => 10_000.0;
         /// The same on a busy link that serves this flow alone.
         burst_time_settled: TimeDelta = 20.0, 0.1 => 200.0;
-        /// Weight of each message in the mean share of marks, by which the queue wanted is shortened.
+        /// Weight of each message in the mean share of marks, by which the queue wanted is shortened: ...
         mark_weight: f64 = 0.0625, 0.001 => 1.0;
+        /// ... by this power of the share that is not marked.
+        mark_power: f64 = 4.0, 0.0 => 20.0;
+        /// Pacing rate as a multiple of the media rate where marks hold the queue.
+        pacing_marked: f64 = 1.05, 1.0 => 10.0;
         /// Age at which the least delay expires.
         base_window: TimeDelta = 10_000.0, 1_000.0 => 600_000.0;
         /// Interval between two short drains, by which the least delay is measured again.

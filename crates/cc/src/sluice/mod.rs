@@ -53,6 +53,10 @@ const SETTLED_STALL: f64 = 0.001;
 const UNEVEN: f64 = 0.003;
 /// Share of the pacing rate from which a train of packets has not been slowed.
 const UNSLOWED: f64 = 0.85;
+/// Deviation of the delay by stalls, in mean stalls.
+const STALL_JITTER: f64 = 0.4;
+/// Mean share of marks from which they hold the queue.
+const MARKED: f64 = 0.2;
 /// A queue below this is empty, s.
 const EMPTY: f64 = 0.002;
 /// Share of the service rate that is sent during a drain.
@@ -170,6 +174,10 @@ impl Sluice {
             (_, true) => (c.pacing_settled, c.burst_time_settled),
             _ => (c.pacing_factor, c.burst_time),
         };
+        // Where marks hold the queue short, a train that the link spreads is a queue of its own.
+        if is_settled && self.marked > MARKED {
+            return self.rate * c.pacing_marked;
+        }
         (self.rate * factor).max(BURST_PACKETS * PACKET_BITS / burst.as_secs_f64())
     }
 
@@ -214,7 +222,8 @@ impl Sluice {
         self.jitter.observe(d.queue_least);
         self.busy = self.service.busy_share();
         let c = &self.config;
-        let noise = self.jitter.mean();
+        // Stalls make the delay alternate too.
+        let noise = (self.jitter.mean() - STALL_JITTER * self.stall).max(0.0);
         let window = (c.stall_window * self.stall).max(c.jitter_window * noise).min(0.2);
         let (queue, least_departure) = self.service.standing(window).unwrap_or((d.queue_least, d.least_departure));
         self.queue = queue;
@@ -240,7 +249,7 @@ impl Sluice {
         self.expected = (self.queue + bits / served.max(1e3) - since).max(0.0);
         self.wanted =
             self.queue_wanted(served) + (self.config.stall_share * self.stall).max(self.config.jitter_share * noise);
-        self.wanted *= 1.0 - self.marked;
+        self.wanted *= libm::pow(1.0 - self.marked, self.config.mark_power);
         let saturated = self.busy >= SATURATED;
         if self.starting && saturated && self.queue > self.wanted {
             self.starting = false;
