@@ -449,8 +449,10 @@ weir_status weir_fec_encoder_repair(weir_handle encoder,
                                     size_t capacity,
                                     size_t *repair_length);
 
-// Makes a decoder that keeps packets for `age_ns`: longer than a block takes to send, shorter than playout waits.
-weir_status weir_fec_decoder_new(int64_t age_ns,
+// Makes a decoder of blocks of up to `sources` source packets, 1 to 254. It keeps packets for `age_ns`: longer than a block
+// takes to send, shorter than playout waits.
+weir_status weir_fec_decoder_new(uint32_t sources,
+                                 int64_t age_ns,
                                  weir_handle *decoder);
 
 // A source packet was received. `packet_length` is set to the length of the packet that was protected: the first bytes

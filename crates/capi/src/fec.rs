@@ -115,6 +115,9 @@ impl Encoder {
 /// What a decoder handle names.
 pub(crate) struct Decoder {
     window: RepairWindow,
+    /// Most source packets of a block, and log2 of how far the blocks' numbers in the window are apart.
+    most: u8,
+    shift: u32,
     /// Highest block number so far, unwrapped.
     highest: Option<u64>,
     /// The recovered packet that the caller takes next.
@@ -123,13 +126,16 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that keeps packets for `age`.
-    pub(crate) fn new(age_ns: i64) -> Result<Self, Failure> {
+    /// A decoder of blocks of up to `given` source packets that keeps packets for `age`.
+    pub(crate) fn new(given: u32, age_ns: i64) -> Result<Self, Failure> {
+        let most = u8::try_from(given).ok().filter(|m| (1..u8::MAX).contains(m));
+        let most = most.ok_or_else(|| Failure::value("sources", given, "1 to 254"))?;
         if !(1..=60_000_000_000).contains(&age_ns) {
             return Err(Failure::value("age_ns", age_ns, "1 to 60000000000, a minute"));
         }
         let limits = WindowLimits { age: TimeDelta::from_nanos(age_ns), ..WindowLimits::default() };
-        Ok(Self { window: RepairWindow::new(limits), highest: None, waiting: None, scratch: Vec::new() })
+        let shift = u32::from(most).next_power_of_two().ilog2();
+        Ok(Self { window: RepairWindow::new(limits), most, shift, highest: None, waiting: None, scratch: Vec::new() })
     }
 
     /// The 64-bit number of a block: the nearest to the highest.
@@ -139,15 +145,26 @@ impl Decoder {
         if ahead < BLOCKS / 2 { highest + ahead } else { (highest + ahead).saturating_sub(BLOCKS) }
     }
 
+    /// Failure: a block larger than the decoder's.
+    fn check(&self, id: &PayloadId) -> Result<(), Failure> {
+        if id.source_symbols <= self.most.into() {
+            return Ok(());
+        }
+        let (given, most) = (id.source_symbols, self.most);
+        let text = format!("source block length is {given}: expected at most {most}, as the decoder was made");
+        Err(Failure::new(Status::Malformed, text))
+    }
+
     /// A source packet has arrived; returns the packet in it.
     pub(crate) fn source<'p>(&mut self, now_ns: i64, packet: &'p [u8]) -> Result<&'p [u8], Failure> {
         let now = time("now_ns", now_ns)?;
         let (adu, id) = parse_source(Octets::new(packet), Field::default())?;
+        self.check(&id)?;
         let block = self.unwrap(id.block);
         self.scratch.clear();
         if protect_into(0, adu, &mut self.scratch).is_some() {
             self.highest = self.highest.max(Some(block));
-            self.window.on_source(now, block << 8 | u64::from(id.symbol), Symbol::new(&self.scratch));
+            self.window.on_source(now, block << self.shift | u64::from(id.symbol), Symbol::new(&self.scratch));
         }
         Ok(adu.bytes)
     }
@@ -156,6 +173,7 @@ impl Decoder {
     pub(crate) fn repair(&mut self, now_ns: i64, packet: &[u8]) -> Result<(), Failure> {
         let now = time("now_ns", now_ns)?;
         let (id, symbol) = parse_repair(Octets::new(packet), Field::default())?;
+        self.check(&id)?;
         if symbol.bytes.len() < ADU_HEADER {
             return Err(Failure::new(
                 Status::Malformed,
@@ -164,7 +182,7 @@ impl Decoder {
         }
         // Both fit, since the field has 8 bits. The number of repair packets is not in the packet.
         let (sources, row) = (id.source_symbols as u8, (id.symbol - id.source_symbols) as u8);
-        let coverage = Coverage::every(self.unwrap(id.block) << 8, 1, sources.into());
+        let coverage = Coverage::every(self.unwrap(id.block) << self.shift, 1, sources.into());
         let code = Code::ReedSolomon { sources, repairs: u8::MAX - sources, row };
         self.window.on_repair(now, Repair { coverage, code, symbol: Symbol::new(symbol.bytes) });
         Ok(())

@@ -68,14 +68,15 @@ pub unsafe extern "C" fn weir_fec_encoder_repair(
     })
 }
 
-/// Makes a decoder that keeps packets for `age_ns`: longer than a block takes to send, shorter than playout waits.
+/// Makes a decoder of blocks of up to `sources` source packets, 1 to 254. It keeps packets for `age_ns`: longer than a block
+/// takes to send, shorter than playout waits.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn weir_fec_decoder_new(age_ns: i64, decoder: *mut Handle) -> Status {
+pub unsafe extern "C" fn weir_fec_decoder_new(sources: u32, age_ns: i64, decoder: *mut Handle) -> Status {
     guarded(|| {
         // SAFETY: as the caller grants.
         let out = unsafe { Out::new(decoder, "decoder") }?;
         out.set(0);
-        out.set(table::keep(Object::FecDecoder(Box::new(Decoder::new(age_ns)?)))?);
+        out.set(table::keep(Object::FecDecoder(Box::new(Decoder::new(sources, age_ns)?)))?);
         Ok(Status::Ok)
     })
 }

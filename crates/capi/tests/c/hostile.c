@@ -86,7 +86,7 @@ static void fec_calls(weir_handle h, weir_status wanted) {
 static void handles(void) {
     weir_handle controller = make("gcc"), encoder, decoder;
     EXPECT(weir_fec_encoder_new(4, 2, &encoder), WEIR_STATUS_OK);
-    EXPECT(weir_fec_decoder_new(1000000000, &decoder), WEIR_STATUS_OK);
+    EXPECT(weir_fec_decoder_new(4, 1000000000, &decoder), WEIR_STATUS_OK);
     /* None, invented ones, and those near real ones. */
     const weir_handle wrong[] = {0, 1, UINT64_MAX, controller + 1, controller ^ (UINT64_C(1) << 30), controller | 0xffffff,
                                  (weir_handle)(uintptr_t)&controller, UINT64_C(1) << 56 | 0xfff0};
@@ -133,7 +133,7 @@ static void pointers(void) {
     weir_handle h = make("gcc"), other = 1, encoder, decoder;
     weir_setup s = setup();
     EXPECT(weir_fec_encoder_new(4, 2, &encoder), WEIR_STATUS_OK);
-    EXPECT(weir_fec_decoder_new(1000000000, &decoder), WEIR_STATUS_OK);
+    EXPECT(weir_fec_decoder_new(4, 1000000000, &decoder), WEIR_STATUS_OK);
     EXPECT(weir_controller_new(NULL, NULL, &s, &other), WEIR_STATUS_NULL_POINTER);
     SAYS("name is null");
     EXPECT(weir_controller_new("gcc", NULL, NULL, &other), WEIR_STATUS_NULL_POINTER);
@@ -154,7 +154,7 @@ static void pointers(void) {
     size_t n = 0;
     EXPECT(weir_controller_metrics(h, NULL, 64, sizeof(weir_metric), &n), WEIR_STATUS_NULL_POINTER);
     EXPECT(weir_fec_encoder_new(4, 2, NULL), WEIR_STATUS_NULL_POINTER);
-    EXPECT(weir_fec_decoder_new(1, NULL), WEIR_STATUS_NULL_POINTER);
+    EXPECT(weir_fec_decoder_new(4, 1, NULL), WEIR_STATUS_NULL_POINTER);
     EXPECT(weir_fec_encoder_source(encoder, NULL, 5, NULL, 0, &n), WEIR_STATUS_NULL_POINTER);
     EXPECT(weir_fec_encoder_source(encoder, NULL, 0, NULL, 9, &n), WEIR_STATUS_NULL_POINTER);
     EXPECT(weir_fec_encoder_repair(encoder, NULL, 9, &n), WEIR_STATUS_NULL_POINTER);
@@ -244,14 +244,16 @@ static void sizes_and_values(void) {
     EXPECT(weir_fec_encoder_new(0, 2, &other), WEIR_STATUS_BAD_VALUE);
     EXPECT(weir_fec_encoder_new(200, 100, &other), WEIR_STATUS_BAD_VALUE);
     EXPECT(weir_fec_encoder_new(UINT32_MAX, UINT32_MAX, &other), WEIR_STATUS_BAD_VALUE);
-    EXPECT(weir_fec_decoder_new(-1, &other), WEIR_STATUS_BAD_VALUE);
+    EXPECT(weir_fec_decoder_new(4, -1, &other), WEIR_STATUS_BAD_VALUE);
+    EXPECT(weir_fec_decoder_new(0, 1000, &other), WEIR_STATUS_BAD_VALUE);
+    EXPECT(weir_fec_decoder_new(255, 1000, &other), WEIR_STATUS_BAD_VALUE);
     EXPECT(weir_free(h), WEIR_STATUS_OK);
 }
 
 /* Bytes from the network: random ones, and feedback that is cut off. */
 static void bytes(void) {
     weir_handle h = make("gcc"), decoder;
-    EXPECT(weir_fec_decoder_new(1000000000, &decoder), WEIR_STATUS_OK);
+    EXPECT(weir_fec_decoder_new(4, 1000000000, &decoder), WEIR_STATUS_OK);
     uint32_t random = 1;
     for (int i = 0; i < 2000 / less; i++) {
         size_t length = (size_t)i % 61;
@@ -291,7 +293,7 @@ static void bytes(void) {
 static void repair(void) {
     weir_handle encoder, decoder;
     EXPECT(weir_fec_encoder_new(4, 2, &encoder), WEIR_STATUS_OK);
-    EXPECT(weir_fec_decoder_new(1000000000, &decoder), WEIR_STATUS_OK);
+    EXPECT(weir_fec_decoder_new(4, 1000000000, &decoder), WEIR_STATUS_OK);
     int recovered = 0;
     for (int i = 0; i < 400; i++) {
         uint8_t packet[64], source[70], out[80];
