@@ -154,3 +154,50 @@ fn misuse_under_valgrind_is_clean() {
     let printed = run(lib.command("valgrind").args(checks).arg(plain).arg("20"));
     assert!(printed.contains("0 faults") && printed.contains("ERROR SUMMARY: 0 errors"), "{printed}");
 }
+
+#[cfg(feature = "lab")]
+const SHORT: &str = r#"
+title = "Short"
+duration = "10 s"
+compare = ["gcc"]
+[links.bottleneck]
+rate = "1 Mbps"
+delay = "20 ms"
+queue = "200 ms"
+[rtp.call]
+controller = "$controller"
+"#;
+
+#[cfg(feature = "lab")]
+#[test]
+fn a_simulation_has_the_numbers_of_the_command_line() {
+    let lib = installed();
+    // Cargo builds a package's programs for its own tests alone; the command line's tests come with the workspace's.
+    let binary = libraries().parent().expect("a profile").join("weir");
+    assert!(binary.is_file(), "{}: build it with `cargo build -p weir`", binary.display());
+    let program = lib.compile(&root().join("crates/capi/tests/c/simulate.c"), "simulate", &[]);
+    let file = lib.path().join("short.toml");
+    std::fs::write(&file, SHORT).expect("writable");
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    let mut all = Vec::new();
+    for (controller, seed) in [("gcc", "1"), ("nada", "7")] {
+        let mut weir = Command::new(&binary);
+        weir.arg("run").arg(&file).args(["--controller", controller, "--seed", seed, "--json"]);
+        let out = weir.output().expect("runs");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let mut printed = json(&String::from_utf8(out.stdout).expect("UTF-8"));
+        printed.as_object_mut().expect("an object").remove("schema").expect("a schema");
+        let mut simulate = lib.command(program.to_str().expect("UTF-8"));
+        let ours = json(&run(simulate.arg(&file).args([controller, seed])));
+        assert_eq!(ours, printed, "{controller} {seed}");
+        // A scenario's text, of another name than the file.
+        let mut simulate = lib.command(program.to_str().expect("UTF-8"));
+        let text = json(&run(simulate.args([SHORT, controller, seed])));
+        assert_eq!(text["flows"], printed["flows"]);
+        all.push(printed);
+    }
+    assert_ne!(all[0]["flows"], all[1]["flows"]);
+    let out = lib.command(program.to_str().expect("UTF-8")).args(["[links.x]\nrat = 1", "gcc", "1"]).output();
+    let said = String::from_utf8(out.expect("runs").stderr).expect("UTF-8");
+    assert!(said.contains("rate"), "{said}");
+}
