@@ -24,12 +24,12 @@ fn libraries() -> PathBuf {
 
 /// The installed library.
 struct Installed {
-    prefix: tempfile::TempDir,
+    prefix: PathBuf,
 }
 
 impl Installed {
     fn path(&self) -> &Path {
-        self.prefix.path()
+        &self.prefix
     }
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -62,9 +62,11 @@ impl Installed {
 fn installed() -> &'static Installed {
     static INSTALLED: OnceLock<Installed> = OnceLock::new();
     INSTALLED.get_or_init(|| {
-        let prefix = tempfile::tempdir().expect("writable");
+        // Below the target folder, one for all runs: it holds hundreds of megabytes.
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c");
+        let _ = std::fs::remove_dir_all(&prefix);
         let script = root().join("crates/capi/install.sh");
-        run(Command::new(script).arg("--from").arg(libraries()).arg("--prefix").arg(prefix.path()));
+        run(Command::new(script).arg("--from").arg(libraries()).arg("--prefix").arg(&prefix));
         Installed { prefix }
     })
 }
