@@ -14,9 +14,10 @@ use std::fs;
 use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
+use weir_coverage::load::LoadConfig;
 use weir_coverage::regions::{Method, Sample, compare};
 use weir_coverage::rides::{LogFormat, read_log};
-use weir_coverage::server::store::{Kept, Reports, Role, SqliteConfig, SqliteStore, Store, StoreConfig, backup};
+use weir_coverage::server::store::{Kept, PostgresConfig, Reports, Role, SqliteConfig, Store, StoreConfig, backup};
 use weir_coverage::server::{Clock, ServerConfig, TlsConfig, issue, log_to_stderr, serve};
 use weir_coverage::{Bounds, MapConfig, Update};
 use weir_units::TimeDelta;
@@ -47,26 +48,54 @@ async fn until_stopped(session: &Session) {
     }
 }
 
-fn open(path: &Path, max_bytes: Option<u64>) -> Result<SqliteStore, Failure> {
-    let config = SqliteConfig { path: path.to_owned(), max_bytes, max_devices_per_key: 100_000 };
-    SqliteStore::open(&config).map_err(|e| Failure::Work(format!("{}: {e}", path.display())))
+fn is_server(database: &Path) -> Option<&str> {
+    database.to_str().filter(|text| PostgresConfig::is_url(text))
 }
 
-fn open_existing(args: &DatabaseArgs) -> Result<SqliteStore, Failure> {
-    if !args.database.exists() {
+/// A database's configuration, from its file or address.
+fn configure(database: &Path, max_bytes: Option<u64>, partitions: Option<u16>) -> Result<StoreConfig, Failure> {
+    let Some(url) = is_server(database) else {
+        let path = database.to_owned();
+        return Ok(StoreConfig::Sqlite(SqliteConfig { path, max_bytes, max_devices_per_key: 100_000 }));
+    };
+    if max_bytes.is_some() {
+        return Err(Failure::Work(
+            "--max-size is for files: give a PostgreSQL database a tablespace of its own".into(),
+        ));
+    }
+    let config = PostgresConfig::new(url, std::env::var("PGPASSWORD").ok().as_deref());
+    let config = config.and_then(|c| match partitions {
+        Some(partitions) => c.with_partitions(partitions),
+        None => Ok(c),
+    });
+    config.map(|c| StoreConfig::Postgres(Box::new(c))).map_err(Failure::work)
+}
+
+fn open_configured(config: &StoreConfig) -> Result<Box<dyn Store>, Failure> {
+    config.open().map_err(|e| Failure::Work(format!("{config}: {e}")))
+}
+
+fn open(database: &Path) -> Result<Box<dyn Store>, Failure> {
+    open_configured(&configure(database, None, None)?)
+}
+
+fn open_existing(args: &DatabaseArgs) -> Result<Box<dyn Store>, Failure> {
+    if is_server(&args.database).is_none() && !args.database.exists() {
         let path = args.database.display();
         return Err(Failure::Work(format!(
             "there is no database {path}: weir coverage serve makes one, or name it by --database"
         )));
     }
-    open(&args.database, None)
+    open(&args.database)
 }
 
 fn run_service(session: &Session, args: &ServeArgs) -> Done {
     let tls = match (&args.cert, &args.key) {
         (Some(certificate), Some(key)) => TlsConfig::Files { certificate: certificate.clone(), key: key.clone() },
         _ if !args.self_signed.is_empty() => {
-            let file = args.database.database.with_extension("pem");
+            let database = &args.database.database;
+            let file =
+                if is_server(database).is_some() { "coverage.pem".into() } else { database.with_extension("pem") };
             TlsConfig::SelfSigned { file, names: args.self_signed.clone() }
         }
         _ => TlsConfig::None,
@@ -84,12 +113,13 @@ fn run_service(session: &Session, args: &ServeArgs) -> Done {
     // Before the database is made.
     config.check().map_err(Failure::work)?;
     log_to_stderr(args.json_logs, args.verbose);
-    let mut store = open(&args.database.database, args.max_size.map(|mb| mb.saturating_mul(1_000_000)))?;
+    let max_bytes = args.max_size.map(|mb| mb.saturating_mul(1_000_000));
+    let mut store = open_configured(&configure(&args.database.database, max_bytes, Some(args.partitions))?)?;
     if store.keys().map_err(Failure::work)?.is_empty() {
         output::remark("there are no keys yet: weir coverage keys add reporter --note 'my phone'");
     }
     block_on(async {
-        let running = serve(config, Clock::system(), Box::new(store)).await.map_err(Failure::work)?;
+        let running = serve(config, Clock::system(), store).await.map_err(Failure::work)?;
         let scheme = if running.fingerprint.is_some() { "https" } else { "http" };
         output::remark(&format!(
             "{} updates; the map page is {scheme}://{1}/, {scheme}://{1}/docs describes the interface",
@@ -122,7 +152,7 @@ fn rides(args: &LogArgs) -> Result<Vec<(String, Vec<Update>)>, Failure> {
 
 fn import(args: &ImportArgs) -> Done {
     let rides = rides(&args.logs)?;
-    let mut store = open(&args.database.database, None)?;
+    let mut store = open(&args.database.database)?;
     let (mut new, mut known) = (0, 0);
     for (device, updates) in &rides {
         for some in updates.chunks(10_000) {
@@ -170,7 +200,7 @@ fn keys(command: &KeysCommand) -> Done {
             let expires = days.map(|days| now.plus(TimeDelta::from_secs(i64::from(days.min(36_500)) * 86_400)));
             let issued = issue(role, note, now, expires).map_err(Failure::work)?;
             // A key may be the first thing of a database.
-            open(&database.database, None)?.add_key(&issued.record).map_err(Failure::work)?;
+            open(&database.database)?.add_key(&issued.record).map_err(Failure::work)?;
             output::print(&format!("{}\n", issued.text))
         }
         KeysCommand::List { database } => {
@@ -195,6 +225,11 @@ fn keys(command: &KeysCommand) -> Done {
 }
 
 fn copy(args: &BackupArgs) -> Done {
+    if is_server(&args.database.database).is_some() {
+        let how =
+            "a PostgreSQL database is copied by pg_dump --format=custom --file=FILE URL, also while the service runs";
+        return Err(Failure::Work(how.into()));
+    }
     open_existing(&args.database)?;
     let bytes = backup(&args.database.database, &args.to).map_err(Failure::work)?;
     output::print(&format!("{bytes} bytes in {}\n", args.to.display()))
@@ -203,12 +238,9 @@ fn copy(args: &BackupArgs) -> Done {
 fn load(args: &LoadArgs) -> Done {
     let folder = std::env::temp_dir().join(format!("weir-coverage-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(Failure::work)?;
-    let config = weir_coverage::load::LoadConfig {
-        store: StoreConfig::Sqlite(SqliteConfig {
-            path: folder.join("load.db"),
-            max_bytes: None,
-            max_devices_per_key: 1_000_000,
-        }),
+    let database = args.database.clone().unwrap_or_else(|| folder.join("load.db"));
+    let config = LoadConfig {
+        store: configure(&database, None, Some(args.partitions))?,
         duration: Duration::from_secs_f64(args.seconds.clamp(1.0, 86_400.0)),
         updates_per_second: args.updates.clamp(1.0, 1e6),
         batch: 100,
@@ -216,7 +248,7 @@ fn load(args: &LoadArgs) -> Done {
         connections: 16,
         looks_per_second: 50.0,
         overviews_per_second: 1.0,
-        streets: 60,
+        streets: args.streets.clamp(2, 1_000),
         subscribers: args.subscribers.min(4_000),
     };
     let report = block_on(weir_coverage::load::run(config));

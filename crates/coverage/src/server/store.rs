@@ -1,10 +1,15 @@
-//! What is kept: updates, devices and keys. [`Store`] is the seam for databases: SQLite in a file is built in.
+//! What is kept: updates, devices and keys. [`Store`] is the seam for databases: SQLite in a file is built in, and
+//! PostgreSQL is behind a feature.
 //! `tests/service/stores.rs` checks the same on all.
 
 mod migrations;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod sqlite;
 
 pub use migrations::{VERSION, migrate, version};
+#[cfg(feature = "postgres")]
+pub use postgres::{POSTGRES_VERSION, PostgresConfig, PostgresStore};
 pub use sqlite::{SqliteConfig, SqliteStore, backup};
 
 use crate::{Update, WallTime};
@@ -120,6 +125,9 @@ pub enum StoreError {
 pub enum StoreConfig {
     /// A file.
     Sqlite(SqliteConfig),
+    /// A database of a server.
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresConfig>),
 }
 
 impl StoreConfig {
@@ -130,6 +138,8 @@ impl StoreConfig {
     pub fn open(&self) -> Result<Box<dyn Store>, StoreError> {
         match self {
             Self::Sqlite(config) => Ok(Box::new(SqliteStore::open(config)?)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(config) => Ok(Box::new(PostgresStore::open(config)?)),
         }
     }
 }
@@ -138,6 +148,8 @@ impl fmt::Display for StoreConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(config) => write!(f, "{}", config.path.display()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(config) => write!(f, "{config}"),
         }
     }
 }

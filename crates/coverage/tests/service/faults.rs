@@ -1,5 +1,6 @@
 //! Crashes, full disks and clocks that jump.
 
+use crate::cluster;
 use crate::support::{Service, batch, config, database, open, run, update};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -10,34 +11,42 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use weir_coverage::client::{Client, ClientError, Endpoint, Trust};
-use weir_coverage::server::store::{Role, Store, backup};
+use weir_coverage::server::store::{PostgresConfig, Role, Store, backup};
 use weir_coverage::server::{Clock, issue, serve};
 use weir_coverage::{Filter, Resolution};
 use weir_units::TimeDelta;
 
-/// The folder in which the child serves.
-const FOLDER: &str = "WEIR_COVERAGE_TEST_FOLDER";
+/// The file or address of the database that the child uses.
+const DATABASE: &str = "WEIR_COVERAGE_TEST_DATABASE";
+
+/// The database at a file or an address.
+fn open_at(text: &str) -> Box<dyn Store> {
+    if PostgresConfig::is_url(text) {
+        cluster::store(text).open().expect("opened")
+    } else {
+        Box::new(open(Path::new(text), None))
+    }
+}
 
 /// Not a test by itself: what [`kill_loses_no_acknowledged_update`] runs as another process.
 #[test]
 fn a_service_for_another_test() {
-    let Ok(folder) = std::env::var(FOLDER) else {
-        assert!(std::env::var_os(FOLDER).is_none());
+    let Ok(text) = std::env::var(DATABASE) else {
+        assert!(std::env::var_os(DATABASE).is_none());
         return;
     };
     run(async move {
-        let store = open(&database(Path::new(&folder)), None);
-        let running = serve(config(), Clock::system(), Box::new(store)).await.expect("started");
+        let running = serve(config(), Clock::system(), open_at(&text)).await.expect("started");
         println!("\nlistening {} {}", running.address, running.loaded);
         tokio::time::sleep(Duration::from_secs(60)).await;
     });
 }
 
 /// A service in a process of its own, and what it said at its start.
-fn child(folder: &Path) -> (Child, SocketAddr, u64) {
+fn child(database: &str) -> (Child, SocketAddr, u64) {
     let mut child = Command::new(std::env::current_exe().expect("a path"))
         .args(["--exact", "faults::a_service_for_another_test", "--nocapture"])
-        .env(FOLDER, folder)
+        .env(DATABASE, database)
         .stdout(Stdio::piped())
         .spawn()
         .expect("started");
@@ -54,11 +63,22 @@ fn child(folder: &Path) -> (Child, SocketAddr, u64) {
 #[test]
 fn kill_loses_no_acknowledged_update() {
     let dir = tempfile::tempdir().expect("a folder");
+    kill(&database(dir.path()).display().to_string());
+}
+
+#[test]
+fn kill_loses_no_acknowledged_update_in_postgres() {
+    let cluster = cluster::shared();
+    kill(&cluster.url(&cluster.database()));
+}
+
+/// Ends a service ten times under load.
+fn kill(database: &str) {
     let key = issue(Role::Fleet, "", Clock::system().wall(), None).expect("made");
-    open(&database(dir.path()), None).add_key(&key.record).expect("kept");
+    open_at(database).add_key(&key.record).expect("kept");
     let mut acknowledged: Vec<(usize, u64)> = Vec::new();
     for round in 0..10_u64 {
-        let (mut child, address, loaded) = child(dir.path());
+        let (mut child, address, loaded) = child(database);
         assert!(loaded >= acknowledged.len() as u64, "{round}: {loaded} of {}", acknowledged.len());
         let (text, kept) = (key.text.clone(), std::sync::Mutex::new(Vec::new()));
         run(async {
@@ -92,7 +112,7 @@ fn kill_loses_no_acknowledged_update() {
         acknowledged.extend(kept);
     }
     let mut there = BTreeSet::new();
-    open(&database(dir.path()), None)
+    open_at(database)
         .replay(&mut |device, u| {
             there.insert((device, u.id));
         })
@@ -134,11 +154,11 @@ fn a_full_disk_is_answered_and_overcome() {
 }
 
 /// A small disk of its own over a folder, as long as this lives.
-struct SmallDisk<'a>(&'a Path);
+pub(crate) struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
     /// `None` where this user may not mount.
-    fn over(folder: &'a Path, size: &str) -> Option<Self> {
+    pub(crate) fn over(folder: &'a Path, size: &str) -> Option<Self> {
         let mount =
             Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder).output();
         mount.is_ok_and(|out| out.status.success()).then_some(Self(folder))

@@ -1,5 +1,6 @@
 //! Databases: what all do alike, and what is SQLite's own.
 
+use crate::cluster::{self, shared};
 use rusqlite::Connection;
 use std::ops::Range;
 use std::path::Path;
@@ -23,6 +24,7 @@ fn open(path: &Path) -> SqliteStore {
 /// An empty database for a test.
 enum Place {
     Sqlite(tempfile::TempDir),
+    Postgres(String),
 }
 
 impl Place {
@@ -30,8 +32,14 @@ impl Place {
         Self::Sqlite(tempfile::tempdir().expect("a folder"))
     }
 
+    fn postgres() -> Self {
+        let cluster = shared();
+        Self::Postgres(cluster.url(&cluster.database()))
+    }
+
     fn open(&self) -> Box<dyn Store> {
         let config = match self {
+            Self::Postgres(url) => StoreConfig::Postgres(Box::new(cluster::config(url).with_max_devices_per_key(3))),
             Self::Sqlite(dir) => StoreConfig::Sqlite(config(&dir.path().join("map.db"), None)),
         };
         config.open().expect("opened")
@@ -45,6 +53,11 @@ macro_rules! on_each {
             #[test]
             fn in_sqlite() {
                 super::$name(&super::Place::sqlite());
+            }
+
+            #[test]
+            fn in_postgres() {
+                super::$name(&super::Place::postgres());
             }
         }
     )*};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 pub(crate) const EXAMPLES: &str = "\
 Ends report throughput with their position; the service joins reports into regions, and ends look ahead along their way. It is
-described at /docs of a running service. Everything is in one file (SQLite), coverage.db in this folder by default.
-The map page is at / of a running service.
+described at /docs of a running service. Everything is in one file (SQLite), coverage.db in this folder by default, or in a
+PostgreSQL database with PostGIS. The map page is at / of a running service.
 
 Examples:
   weir coverage demo                                   a service, rides through a city, and a look-ahead, in some seconds
@@ -15,6 +15,7 @@ Examples:
   weir coverage serve                                  at 127.0.0.1:6580; then, for each caller:
   weir coverage keys add reporter --note 'my phone'
   weir coverage serve --listen 0.0.0.0:6580 --cert chain.pem --key key.pem
+  weir coverage serve --database 'postgres://weir@localhost/map'
   weir coverage import --format norway --operator 242-01 report.*.txt
   weir coverage compare --format norway report.*.txt   H3, squares, K-means and nearest neighbours on the same rides
   weir coverage forecast --format ireland --out rides *.csv && weir compare --scenario rides/rides.toml
@@ -37,7 +38,7 @@ pub(crate) enum CoverageCommand {
         #[command(subcommand)]
         command: KeysCommand,
     },
-    /// Copy a database that may be in use
+    /// Copy a database file that may be in use (PostgreSQL: pg_dump)
     Backup(BackupArgs),
     /// Put load on a service in this process, and measure
     Load(LoadArgs),
@@ -45,8 +46,9 @@ pub(crate) enum CoverageCommand {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct DatabaseArgs {
-    /// The database
-    #[arg(long, value_name = "FILE", default_value = "coverage.db")]
+    /// The database: a file (SQLite), or postgres://USER[:PASSWORD]@HOST[:PORT]/NAME[?sslrootcert=FILE] (PostgreSQL with
+    /// PostGIS; the password may be in PGPASSWORD; other machines need the PEM file of the authority)
+    #[arg(long, value_name = "FILE|URL", default_value = "coverage.db")]
     pub(crate) database: PathBuf,
 }
 
@@ -72,9 +74,12 @@ pub(crate) struct ServeArgs {
     /// Days after which reports are deleted
     #[arg(long, value_name = "DAYS", default_value = "90")]
     pub(crate) retention: u32,
-    /// Greatest size of the database in MB
+    /// Greatest size of the database in MB (SQLite)
     #[arg(long, value_name = "MB")]
     pub(crate) max_size: Option<u64>,
+    /// Tables over which reports are spread by place, in a PostgreSQL database that is made
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub(crate) partitions: u16,
     /// Logs as lines of JSON
     #[arg(long)]
     pub(crate) json_logs: bool,
@@ -218,4 +223,13 @@ pub(crate) struct LoadArgs {
     /// WebSocket subscribers
     #[arg(long, value_name = "N", default_value = "1000")]
     pub(crate) subscribers: usize,
+    /// Streets of the drawn city in each direction: how many regions there are to fill
+    #[arg(long, value_name = "N", default_value = "60")]
+    pub(crate) streets: u32,
+    /// An empty database, as of `serve`; without it, a file that is removed at the end
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) database: Option<PathBuf>,
+    /// Tables over which reports are spread by place, in a PostgreSQL database
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub(crate) partitions: u16,
 }

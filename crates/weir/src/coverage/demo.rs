@@ -13,7 +13,7 @@ use std::time::Duration;
 use weir_coverage::client::{Client, Endpoint, Trust};
 use weir_coverage::lookahead::{Route, encode_polyline};
 use weir_coverage::rides::City;
-use weir_coverage::server::store::{Role, Store};
+use weir_coverage::server::store::Role;
 use weir_coverage::server::{Clock, ServerConfig, issue, serve};
 use weir_coverage::{Batch, Filter, Position, Update};
 use weir_units::TimeDelta;
@@ -64,11 +64,11 @@ pub(crate) fn demo(session: &Session, args: &DemoArgs) -> Done {
 
 async fn show(session: &Session, args: &DemoArgs, folder: &Path) -> Done {
     let clock = Clock::system();
-    let mut store = open(&folder.join("coverage.db"), None)?;
+    let mut store = open(&folder.join("coverage.db"))?;
     let key = issue(Role::Fleet, "demo", clock.wall(), None).map_err(Failure::work)?;
     store.add_key(&key.record).map_err(Failure::work)?;
     let config = ServerConfig { listen: ([127, 0, 0, 1], 0).into(), ..ServerConfig::default() };
-    let running = serve(config, clock.clone(), Box::new(store)).await.map_err(Failure::work)?;
+    let running = serve(config, clock.clone(), store).await.map_err(Failure::work)?;
     let endpoint = Endpoint { tls: false, host: running.address.ip().to_string(), port: running.address.port() };
     let mut client =
         Client::new(endpoint, &key.text, &Trust::Nothing, Duration::from_secs(10)).map_err(Failure::work)?;

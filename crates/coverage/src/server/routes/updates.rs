@@ -141,7 +141,7 @@ pub(crate) struct Deleted {
 
 /// Deletes the reports of one's own key
 ///
-/// They are overwritten in the database and leave the map before this is answered. Backups keep them.
+/// They leave the database and the map before this is answered. Backups keep them.
 #[utoipa::path(delete, path = "/v1/updates", params(Whose), tag = "reports", responses(
     (status = 200, description = "Deleted", body = Deleted),
     (status = 401, description = "No valid key"),
