@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         connections: 16,
         looks_per_second: 50.0,
         overviews_per_second: 1.0,
+        hostile: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(run(config));

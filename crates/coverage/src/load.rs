@@ -1,6 +1,9 @@
 //! A generator of load, and a service under it, in one process.
 
+mod hostile;
 mod subscribers;
+
+pub use hostile::{Hostile, HostileReport};
 
 use crate::client::{Client, ClientError, Endpoint, Trust};
 use crate::limits::Rate;
@@ -39,6 +42,8 @@ pub struct LoadConfig {
     pub streets: u32,
     /// WebSocket subscribers, each of which sends a position every 5 s.
     pub subscribers: usize,
+    /// Malformed requests, from the second quarter of the time on.
+    pub hostile: Option<Hostile>,
 }
 
 /// Times in milliseconds.
@@ -87,6 +92,9 @@ pub struct LoadReport {
     pub replay_seconds: f64,
     /// Processor time of the process a second, in processors.
     pub processors: f64,
+    /// What became of malformed requests; `batches` and `looks` are then those beside them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostile: Option<HostileReport>,
 }
 
 /// Why there was no load.
@@ -114,6 +122,10 @@ struct Times(Mutex<Vec<f64>>);
 impl Times {
     fn add(&self, time: TimeDelta) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(time.as_secs_f64());
+    }
+
+    fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn latency(&self) -> Latency {
@@ -252,6 +264,8 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
     let clock = Clock::system();
     let key = issue(Role::Fleet, "load", clock.wall(), None)?;
     store.add_key(&key.record)?;
+    let stranger = issue(Role::Fleet, "malformed requests", clock.wall(), None)?;
+    store.add_key(&stranger.record)?;
     let unlimited = Rate { per_second: 1e9, burst: 1e9 };
     let server = ServerConfig {
         listen: ([127, 0, 0, 1], 0).into(),
@@ -297,11 +311,20 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
         tasks.spawn(async move { run.overview().await });
     }
     let before = processor_seconds();
-    let mut resident = Vec::new();
+    let (mut resident, mut left, mut attackers) = (Vec::new(), config.duration, None);
+    if let Some(hostile) = config.hostile {
+        tokio::time::sleep(config.duration / 4).await;
+        left = config.duration * 3 / 4;
+        attackers = Some(hostile::Attackers::start(&run, hostile, &stranger.text, left));
+    }
     for _ in 0..10 {
-        tokio::time::sleep(config.duration / 10).await;
+        tokio::time::sleep(left / 10).await;
         resident.push(resident_mb());
     }
+    let hostile = match attackers {
+        Some(attackers) => Some(attackers.end().await),
+        None => None,
+    };
     run.stop.store(true, Ordering::Relaxed);
     while let Some(done) = tasks.join_next().await {
         if let Ok(done) = done {
@@ -330,6 +353,7 @@ pub async fn run(config: LoadConfig) -> Result<LoadReport, LoadError> {
         database_mb: bytes as f64 / 1e6,
         replay_seconds,
         processors,
+        hostile,
     })
 }
 

@@ -14,7 +14,7 @@ use std::fs;
 use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
-use weir_coverage::load::LoadConfig;
+use weir_coverage::load::{Hostile, LoadConfig};
 use weir_coverage::regions::{Method, Sample, compare};
 use weir_coverage::rides::{LogFormat, read_log};
 use weir_coverage::server::store::{Kept, PostgresConfig, Reports, Role, SqliteConfig, Store, StoreConfig, backup};
@@ -250,6 +250,7 @@ fn load(args: &LoadArgs) -> Done {
         overviews_per_second: 1.0,
         streets: args.streets.clamp(2, 1_000),
         subscribers: args.subscribers.min(4_000),
+        hostile: args.hostile.map(|requests| Hostile { requests, seed: args.seed }),
     };
     let report = block_on(weir_coverage::load::run(config));
     fs::remove_dir_all(&folder).map_err(Failure::work)?;

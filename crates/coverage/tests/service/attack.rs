@@ -1,15 +1,18 @@
 //! What strangers and liars can do.
 
-use crate::support::{Service, batch, config, run, start, update};
+use crate::support::{Service, batch, config, database, now, run, start, update};
+use futures_util::StreamExt;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use weir_coverage::client::ClientError;
 use weir_coverage::limits::Rate;
-use weir_coverage::server::store::Role;
+use weir_coverage::server::store::{Role, Store};
 use weir_coverage::server::{Clock, ServerConfig};
 use weir_units::TimeDelta;
 
@@ -210,6 +213,42 @@ fn rates_are_limited_by_key_and_address() {
         }
         let refused = answers.iter().filter(|s| **s == 401).count();
         assert!((15..=22).contains(&refused) && answers.ends_with(&[429]), "{answers:?}");
+        service.running.stop().await;
+    });
+}
+
+#[test]
+fn a_stolen_key_loses_what_it_has_open_when_it_is_revoked() {
+    run(async {
+        let service = Service::start(ServerConfig { refresh: Duration::from_millis(200), ..unlimited() }).await;
+        let (key, other) = (service.key(Role::Fleet).await, service.key(Role::Fleet).await);
+        let open = async |key: &str, path: &str| {
+            let url = format!("ws://{}{path}", service.running.address);
+            let mut request = url.into_client_request().expect("valid");
+            let bearer = format!("Bearer {key}").parse().expect("valid");
+            request.headers_mut().insert("authorization", bearer);
+            let stream = TcpStream::connect(service.running.address).await.expect("connected");
+            tokio_tungstenite::client_async(request, stream).await.expect("upgraded").0
+        };
+        let mut stolen = [open(&key, "/v1/fences").await, open(&key, "/v1/live").await];
+        let mut others = open(&other, "/v1/fences").await;
+        // On a connection that is kept, too.
+        let mut client = service.client(&key);
+        client.report(&batch(Some("a"), vec![update(1, 0.0, 100.0)])).await.expect("kept");
+        let id = key.split('_').nth(1).expect("an id");
+        let revoked = database(service.dir.path());
+        assert!(crate::support::open(&revoked, None).revoke_key(id, now()).expect("revoked"));
+        for socket in &mut stolen {
+            let end = async { while let Some(Ok(_)) = socket.next().await {} };
+            tokio::time::timeout(Duration::from_secs(8), end).await.expect("the service closes it");
+        }
+        match client.report(&batch(Some("a"), vec![update(2, 0.0, 100.0)])).await {
+            Err(ClientError::Refused { status: 401, .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        // Another key's subscription is pinged, and goes on.
+        let ping = tokio::time::timeout(Duration::from_secs(5), others.next()).await.expect("in time");
+        assert!(matches!(ping, Some(Ok(Message::Ping(_)))), "{ping:?}");
         service.running.stop().await;
     });
 }

@@ -223,6 +223,12 @@ pub(crate) struct LoadArgs {
     /// WebSocket subscribers
     #[arg(long, value_name = "N", default_value = "1000")]
     pub(crate) subscribers: usize,
+    /// Malformed requests, beside the load from the second quarter of the time on
+    #[arg(long, value_name = "N")]
+    pub(crate) hostile: Option<u64>,
+    /// Of which they are a function
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
     /// Streets of the drawn city in each direction: how many regions there are to fill
     #[arg(long, value_name = "N", default_value = "60")]
     pub(crate) streets: u32,
