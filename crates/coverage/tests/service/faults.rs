@@ -99,9 +99,15 @@ fn kill(database: &str) {
                     }
                 }
             };
-            // In the middle of a batch: at another moment in each round.
+            // In the middle of a batch: at another moment in each round, once something was acknowledged.
             let kill = async {
                 tokio::time::sleep(Duration::from_millis(150 + 37 * round)).await;
+                for _ in 0..200 {
+                    if !kept.lock().expect("no panic").is_empty() {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
                 child.kill().expect("SIGKILL");
                 child.wait().expect("gone");
             };
