@@ -198,6 +198,9 @@ class Interpreter(unittest.TestCase):
         self.assertEqual(shares, sorted(shares))
 
     def test_ctrl_c_ends_a_run(self):
+        # A shell starts background work with SIGINT ignored, and Python leaves that as it is.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         long = SHORT.replace('"10 s"', '"100000 s"')
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         begun = time.monotonic()
