@@ -4,7 +4,7 @@ use crate::failure::{Failure, Status};
 use std::collections::VecDeque;
 use weir_units::SeqUnwrapper;
 
-/// Most packets kept of each numbering: half of what 16 bits can tell apart.
+/// Most packets kept of each numbering: half of what 16 bits can number.
 const MAX_PACKETS: usize = 1 << 15;
 /// Most streams of one controller.
 const MAX_STREAMS: usize = 256;

@@ -7,7 +7,7 @@ use weir_wire::rtcp::{ReportBlock as WireBlock, ccfb, twcc};
 
 /// Clock rate of RTP video, which most streams have (RFC 3551, section 5), in Hz.
 const VIDEO_CLOCK_HZ: u32 = 90_000;
-/// Most sources whose receiver reports are told apart.
+/// Most sources whose receiver reports are kept separately.
 const MAX_SOURCES: usize = 256;
 
 /// What is known of the other end's clocks and reports.

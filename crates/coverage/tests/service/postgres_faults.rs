@@ -170,7 +170,7 @@ fn a_disk_without_space_for_the_database_is_answered_and_overcome() {
         let error = loop {
             match report(kept).await {
                 Ok(done) => kept += done.accepted as u64,
-                // On a busy machine a statement may take longer than the service waits for it.
+                // Nothing of that batch was kept either; 507 has to follow.
                 Err(ClientError::Refused { status: 503, wait: Some(_), .. }) if away < 20 => {
                     away += 1;
                     tokio::time::sleep(Duration::from_millis(200)).await;
