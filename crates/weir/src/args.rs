@@ -14,6 +14,7 @@ mod overlay;
 mod pcap;
 mod quality;
 mod scoreboard;
+mod tune;
 
 pub(crate) use compare::{CompareArgs, FigureFormat, ReproduceArgs, WorkArgs};
 pub(crate) use emulate::EmulateArgs;
@@ -23,6 +24,7 @@ pub(crate) use overlay::{Division, OverlayArgs};
 pub(crate) use pcap::{At, PcapArgs};
 pub(crate) use quality::{ClipArgs, Luma, QualityArgs};
 pub(crate) use scoreboard::ScoreboardArgs;
+pub(crate) use tune::TuneArgs;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
@@ -147,13 +149,16 @@ Examples:
     /// Run controllers over rows of hard situations, and over recorded capacity: goals, met or not, the worst case first
     #[command(after_help = scoreboard::EXAMPLES)]
     Scoreboard(ScoreboardArgs),
+    /// Search for a controller's parameters over traces, recorded or generated, and the scoreboard's rows
+    #[command(after_help = tune::EXAMPLES)]
+    Tune(TuneArgs),
     /// Print the JSON schema of what a command prints with --json
     #[command(after_help = "\
 Examples:
   weir schema run > run.schema.json
   weir schema compare | jq '.properties | keys'")]
     Schema {
-        /// The command: compare, run, explain, reproduce, quality, list, twin, scorecard, scoreboard, overlay, bench, emulate, testbed, call or dccp
+        /// The command: compare, run, explain, reproduce, quality, list, twin, scorecard, scoreboard, tune, overlay, bench, emulate, testbed, call or dccp
         #[arg(value_name = "COMMAND")]
         command: String,
     },

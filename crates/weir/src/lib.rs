@@ -30,6 +30,7 @@ mod scorecard;
 mod session;
 mod tables;
 mod testbed;
+mod tune;
 mod twin;
 mod values;
 
@@ -65,6 +66,7 @@ pub fn main(registry: Registry) -> ExitCode {
         },
         Some(Command::Scorecard(a)) => scorecard::scorecard(&session, &a),
         Some(Command::Scoreboard(a)) => scoreboard::scoreboard(&session, &a),
+        Some(Command::Tune(a)) => tune::tune(&session, &a),
         Some(Command::Twin { command }) => match command {
             TwinCommand::List => twin::list(&session),
             TwinCommand::Run(a) => twin::run_twins(&session, &a),

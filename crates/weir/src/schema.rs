@@ -21,6 +21,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("scorecard", "weir scorecard --json"),
     ("scoreboard", "weir scoreboard --json"),
     ("stability", "weir scoreboard --stability --json"),
+    ("tune", "weir tune --json"),
     ("overlay", "weir overlay --json"),
     ("bench", "weir bench --json"),
     #[cfg(target_os = "linux")]
@@ -47,6 +48,7 @@ fn schema(of: &str) -> Option<Schema> {
         "scorecard" => generate::<scorecard::Json>(),
         "scoreboard" => generate::<weir_lab::publish::scoreboard::Board>(),
         "stability" => generate::<weir_lab::publish::stability::Map>(),
+        "tune" => generate::<weir_lab::publish::tune::Report>(),
         "overlay" => generate::<overlay::Report>(),
         "bench" => generate::<bench::Report>(),
         #[cfg(target_os = "linux")]

@@ -122,7 +122,7 @@ fn map_text(map: &Map, region: Option<Region>) -> String {
 }
 
 /// The rows that are asked for, and whether the traces are.
-fn choose(wanted: &[String]) -> Result<(Vec<Row>, bool), Failure> {
+pub(crate) fn choose(wanted: &[String]) -> Result<(Vec<Row>, bool), Failure> {
     let is_asked =
         |wanted: &str, key: &str| wanted == key || wanted == key.trim_end_matches(|c: char| c.is_ascii_digit());
     let all = rows();
@@ -136,7 +136,7 @@ fn choose(wanted: &[String]) -> Result<(Vec<Row>, bool), Failure> {
     Ok((all.into_iter().filter(asked).collect(), with_traces))
 }
 
-fn open_traces(folders: &[String], quiet: bool) -> Result<Vec<Trace>, Failure> {
+pub(crate) fn open_traces(folders: &[String], quiet: bool) -> Result<Vec<Trace>, Failure> {
     let mut all = Vec::new();
     for given in folders {
         let (folder, format) = match given.rsplit_once('=') {

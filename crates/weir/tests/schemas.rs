@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "compare",
     "run",
     "reproduce",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 14] = [
     "overlay",
     "scoreboard",
     "explain",
+    "tune",
 ];
 
 const MIXED: &str = r#"
@@ -93,6 +94,7 @@ fn what_is_printed_follows_its_schema() {
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--for", "4s", "--leave-at", "2s", "-q"]),
         ("scoreboard", &["scoreboard", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),
         ("explain", &["explain", "mixed.toml", "-q"]),
+        ("tune", &["tune", "sluice", "--parameters", "growth", "--generated", "1", "--evaluations", "2", "-q"]),
         ("bench", &["bench", "--scale", "0.001", "--ns3", "never", "-q"]),
     ] {
         follows(of, &printed(path, args));

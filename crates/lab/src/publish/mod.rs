@@ -15,4 +15,5 @@ pub mod series_files;
 pub mod series_read;
 mod smooth;
 pub mod stability;
+pub mod tune;
 pub mod twins;
