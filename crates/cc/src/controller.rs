@@ -147,7 +147,8 @@ pub trait Controller: Send {
         None
     }
     /// The flow is coupled with others from now on, or no longer ([`Coupled::increase`] is 1).
-    /// [`Self::coupled_rate`] is the rate given as soon as this returns, within the limits.
+    /// [`Self::coupled_rate`] is the rate given as soon as this returns, within the limits; a controller that measures its rate may
+    /// take the share only.
     fn on_coupled(&mut self, coupled: &Coupled, now: Timestamp) {
         let _ = (coupled, now);
     }

@@ -73,7 +73,9 @@ crate::tunables! {
         /// ... by this power of the share that is not marked.
         mark_power: f64 = 4.0, 0.0 => 20.0;
         /// Pacing rate as a multiple of the media rate where marks hold the queue.
-        pacing_marked: f64 = 1.05, 1.0 => 10.0;
+        pacing_marked: f64 = 1.0, 1.0 => 10.0;
+        /// Factor on the rate at a classic mark, once per round trip.
+        mark_decrease: f64 = 0.85, 0.1 => 1.0;
         /// Age at which the least delay expires.
         base_window: TimeDelta = 10_000.0, 1_000.0 => 600_000.0;
         /// Interval between two short drains, by which the least delay is measured again.

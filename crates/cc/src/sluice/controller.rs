@@ -1,7 +1,7 @@
 //! The interface of all controllers.
 
 use super::{Doing, Sluice};
-use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -17,8 +17,19 @@ impl Controller for Sluice {
     }
 
     fn on_cue(&mut self, cue: &Cue<'_>) {
-        if let Cue::TransportFeedback(f) = cue {
-            self.on_feedback(f);
+        match cue {
+            Cue::TransportFeedback(f) => self.on_feedback(f),
+            Cue::CapacityNotice(n) => {
+                let now = self.seconds(n.now);
+                self.notice.announce(n.rate.as_bps_f64(), now);
+                self.set_rate(self.rate, self.reference, now);
+            }
+            Cue::ReceiverEstimate(e) => {
+                self.requested = e.rate.as_bps_f64();
+                let now = self.seconds(e.now);
+                self.set_rate(self.rate, self.reference, now);
+            }
+            _ => {}
         }
     }
 
@@ -26,6 +37,15 @@ impl Controller for Sluice {
         self.limits = limits;
         let now = self.seconds(now);
         self.set_rate(self.rate, self.reference, now);
+    }
+
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(DataRate::from_bps_f64(self.rate))
+    }
+
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        // The rate on a busy link is measured, so that another would not last: the share alone moves it.
+        self.weight = coupled.increase.clamp(0.01, 1.0);
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
@@ -82,6 +102,8 @@ impl Controller for Sluice {
         out("stall_ms", self.stall * 1e3);
         out("jitter_ms", self.jitter.mean() * 1e3);
         out("marked", self.marked);
+        out("mark_bound_bps", Some(self.scalable.bound()).filter(|b| b.is_finite()).unwrap_or(f64::NAN));
+        out("mark_alpha", self.scalable.alpha());
         out("compete", f64::from(u8::from(self.competition.is_on())));
         out("mode", self.doing.number());
         out("starting", f64::from(u8::from(self.starting)));

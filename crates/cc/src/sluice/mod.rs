@@ -13,6 +13,9 @@ mod doing;
 mod entry;
 mod jitter;
 mod known;
+mod notice;
+mod rates;
+mod scalable;
 mod sent;
 mod service;
 mod stalls;
@@ -28,8 +31,10 @@ pub use config::Config;
 use doing::Doing;
 use jitter::Jitter;
 use known::Known;
+use notice::Notice;
+use scalable::{Marks, Scalable};
 use sent::RateHistory;
-use service::{Served, Service};
+use service::Service;
 use stalls::Stalls;
 use usage::Usage;
 use weir_units::{TimeDelta, Timestamp};
@@ -38,33 +43,22 @@ use weir_units::{TimeDelta, Timestamp};
 const PACKET_BITS: f64 = 9_600.0;
 /// Least time over which a queue is standing for competitive mode, s.
 const PRESSED: f64 = 0.07;
-/// Rate at which the queue wanted is `queue_target`, bit/s.
-const REFERENCE: f64 = 4e6;
 /// Share of busy time from which the link counts as saturated.
 const SATURATED: f64 = 0.6;
 
 /// Times as long the least delay counts in competitive mode.
 const COMPETING_WINDOW: i64 = 6;
-/// Packets that may leave in the burst time.
-const BURST_PACKETS: f64 = 5.0;
-/// Stalls below this are none, s: no other traffic interferes.
-const SETTLED_STALL: f64 = 0.001;
-/// Stalls from which clumps of packets show a rate that is too low or too high, s.
-const UNEVEN: f64 = 0.003;
-/// Share of the pacing rate from which a train of packets has not been slowed.
-const UNSLOWED: f64 = 0.85;
 /// Deviation of the delay by stalls, in mean stalls.
 const STALL_JITTER: f64 = 0.4;
-/// Mean share of marks from which they hold the queue.
-const MARKED: f64 = 0.2;
 /// A queue below this is empty, s.
 const EMPTY: f64 = 0.002;
-/// Share of the service rate that is sent during a drain.
-const DRAIN_SHARE: f64 = 0.5;
+/// Standing queue from which marks are a classic AQM's, s: CoDel's target (RFC 8289) is the least of those in use, and L4S marks
+/// from 1 ms on (RFC 9332).
+const CLASSIC: f64 = 0.005;
+/// Queue beyond the one wanted that shows that a capacity announced is too high, s.
+const OVERFULL: f64 = 0.05;
 /// Share of the feedback interval within which a message continues the one before.
 const CONTINUED: f64 = 0.1;
-/// Ratio of rate and reference up to which what is served is taken as the share.
-const SIMILAR: f64 = 1.25;
 
 /// Sluice, sender side.
 #[derive(Clone, Debug)]
@@ -77,6 +71,11 @@ pub struct Sluice {
     stalls: Stalls,
     jitter: Jitter,
     known: Known,
+    notice: Notice,
+    /// What the receiver asks not to exceed, bit/s.
+    requested: f64,
+    /// Share of one flow's rate that this flow is coupled to take.
+    weight: f64,
     competition: Competition,
     sent: RateHistory,
     /// The rate in bit/s, within the limits.
@@ -107,6 +106,9 @@ pub struct Sluice {
     stall: f64,
     /// Mean share of packets marked.
     marked: f64,
+    /// Packets sent after this time show the effect of the last classic mark.
+    eased_at: f64,
+    scalable: Scalable,
     doing: Doing,
     due: Option<Timestamp>,
 }
@@ -125,6 +127,9 @@ impl Sluice {
             stalls: Stalls::default(),
             jitter: Jitter::default(),
             known: Known::default(),
+            notice: Notice::default(),
+            requested: f64::INFINITY,
+            weight: 1.0,
             competition: Competition::default(),
             sent: RateHistory::new(rate),
             rate,
@@ -149,6 +154,8 @@ impl Sluice {
             after_drain: 0.0,
             stall: 0.0,
             marked: 0.0,
+            eased_at: 0.0,
+            scalable: Scalable::default(),
             doing: Doing::Start,
             due: None,
         })
@@ -160,34 +167,10 @@ impl Sluice {
 
     /// Sets the rate, and the reference that it is derived from.
     fn set_rate(&mut self, rate: f64, reference: f64, now: f64) {
-        self.rate = rate.min(self.limits.ceiling.as_bps_f64()).max(self.limits.floor.as_bps_f64());
+        let most = self.limits.ceiling.as_bps_f64().min(self.requested).min(self.notice.bound(now));
+        self.rate = rate.min(most).max(self.limits.floor.as_bps_f64());
         self.reference = reference;
         self.sent.set(self.rate, reference, now);
-    }
-
-    /// The pacing rate in bit/s: faster where trains of packets have something to show.
-    fn pacing(&self) -> f64 {
-        let c = &self.config;
-        let is_settled = !self.starting && self.rounds == 0 && self.stall < SETTLED_STALL;
-        let (factor, burst) = match (self.starting, is_settled) {
-            (true, _) => (c.pacing_start, c.burst_time),
-            (_, true) => (c.pacing_settled, c.burst_time_settled),
-            _ => (c.pacing_factor, c.burst_time),
-        };
-        // Where marks hold the queue short, a train that the link spreads is a queue of its own.
-        if is_settled && self.marked > MARKED {
-            return self.rate * c.pacing_marked;
-        }
-        (self.rate * factor).max(BURST_PACKETS * PACKET_BITS / burst.as_secs_f64())
-    }
-
-    /// The queueing delay wanted at a rate, s.
-    fn queue_wanted(&self, rate: f64) -> f64 {
-        let c = &self.config;
-        let slope = c.queue_slope.as_secs_f64() * libm::log(REFERENCE / rate.max(1e3));
-        let wanted = c.queue_target.as_secs_f64() + slope;
-        let packet = 0.75 * PACKET_BITS / rate.max(1e3);
-        wanted.min(c.queue_most.as_secs_f64()).max(c.queue_least.as_secs_f64()).max(packet.min(0.15))
     }
 
     fn on_feedback(&mut self, f: &TransportFeedback<'_>) {
@@ -232,6 +215,17 @@ impl Sluice {
         let long = service;
         let marked = f64::from(d.marked) / f64::from(d.received);
         self.marked += c.mark_weight * (marked - self.marked);
+        let is_classic = d.queue_least > CLASSIC.max(3.0 * PACKET_BITS / self.rate.max(1e3));
+        self.scalable.update(Marks {
+            now,
+            marked: if is_classic { 0 } else { d.marked },
+            received: d.received,
+            newest: self.newest,
+            rate: self.rate,
+            shown: self.capacity,
+            rtt: self.rtt,
+            weight: self.weight,
+        });
         let rise = self.service.standing(0.15).map_or(0.0, |s| s.0) + c.fall_rise.as_secs_f64();
         let fall = c.service_time_fall.as_secs_f64().max(c.fall_stalls * self.stall);
         if let (Some(long), Some(short)) = (service, self.service.rate(fall))
@@ -242,7 +236,9 @@ impl Sluice {
         }
         let served = service.map_or(self.rate, |s| self.share(s.rate, self.sent.ratio(s.since, d.last_departure)));
         self.capacity = service.map_or(f64::NAN, |s| s.rate);
+        self.notice.compare(self.capacity, self.queue > self.wanted + OVERFULL, self.rate, now);
         // What has been sent since that packet, less what the link has served since.
+        let served = self.ease(served, d.marked > 0 && is_classic, now);
         let share = self.usage.arrived().min(1.1);
         let since = (now - least_departure).max(0.0);
         let bits = (self.sent.bits(now) - self.sent.bits(least_departure)) * share;
@@ -297,81 +293,6 @@ impl Sluice {
             self.grow(newest, now);
         }
         self.arm(f.now, !f.bytes_in_flight.is_zero());
-    }
-
-    /// Empties the queue from time to time, beyond what is known of it, so that the least delay is seen again. Whether it
-    /// does so now.
-    fn drain(&mut self, served: f64, now: f64) -> bool {
-        if now < self.draining_until {
-            return true;
-        }
-        if self.starting || now - self.drained_at < self.config.drain_interval.as_secs_f64() {
-            return false;
-        }
-        self.drained_at = now;
-        let depth = self.expected.min(0.2) + self.config.drain_depth.as_secs_f64();
-        self.draining_until = now + depth / (1.0 - DRAIN_SHARE);
-        self.grown_at = self.draining_until;
-        self.set_rate(served * DRAIN_SHARE, served, now);
-        self.after_drain = served;
-        true
-    }
-
-    /// This flow's share of a busy link, given what was served of a rate that was `ratio` times the reference.
-    ///
-    /// Alone on the link, what is served is its capacity, whatever was sent. Beside others it follows what was sent, so
-    /// that each change of the rate would come back a round trip later as a change of the share.
-    fn share(&self, served: f64, ratio: f64) -> f64 {
-        if (1.0 / SIMILAR..=SIMILAR).contains(&ratio) {
-            return served / libm::sqrt(ratio);
-        }
-        let proportional = served / ratio.max(1e-3);
-        self.reference.max(served.min(proportional)).min(served.max(proportional))
-    }
-
-    /// The rate on a busy link: what it serves, corrected by the queue.
-    fn hold(&mut self, served: f64, now: f64) {
-        let time = self.config.drain_time.as_secs_f64() + self.config.drain_stalls * self.stall.max(self.jitter.mean());
-        // The rate holds until the next message: a faster correction goes too far.
-        let time = time.max(self.interval);
-        let gain = (self.wanted - self.expected) / time;
-        let rate = served * (1.0 + gain.clamp(-1.0, 0.2));
-        // A source that does not use the rate has not measured more than it sent.
-        if self.usage.sent() < 0.7 && rate > 0.5 * self.rate {
-            self.doing = Doing::Unused;
-            return;
-        }
-        self.known.observe(served, now);
-        self.rounds = 0;
-        self.doing = Doing::Hold;
-        self.grown_at = now;
-        self.set_rate(rate, served, now);
-    }
-
-    /// The rate on a link with room: one step per round of feedback.
-    fn grow(&mut self, service: Option<Served>, now: f64) {
-        let growing = if self.starting { Doing::Start } else { Doing::Grow };
-        self.doing = if self.usage.sent() < 0.6 { Doing::Unused } else { growing };
-        if self.newest < self.grown_at || self.usage.sent() < 0.6 {
-            return;
-        }
-        let c = &self.config;
-        let bursts = service.filter(|s| s.busy > 0.003).map(|s| s.rate);
-        let fast = self.starting || self.rounds > 0 || bursts.is_some_and(|b| b > 1.8 * self.rate);
-        let factor = if fast { c.growth } else { c.growth_first };
-        let busy_clumps = self.stall > UNEVEN && self.busy >= SATURATED;
-        let factor = if busy_clumps { factor.min(c.growth_clumps) } else { factor };
-        // Clumps of packets show a rate that is too low or too high.
-        let least = if self.stall > UNEVEN { c.growth_uneven } else { 1.03 };
-        let pacing = self.pacing();
-        let most = bursts.map_or(f64::INFINITY, |b| {
-            let shown = if b > UNSLOWED * pacing { b.max(pacing) } else { b };
-            (c.growth_share * shown).max(self.rate * least)
-        });
-        self.rounds += 1;
-        self.grown_at = now;
-        let rate = (self.rate * factor).max(self.known.towards(self.rate)).min(most);
-        self.set_rate(rate, rate, now);
     }
 
     /// Sets the time at which feedback counts as missing.

@@ -160,7 +160,7 @@ pub(crate) struct LoopbackArgs {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct MediaArgs {
-    /// The controller (see `weir list controllers`); gcc, or over DCCP that of the CCID, if absent
+    /// The controller (see `weir list controllers`); sluice, or over DCCP that of the CCID, if absent
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// The carrier of the packets; that of the controller if absent. There is no SRTP over DCCP
@@ -226,6 +226,8 @@ pub(crate) struct MediaArgs {
     pub(crate) v6: bool,
 }
 
+/// The controller of calls over UDP that name none.
+const DEFAULT: &str = "sluice";
 /// Controllers that follow forecasts alone.
 const FORESEEING: [&str; 3] = ["omniscient", "rate-switching", "late-scheduling"];
 
@@ -238,7 +240,7 @@ impl MediaArgs {
         });
         let controller = match (&self.controller, transport) {
             (Some(name), _) => name.clone(),
-            (None, None | Some(Transport::Udp)) => "gcc".into(),
+            (None, None | Some(Transport::Udp)) => DEFAULT.into(),
             (None, Some(over)) => match registry.specs().iter().find(|s| s.transport == over) {
                 Some(spec) => spec.name.clone(),
                 None => {
@@ -251,7 +253,7 @@ impl MediaArgs {
             return wrong("--controller", SetupError::UnknownController { name: controller }.to_string());
         }
         if controller.ends_with(SUFFIX) || FORESEEING.contains(&controller.as_str()) {
-            let inner = controller.strip_suffix(SUFFIX).unwrap_or("gcc");
+            let inner = controller.strip_suffix(SUFFIX).unwrap_or(DEFAULT);
             let what = format!("{controller}: only simulated calls get a coverage map's forecasts; name {inner}");
             return wrong("--controller", what);
         }
