@@ -2,27 +2,20 @@
 
 use crate::failure::{Failure, Status};
 use crate::names::SentNumbers;
-use crate::nearest::hint;
 use crate::reader::Reader;
 use crate::types::{
     PacketReport, SentPacket as CSent, Setup as CSetup, Statistics, WEIR_SENT_HAS_RTP, WEIR_SENT_HAS_TRANSPORT_NUMBER,
     WEIR_SENT_PADDING, WEIR_SENT_REPAIR, WEIR_SENT_RETRANSMISSION,
 };
-use weir_cc::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
-use weir_cc::{
-    Controller, Limits, ProbeCluster, Registry, ReportedPacket, Sender, SentHistory, Setup, Target, TimeoutReason,
-};
+use weir_cc::cue::{PacketResult, QueueState, SentPacket};
+use weir_cc::nearest::hint;
+use weir_cc::{Limits, Registry, ReportedPacket, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// Packets without a report leave the flight after this time, so that a window never closes permanently (as in
-/// `weir-session`).
-const GIVE_UP_AFTER: TimeDelta = TimeDelta::from_secs(3);
 /// Latest time accepted, in ns, either way from zero: 146 years, so that sums of times stay in range.
 const MAX_TIME: i64 = i64::MAX / 2;
 /// Largest UDP payload, in bytes.
 const MAX_BYTES: u32 = 65_535;
-/// Most timeouts in one call. Each leads to a later one, so that few are due at a time.
-const MAX_TIMEOUTS: usize = 1_024;
 
 /// A time of the caller's clock.
 pub(crate) fn time(field: &str, ns: i64) -> Result<Timestamp, Failure> {
@@ -47,17 +40,11 @@ pub(crate) fn limits(floor_bps: u64, ceiling_bps: u64) -> Result<Limits, Failure
 
 /// What a controller handle names.
 pub(crate) struct Flow {
-    pub controller: Sender,
-    history: SentHistory,
+    pub inner: weir_cc::Flow,
     pub names: SentNumbers,
     pub reader: Reader,
-    /// Number of the next packet.
-    pub next: u64,
-    now: Timestamp,
-    pub rtt: Option<TimeDelta>,
     pub malformed: u64,
     /// Reused between reports.
-    results: Vec<PacketResult>,
     reported: Vec<ReportedPacket>,
 }
 
@@ -73,23 +60,17 @@ impl Flow {
         let registry = Registry::builtin();
         let pair = registry.make(name, &setup_of).map_err(|e| crate::params::refused(&e, &registry))?;
         Ok(Self {
-            controller: pair.sender,
-            history: SentHistory::new(),
+            inner: weir_cc::Flow::new(pair.sender, setup_of.now),
             names: SentNumbers::default(),
             reader: Reader::new(setup.ntp_zero, setup.rtp_clock_hz),
-            next: 0,
-            now: setup_of.now,
-            rtt: None,
             malformed: 0,
-            results: Vec::new(),
             reported: Vec::new(),
         })
     }
 
     /// The controller's time, which does not go back: an earlier time counts as that of the last event.
     pub(crate) fn advance(&mut self, now_ns: i64) -> Result<Timestamp, Failure> {
-        self.now = self.now.max(time("now_ns", now_ns)?);
-        Ok(self.now)
+        Ok(self.inner.advance(time("now_ns", now_ns)?))
     }
 
     /// A packet has been sent. Returns its number.
@@ -107,14 +88,14 @@ impl Flow {
         }
         let now = self.advance(p.now_ns)?;
         let has = |flag| p.flags & flag != 0;
-        let number = self.next;
+        let number = self.inner.next();
         if has(WEIR_SENT_HAS_RTP) {
             self.names.add_rtp(p.ssrc, p.rtp_sequence, number)?;
         }
         if has(WEIR_SENT_HAS_TRANSPORT_NUMBER) {
             self.names.add_transport(p.transport_number, number);
         }
-        let mut packet = SentPacket {
+        let packet = SentPacket {
             is_padding: has(WEIR_SENT_PADDING),
             is_repair: has(WEIR_SENT_REPAIR),
             is_retransmission: has(WEIR_SENT_RETRANSMISSION),
@@ -122,10 +103,7 @@ impl Flow {
             queued: DataSize::from_bytes(p.queued_bytes),
             ..SentPacket::media(now, number, DataSize::from_bytes(p.bytes.into()))
         };
-        self.history.on_sent(&packet);
-        packet.bytes_in_flight = self.history.bytes_in_flight();
-        self.next += 1;
-        self.controller.on_packet_sent(&packet);
+        self.inner.on_sent(packet);
         Ok(number)
     }
 
@@ -164,14 +142,7 @@ impl Flow {
         reported: &[ReportedPacket],
         held: impl Fn(&PacketResult) -> TimeDelta,
     ) {
-        self.history.give_up_before(now - GIVE_UP_AFTER);
-        self.history.resolve(reported.iter().copied(), &mut self.results);
-        let newest = self.results.iter().rfind(|r| r.arrival.is_some());
-        let rtt = newest.map(|r| (now.saturating_since(r.departure) - held(r)).max(TimeDelta::from_nanos(1)));
-        self.rtt = rtt.or(self.rtt);
-        let bytes_in_flight = self.history.bytes_in_flight();
-        let feedback = TransportFeedback { now, packets: &self.results, bytes_in_flight, rtt };
-        self.controller.on_cue(&Cue::TransportFeedback(feedback));
+        self.inner.on_reports(now, reported, held);
     }
 
     /// The list for reports, empty.
@@ -187,7 +158,7 @@ impl Flow {
     pub(crate) fn set_limits(&mut self, floor_bps: u64, ceiling_bps: u64, now_ns: i64) -> Result<(), Failure> {
         let limits = limits(floor_bps, ceiling_bps)?;
         let now = self.advance(now_ns)?;
-        self.controller.on_limits(limits, now);
+        self.inner.on_limits(limits, now);
         Ok(())
     }
 
@@ -195,44 +166,25 @@ impl Flow {
         let oldest_age = span("oldest_age_ns", oldest_age)?.unwrap_or(TimeDelta::ZERO);
         let now = self.advance(now_ns)?;
         let (added, queued) = (DataSize::from_bytes(added), DataSize::from_bytes(queued));
-        self.controller.on_queue(&QueueState { now, added, queued, oldest_age });
+        self.inner.on_queue(&QueueState { now, added, queued, oldest_age });
         Ok(())
     }
 
     /// Runs the timeouts that are due.
     pub(crate) fn on_timeout(&mut self, now_ns: i64) -> Result<(), Failure> {
         let now = self.advance(now_ns)?;
-        self.history.give_up_before(now - GIVE_UP_AFTER);
-        for _ in 0..MAX_TIMEOUTS {
-            if self.controller.poll_timeout().is_none_or(|(due, _)| due > now) {
-                break;
-            }
-            self.controller.on_timeout(now);
-        }
+        self.inner.on_timeout(now);
         Ok(())
     }
 
-    pub(crate) fn next_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
-        self.controller.poll_timeout()
-    }
-
-    pub(crate) fn poll_probe(&mut self, now_ns: i64) -> Result<Option<ProbeCluster>, Failure> {
-        let now = self.advance(now_ns)?;
-        Ok(self.controller.poll_probe(now))
-    }
-
-    pub(crate) fn target(&self) -> Target {
-        self.controller.target()
-    }
-
     pub(crate) fn statistics(&self, size: u32) -> Statistics {
-        let counters = self.history.counters();
+        let counters = self.inner.counters();
         Statistics {
             size,
             reserved: 0,
-            rtt_ns: self.rtt.map_or(-1, TimeDelta::as_nanos),
-            bytes_in_flight: self.history.bytes_in_flight().as_bytes(),
-            sent: self.next,
+            rtt_ns: self.inner.rtt().map_or(-1, TimeDelta::as_nanos),
+            bytes_in_flight: self.inner.bytes_in_flight().as_bytes(),
+            sent: self.inner.next(),
             unknown: counters.unknown,
             late: counters.late,
             duplicate: counters.duplicate,
@@ -244,7 +196,7 @@ impl Flow {
     /// An internal value by name.
     pub(crate) fn metric(&self, name: &str) -> Result<f64, Failure> {
         let (mut found, mut names) = (None, Vec::new());
-        self.controller.metrics(&mut |known, value| {
+        self.inner.metrics(&mut |known, value| {
             names.push(known);
             if known == name {
                 found = Some(value);

@@ -13,7 +13,6 @@ mod fec;
 #[cfg(feature = "lab")]
 mod lab;
 mod names;
-mod nearest;
 mod params;
 mod reader;
 mod rtcp;

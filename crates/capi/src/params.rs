@@ -1,8 +1,8 @@
 //! Controllers by name, with parameters as text.
 
 use crate::failure::{Failure, Status};
-use crate::nearest::hint;
 use weir_cc::Registry;
+use weir_cc::nearest::hint;
 use weir_cc::tunable::SetupError;
 
 /// Most bytes of the text of parameters.

@@ -2,8 +2,8 @@
 
 use crate::controller::Flow;
 use crate::failure::Failure;
+use weir_cc::ReportedPacket;
 use weir_cc::cue::{Cue, EstimateKind, NadaMode, NadaReport, ReceiverEstimate, ReportBlock};
-use weir_cc::{Controller, ReportedPacket};
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, ReportBlock as WireBlock, ccfb, parse_compound, twcc};
 
@@ -30,8 +30,10 @@ impl Flow {
     }
 
     pub(crate) fn on_block(&mut self, block: ReportBlock) {
-        self.rtt = block.rtt.or(self.rtt);
-        self.controller.on_cue(&Cue::ReportBlock(block));
+        if let Some(rtt) = block.rtt {
+            self.inner.set_rtt(rtt);
+        }
+        self.inner.on_cue(&Cue::ReportBlock(block));
     }
 
     fn message(&mut self, packet: &Packet<'_>, blocks: &mut Option<ReportBlock>, now: Timestamp) {
@@ -52,16 +54,16 @@ impl Flow {
             }
             Packet::Nada(n) if self.names.concerns(n.media_ssrc) => {
                 let mode = if n.gradual { NadaMode::GradualUpdate } else { NadaMode::AcceleratedRampUp };
-                let (aggregate_delay, receive_rate, rtt) = (n.x_curr, n.r_recv, self.rtt);
+                let (aggregate_delay, receive_rate, rtt) = (n.x_curr, n.r_recv, self.inner.rtt());
                 let report = NadaReport { now, mode, aggregate_delay, receive_rate, rtt };
-                self.controller.on_cue(&Cue::NadaReport(report));
+                self.inner.on_cue(&Cue::NadaReport(report));
             }
             _ => {}
         }
     }
 
     fn estimate(&mut self, rate: DataRate, kind: EstimateKind, now: Timestamp) {
-        self.controller.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind }));
+        self.inner.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind }));
     }
 
     /// Adds a block to those of the same compound: losses and packets add up, and so do sequence numbers, whose
@@ -90,7 +92,7 @@ impl Flow {
         let reference = self.reader.twcc_reference(f, now);
         let mut reported = self.take_reported();
         for (sequence, since) in f.statuses() {
-            let Some(sequence) = self.names.by_transport(sequence, self.next) else { continue };
+            let Some(sequence) = self.names.by_transport(sequence, self.inner.next()) else { continue };
             let arrival = since.map(|since| reference + since);
             reported.push(ReportedPacket { sequence, arrival, ecn: Ecn::NotEct });
         }

@@ -19,6 +19,7 @@ pub mod fec_probing;
 pub mod feedback_guard;
 mod feedback_timeout;
 pub mod fixed;
+pub mod flow;
 pub mod foreseen;
 mod frames;
 pub mod gcc;
@@ -30,6 +31,7 @@ pub mod linphone;
 pub mod map_guided;
 mod mean_size;
 pub mod nada;
+pub mod nearest;
 pub mod one_way_delay;
 mod pacer;
 mod receiver_estimate;
@@ -50,6 +52,7 @@ pub use controller::{
     Controller, Coupled, Limits, ProbeCluster, ReceiverController, RepairPlan, Report, Target, TimeoutReason,
 };
 pub use cue::Cue;
+pub use flow::Flow;
 pub use history::{HistoryCounters, ReportedPacket, SentHistory};
 pub use one_way_delay::OneWayDelayMeter;
 pub use pacer::{Pacer, PacerDecision};

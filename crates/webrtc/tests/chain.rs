@@ -167,7 +167,7 @@ fn controllers_that_need_more_are_refused_by_name() {
         let text = refused(name).unwrap_or_else(|| panic!("{name} needs more"));
         assert!(text.contains(name) && text.contains("gcc, "), "{text}");
     }
-    assert!(matches!(CongestionControl::new("gc", &Settings::default()), Err(Refused::Setup(_))));
+    assert!(matches!(CongestionControl::new("gc", &Settings::default()), Err(Refused::Unknown { .. })));
     let settings = Settings { params: vec![("no_such".into(), 1.0)], ..Settings::default() };
     assert!(Estimator::new("gcc", &settings).is_err());
 }

@@ -13,7 +13,7 @@ use crate::types::{
 };
 use std::ffi::c_char;
 use weir_cc::cue::{self, EstimateKind, NadaMode};
-use weir_cc::{Controller, RepairPlan, TimeoutReason};
+use weir_cc::{RepairPlan, TimeoutReason};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 fn on(handle: Handle, f: impl FnOnce(&mut Flow) -> Result<Status, Failure>) -> Status {
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn weir_controller_cue(controller: Handle, cue: *const Cue
                 mode: if c.count == 0 { NadaMode::AcceleratedRampUp } else { NadaMode::GradualUpdate },
                 aggregate_delay: delay.unwrap_or(TimeDelta::ZERO),
                 receive_rate: rate,
-                rtt: flow.rtt,
+                rtt: flow.inner.rtt(),
             }),
             WEIR_CUE_NEXT_DATA_UNIT => {
                 cue::Cue::NextDataUnit(cue::NextDataUnit { now, next_sequence: c.number, playout_delay: delay })
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn weir_controller_cue(controller: Handle, cue: *const Cue
             WEIR_CUE_SEND_REJECTED => return Err(Failure::value("count", 0, "at least 1")),
             kind => return Err(Failure::value("kind", kind, "a WEIR_CUE_ number, 1 to 7")),
         };
-        flow.controller.on_cue(&heard);
+        flow.inner.on_cue(&heard);
         Ok(Status::Ok)
     })
 }
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn weir_controller_target(controller: Handle, target: *mut
     on(controller, |flow| {
         // SAFETY: as the caller grants.
         let (out, size) = unsafe { sized_out(target, "target") }?;
-        let t = flow.target();
+        let t = flow.inner.target();
         let (repair, repair_block, repair_packets) = match t.repair {
             RepairPlan::Parity { interval } => (WEIR_REPAIR_PARITY, interval, 0),
             RepairPlan::Standby { interval } => (WEIR_REPAIR_STANDBY, interval, 0),
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn weir_controller_next_timeout(controller: Handle, at_ns:
     on(controller, |flow| {
         // SAFETY: as the caller grants.
         let (out, why) = unsafe { (Out::new(at_ns, "at_ns")?, Out::optional(reason, "reason")?) };
-        let Some((at, reason)) = flow.next_timeout() else { return Ok(Status::None) };
+        let Some((at, reason)) = flow.inner.poll_timeout() else { return Ok(Status::None) };
         out.set(at.as_nanos());
         if let Some(why) = why {
             why.set(match reason {
@@ -221,7 +221,8 @@ pub unsafe extern "C" fn weir_controller_poll_probe(controller: Handle, now_ns: 
     on(controller, |flow| {
         // SAFETY: as the caller grants.
         let (out, size) = unsafe { sized_out(probe, "probe") }?;
-        let Some(p) = flow.poll_probe(now_ns)? else { return Ok(Status::None) };
+        let now = flow.advance(now_ns)?;
+        let Some(p) = flow.inner.poll_probe(now) else { return Ok(Status::None) };
         let (rate_bps, min_bytes) = (p.rate.as_bps(), p.min_size.as_bytes());
         out.set(Probe { size, id: p.id, rate_bps, min_packets: p.min_packets, reserved: 0, min_bytes });
         Ok(Status::Ok)
@@ -289,7 +290,7 @@ pub unsafe extern "C" fn weir_controller_metrics(
         // SAFETY: as the caller grants.
         let out = unsafe { Out::new(count, "count") }?;
         let mut all = Vec::new();
-        flow.controller.metrics(&mut |name, value| {
+        flow.inner.metrics(&mut |name, value| {
             let mut bytes = [0; WEIR_METRIC_NAME];
             for (to, from) in bytes.iter_mut().zip(name.bytes().take(WEIR_METRIC_NAME - 1)) {
                 *to = from as c_char;

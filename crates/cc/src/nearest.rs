@@ -4,7 +4,7 @@
 const SIMILAR: f64 = 0.75;
 
 /// "; did you mean `x`?", if a name is similar enough, or else the names there are.
-pub(crate) fn hint<'a>(given: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn hint<'a>(given: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let scored = known.clone().map(|k| (k, strsim::jaro_winkler(given, k)));
     let best = scored.filter(|(_, score)| *score >= SIMILAR).max_by(|a, b| a.1.total_cmp(&b.1));
     match best {
