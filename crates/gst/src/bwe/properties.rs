@@ -1,0 +1,51 @@
+//! The element's properties, as `gst-inspect-1.0` shows them.
+
+use super::settings::{DEFAULT_CONTROLLER, DEFAULT_MAX, DEFAULT_MIN, DEFAULT_START, controllers};
+use gst::glib;
+use gst::prelude::*;
+
+pub(super) fn all() -> Vec<glib::ParamSpec> {
+    let bitrate = |name, nick, text, default| {
+        glib::ParamSpecUInt::builder(name)
+            .nick(nick)
+            .blurb(text)
+            .minimum(1)
+            .default_value(default)
+            .mutable_playing()
+            .build()
+    };
+    let names = format!(
+        "Name of the controller; the present rate is kept when it changes. One of: {}",
+        controllers().join(", ")
+    );
+    vec![
+        glib::ParamSpecString::builder("controller")
+            .nick("Controller")
+            .blurb(&names)
+            .default_value(Some(DEFAULT_CONTROLLER))
+            .mutable_playing()
+            .build(),
+        glib::ParamSpecBoxed::builder::<gst::Structure>("controller-params")
+            .nick("Parameters of the controller")
+            .blurb("Numbers by name, such as \"params,beta=0.8\"; `weir list controllers --json` has them all")
+            .mutable_playing()
+            .build(),
+        bitrate(
+            "estimated-bitrate",
+            "Estimated bitrate",
+            "Rate for all encoders together, in bit/s; notified when it changes. Set before the element starts, it is \
+             the rate to begin with",
+            DEFAULT_START,
+        ),
+        bitrate("min-bitrate", "Least bitrate", "Lower bound of the estimate, in bit/s", DEFAULT_MIN),
+        bitrate("max-bitrate", "Greatest bitrate", "Upper bound of the estimate, in bit/s", DEFAULT_MAX),
+        glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
+            .nick("Statistics")
+            .blurb(
+                "What was sent, is queued and was reported; rates in bit/s, times in ns; the controller's own values \
+             under \"metrics\"",
+            )
+            .read_only()
+            .build(),
+    ]
+}

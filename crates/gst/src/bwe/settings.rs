@@ -1,0 +1,92 @@
+//! What an application sets, and the controller made from it.
+
+use weir_cc::flow::Refused;
+use weir_cc::{Flow, Limits, Registry, Setup};
+use weir_units::{DataRate, Timestamp};
+
+/// The controller unless another is named.
+pub(super) const DEFAULT_CONTROLLER: &str = "gcc";
+/// Bounds and start of the rate in bit/s, as of `rtpgccbwe` (gst-plugins-rs 0.15, `net/rtp/src/gcc/imp.rs`).
+pub(super) const DEFAULT_MIN: u32 = 1_000;
+pub(super) const DEFAULT_MAX: u32 = 8_192_000;
+pub(super) const DEFAULT_START: u32 = 2_048_000;
+
+/// The properties.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub controller: String,
+    /// Parameters of the controller by name.
+    pub params: Vec<(String, f64)>,
+    /// As given, for reading.
+    pub params_given: Option<gst::Structure>,
+    /// Rates in bit/s.
+    pub min: u32,
+    pub max: u32,
+    pub start: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            controller: DEFAULT_CONTROLLER.into(),
+            params: Vec::new(),
+            params_given: None,
+            min: DEFAULT_MIN,
+            max: DEFAULT_MAX,
+            start: DEFAULT_START,
+        }
+    }
+}
+
+impl Settings {
+    /// Crossed bounds count as the upper one, as in `rtpgccbwe`.
+    pub(super) fn limits(&self) -> Limits {
+        let rate = |bps: u32| DataRate::from_bps(bps.into());
+        Limits { floor: rate(self.min.min(self.max)), ceiling: rate(self.max) }
+    }
+
+    /// The controller, beginning at `start`.
+    pub(super) fn flow(&self, start: DataRate, now: Timestamp) -> Result<Flow, Refused> {
+        let limits = self.limits();
+        let start_rate = limits.clamp(start);
+        let setup = Setup { limits, start_rate, now, seed: 1, params: self.params.clone() };
+        Flow::by_name(&Registry::builtin(), &self.controller, &setup)
+    }
+
+    pub(super) fn start_rate(&self) -> DataRate {
+        DataRate::from_bps(self.start.into())
+    }
+
+    /// Whether a controller can be made.
+    pub(super) fn check(&self) -> Result<(), Refused> {
+        self.flow(self.start_rate(), Timestamp::ZERO).map(drop)
+    }
+}
+
+/// The numbers of a structure, as parameters.
+///
+/// # Errors
+/// A field that is no number, by name.
+pub(super) fn params(given: Option<&gst::Structure>) -> Result<Vec<(String, f64)>, String> {
+    let fields = given.into_iter().flat_map(|s| s.iter());
+    fields
+        .map(|(name, value)| {
+            let number = (value.get::<f64>().ok())
+                .or_else(|| value.get::<i32>().ok().map(f64::from))
+                .or_else(|| value.get::<bool>().ok().map(|b| f64::from(u8::from(b))));
+            let number = number.filter(|n| n.is_finite());
+            number
+                .map(|n| (name.to_string(), n))
+                .ok_or_else(|| format!("parameter `{name}` is {value:?}: expected a finite number or a boolean"))
+        })
+        .collect()
+}
+
+/// The names that can be given, for the property's text.
+pub(super) fn controllers() -> Vec<String> {
+    let refused = Settings { controller: String::new(), ..Settings::default() }.check();
+    match refused {
+        Err(Refused::Unknown { known, .. }) => known,
+        _ => Vec::new(),
+    }
+}
