@@ -7,16 +7,19 @@ use crate::run::stem;
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 use std::path::Path;
 use weir_lab::measure::scenario::InputError;
 use weir_lab::publish::report::shell_word;
 use weir_lab::publish::scoreboard::{
-    Board, MetricScores, Order, Page, Row, RowKind, Trace, Traces, read_traces, rows, shown, write, write_rows,
+    Board, Maker, MetricScores, Order, Page, Row, RowKind, Trace, Traces, read_traces, rows, shown, write, write_rows,
 };
 use weir_lab::publish::stability::{self, Cell, Grid, Map, Region};
 
 /// The rows of recorded capacity, as `--rows` names them.
 const TRACES: &str = "traces";
+/// Runs of each row, simulated.
+const RUNS: u32 = 3;
 /// Formats that nothing in a file identifies.
 const FORMATS: [(&str, weir_path::TraceFormat); 2] = [
     ("seconds-mbps", weir_path::TraceFormat::SecondsMbps),
@@ -46,7 +49,9 @@ pub(crate) fn scoreboard(session: &Session, args: &ScoreboardArgs) -> Done {
     if controllers.is_empty() {
         return Err(InputError::whole("--controllers", "no controller is named").help("weir list controllers").into());
     }
-    let order = Order { rows: &chosen, traces: &traces, controllers: &controllers, runs: args.runs.get() };
+    let live = live(args, &mut controllers)?;
+    let runs = args.runs.map_or(if args.live { 1 } else { RUNS }, NonZeroU32::get);
+    let order = Order { rows: &chosen, traces: &traces, controllers: &controllers, runs, live: live.as_deref() };
     let mut board = session.with_progress(args.quiet, true, |options, progress| {
         order.measure(threads(args.jobs), options, &|what| progress.doing(what.to_owned()))
     })?;
@@ -64,6 +69,34 @@ pub(crate) fn scoreboard(session: &Session, args: &ScoreboardArgs) -> Done {
         (0, 0) => Ok(()),
         (0, failed) => Err(Failure::Work(format!("{failed} runs failed"))),
         _ => Err(Failure::Interrupted),
+    }
+}
+
+/// With `--live`: what makes runs on the testbed, and each controller beside its simulated self.
+#[cfg(target_os = "linux")]
+fn live(args: &ScoreboardArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Maker<'static>>>, Failure> {
+    use weir_lab::measure::run::RunError;
+    use weir_lab::publish::scoreboard::LIVE;
+    use weir_testbed::{LiveError, LiveOptions, run_live};
+    if !args.live {
+        return Ok(None);
+    }
+    crate::emulate::with_privilege(args.quiet)?;
+    *controllers = controllers.drain(..).flat_map(|c| [c.clone(), format!("{c}{LIVE}")]).collect();
+    Ok(Some(Box::new(|scenario, seed, options| {
+        let options = LiveOptions { run: *options, congestion: None, capture: None };
+        run_live(scenario, seed, &options).map(|live| live.result).map_err(|e| match e {
+            LiveError::Run(e) => *e,
+            e => RunError::Live { what: e.to_string() },
+        })
+    })))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn live(args: &ScoreboardArgs, _: &mut Vec<String>) -> Result<Option<Box<Maker<'static>>>, Failure> {
+    match args.live {
+        true => Err(InputError::whole("--live", "runs in real time need Linux's network namespaces").into()),
+        false => Ok(None),
     }
 }
 

@@ -6,42 +6,42 @@ crate::tunables! {
     /// Configuration of Sluice. Values without another source are measured: `docs/sluice.md` has the runs.
     pub struct Config {
         /// Queueing delay held at 4 Mbit/s.
-        queue_target: TimeDelta = 10.0, 1.0 => 200.0;
+        queue_target: TimeDelta = 7.8, 1.0 => 200.0;
         /// What is added to that for each factor of e below 4 Mbit/s: slower flows on one queue want a longer one, so that
         /// their rates meet.
-        queue_slope: TimeDelta = 7.0, 0.0 => 100.0;
+        queue_slope: TimeDelta = 11.9, 0.0 => 100.0;
         /// Least of the target ...
         queue_least: TimeDelta = 5.0, 1.0 => 200.0;
         /// ... and greatest.
         queue_most: TimeDelta = 40.0, 1.0 => 500.0;
         /// Time in which the difference between the queue expected and the target is made up.
-        drain_time: TimeDelta = 120.0, 20.0 => 5_000.0;
+        drain_time: TimeDelta = 122.0, 20.0 => 5_000.0;
         /// What is added to that, in mean stalls.
-        drain_stalls: f64 = 4.0, 0.0 => 50.0;
+        drain_stalls: f64 = 4.8, 0.0 => 50.0;
         /// Busy time over which the service rate is taken.
-        service_time: TimeDelta = 160.0, 5.0 => 2_000.0;
+        service_time: TimeDelta = 230.0, 5.0 => 2_000.0;
         /// The same after a fall of the capacity: ...
-        service_time_fall: TimeDelta = 25.0, 5.0 => 2_000.0;
+        service_time_fall: TimeDelta = 14.0, 5.0 => 2_000.0;
         /// ... a service rate below this share of that over the longer time, ...
-        fall_share: f64 = 0.85, 0.1 => 1.0;
+        fall_share: f64 = 1.0, 0.1 => 1.0;
         /// ... over at least so many mean stalls, ...
-        fall_stalls: f64 = 4.0, 0.0 => 50.0;
+        fall_stalls: f64 = 2.9, 0.0 => 50.0;
         /// ... and a queueing delay that has risen by this in 150 ms.
-        fall_rise: TimeDelta = 8.0, 0.0 => 1_000.0;
+        fall_rise: TimeDelta = 3.9, 0.0 => 1_000.0;
         /// Factor of growth per round of feedback where there is room.
         growth: f64 = 2.0, 1.01 => 4.0;
         /// First factor after the rate had been held.
-        growth_first: f64 = 1.25, 1.01 => 4.0;
+        growth_first: f64 = 1.67, 1.01 => 4.0;
         /// Share of a measured service rate up to which the rate grows.
         growth_share: f64 = 1.05, 0.5 => 1.5;
         /// Factor of growth where the link serves unevenly.
-        growth_uneven: f64 = 1.08, 1.01 => 4.0;
+        growth_uneven: f64 = 1.01, 1.01 => 4.0;
         /// Greatest factor of growth on a busy link that serves in clumps.
-        growth_clumps: f64 = 1.3, 1.0 => 4.0;
+        growth_clumps: f64 = 1.36, 1.0 => 4.0;
         /// Time over which the least queueing delay and the service rate are taken at least, in mean stalls.
-        stall_window: f64 = 3.0, 0.0 => 20.0;
+        stall_window: f64 = 2.8, 0.0 => 20.0;
         /// What is added to the queue wanted, in mean stalls.
-        stall_share: f64 = 0.5, 0.0 => 4.0;
+        stall_share: f64 = 0.27, 0.0 => 4.0;
         /// Time over which the least queueing delay is taken at least, in deviations of jitter.
         jitter_window: f64 = 14.0, 0.0 => 50.0;
         /// What is added to the queue wanted, in deviations of jitter.
@@ -51,11 +51,11 @@ crate::tunables! {
         /// The same at the start ...
         pacing_start: f64 = 2.2, 1.0 => 10.0;
         /// ... and on a busy link that serves this flow alone.
-        pacing_settled: f64 = 1.3, 1.0 => 10.0;
+        pacing_settled: f64 = 1.0, 1.0 => 10.0;
         /// Time in which five packets may leave however low the rate is, so that short frames show dispersion.
         burst_time: TimeDelta = 10.0, 0.1 => 100.0;
         /// Queueing delay beyond the one wanted that counts as another flow's if it persists ...
-        compete_margin: TimeDelta = 20.0, 1.0 => 1_000.0;
+        compete_margin: TimeDelta = 16.4, 1.0 => 1_000.0;
         /// ... for this, by departure: then competitive mode begins ...
         compete_after: TimeDelta = 1_200.0, 100.0 => 60_000.0;
         /// ... at this share of the rate before.

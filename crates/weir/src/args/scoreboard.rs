@@ -16,6 +16,7 @@ Examples:
   weir scoreboard --rows e,h --runs 10 --controllers sluice,gcc:loss_v2=1
   weir scoreboard --traces recordings --rows traces --jobs 2
   weir scoreboard --json -q | jq '.tallies[] | {controller, met, worst}'
+  weir scoreboard --live --controllers sluice --rows e,f,h --jobs 3
   weir scoreboard --stability --controllers sluice
   weir scoreboard --write rows && weir run rows/e/scenario.toml --controller sluice";
 
@@ -32,9 +33,13 @@ pub(crate) struct ScoreboardArgs {
     /// Rows by name or letter, such as e,h10,traces; all if absent
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub(crate) rows: Vec<String>,
-    /// Runs of each row under each controller, with seeds from 1 on
-    #[arg(long, value_name = "N", default_value = "3")]
-    pub(crate) runs: NonZeroU32,
+    /// Runs of each row under each controller, with seeds from 1 on [default: 3; 1 with --live]
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<NonZeroU32>,
+    /// Beside each simulated controller the same on the testbed, as NAME@live: sockets, kernel TCP and clocks, in real time.
+    /// Two minutes a row; --jobs says how many at a time
+    #[arg(long)]
+    pub(crate) live: bool,
     /// A folder of capacity traces, or FOLDER=FORMAT where files do not show theirs (seconds-mbps)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) traces: Vec<String>,

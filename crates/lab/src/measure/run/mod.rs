@@ -101,6 +101,12 @@ pub enum RunError {
         /// The fault.
         message: String,
     },
+    /// A run in real time failed.
+    #[error("{what}")]
+    Live {
+        /// Where and why.
+        what: String,
+    },
     /// The stop flag was raised.
     #[error("stopped at {at} of simulated time")]
     Stopped {

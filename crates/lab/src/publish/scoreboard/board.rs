@@ -11,8 +11,13 @@ use crate::measure::scenario::{InputError, Scenario, ScenarioFile};
 use std::path::Path;
 use weir_cc::Registry;
 
+/// Suffix of a controller's name whose runs are not simulated but made by [`Order::live`].
+pub const LIVE: &str = "@live";
+
+/// Makes a run in another way than by simulation.
+pub type Maker<'a> = dyn Fn(&Scenario, u64, &RunOptions<'_>) -> Result<RunResult, RunError> + Sync + 'a;
+
 /// What to run.
-#[derive(Debug)]
 pub struct Order<'a> {
     /// Rows beyond the traces.
     pub rows: &'a [Row],
@@ -22,6 +27,8 @@ pub struct Order<'a> {
     pub controllers: &'a [String],
     /// Runs of each.
     pub runs: u32,
+    /// Makes the runs of controllers whose name ends in [`LIVE`]; they are simulated too if absent.
+    pub live: Option<&'a Maker<'a>>,
 }
 
 /// One scenario of the order, its row and controller by number, and the values of its runs: by run, then by metric.
@@ -45,7 +52,8 @@ impl Order<'_> {
         let mut places = Vec::new();
         for (at, row) in rows.iter().enumerate() {
             for (controller, name) in self.controllers.iter().enumerate() {
-                if row.only.is_none_or(|only| only.contains(&name.as_str())) {
+                let name = name.strip_suffix(LIVE).unwrap_or(name);
+                if row.only.is_none_or(|only| only.contains(&name)) {
                     let scenario = scenario(row, name, options.registry)?;
                     places.push(Place { row: at, controller, scenario, values: Vec::new() });
                 }
@@ -91,13 +99,17 @@ impl Order<'_> {
         begun: &(dyn Fn(&str) + Sync),
     ) -> (Vec<String>, usize) {
         let total = places.len() * self.runs as usize;
+        let is_live: Vec<bool> = places.iter().map(|p| self.controllers[p.controller].ends_with(LIVE)).collect();
         let scenarios: Vec<Scenario> = places.iter().map(|p| p.scenario.clone()).collect();
         let tasks = (1..=u64::from(self.runs)).flat_map(|seed| {
             scenarios.iter().enumerate().map(move |(id, scenario)| Task { scenario, seed, series: true, id })
         });
         let make = |task: &Task<'_>, options: &RunOptions<'_>| -> Result<RunResult, RunError> {
             begun(&format!("{}, seed {}", task.scenario.label(), task.seed));
-            run(task.scenario, task.seed, options)
+            match self.live.filter(|_| is_live[task.id]) {
+                Some(live) => live(task.scenario, task.seed, options),
+                None => run(task.scenario, task.seed, options),
+            }
         };
         let (mut failed, mut done) = (Vec::new(), 0);
         run_each(tasks, total as u64, threads, options, &make, &mut |task, result| {
@@ -224,7 +236,7 @@ mod tests {
         let all = rows();
         let chosen: Vec<Row> = all.into_iter().filter(|r| r.key == "j1").collect();
         let controllers = ["sluice".to_owned(), "fixed".to_owned()];
-        let order = Order { rows: &chosen, traces: &[], controllers: &controllers, runs: 2 };
+        let order = Order { rows: &chosen, traces: &[], controllers: &controllers, runs: 2, live: None };
         let once = order.measure(1, &options, &|_| {}).expect("measured");
         assert_eq!(once, order.measure(2, &options, &|_| {}).expect("measured"));
         assert_eq!((once.undone, once.failed.len()), (0, 0));
@@ -239,6 +251,30 @@ mod tests {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         let stopped = order.measure(2, &options, &|_| {}).expect("nothing measured");
         assert_eq!((stopped.undone, stopped.rows[0].metrics[0].values.len()), (4, 0));
+    }
+
+    #[test]
+    fn runs_of_a_live_controller_are_made_by_the_maker() {
+        let registry = Registry::builtin();
+        let stop = AtomicBool::new(false);
+        let options = RunOptions { registry: &registry, series: true, stop: &stop, progress: &|_| {} };
+        let chosen: Vec<Row> = rows().into_iter().filter(|r| r.key == "j1").collect();
+        let controllers = ["fixed".to_owned(), format!("fixed{LIVE}")];
+        let asked = std::sync::atomic::AtomicU64::new(0);
+        let live = |s: &Scenario, seed: u64, o: &RunOptions<'_>| {
+            asked.fetch_add(seed, std::sync::atomic::Ordering::Relaxed);
+            if seed == 1 { run(s, seed, o) } else { Err(RunError::Live { what: "no namespace".into() }) }
+        };
+        let order = Order { rows: &chosen, traces: &[], controllers: &controllers, runs: 2, live: Some(&live) };
+        let board = order.measure(1, &options, &|_| {}).expect("measured");
+        assert_eq!(board.failed, ["j1 fixed@live, seed 2: no namespace"]);
+        let p95 = &board.rows[0].metrics[1].values;
+        assert_eq!((p95[0].runs.len(), p95[1].runs.len()), (2, 1));
+        assert_eq!(
+            (p95[1].controller.as_str(), asked.load(std::sync::atomic::Ordering::Relaxed)),
+            ("fixed@live", 3),
+            "once for each seed"
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod text;
 mod trace_row;
 mod traces;
 
-pub use board::{Order, scenario, write_rows};
+pub use board::{LIVE, Maker, Order, scenario, write_rows};
 pub use fluid::Fluid;
 pub use page::{Page, write};
 pub use reading::Reading;

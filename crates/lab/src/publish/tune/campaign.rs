@@ -106,7 +106,7 @@ impl<'a> Campaign<'a> {
         rows: &[Row],
         options: &RunOptions<'_>,
     ) -> Result<Option<Board>, InputError> {
-        let order = Order { rows, traces, controllers, runs: self.runs };
+        let order = Order { rows, traces, controllers, runs: self.runs, live: None };
         let board = order.measure(self.threads, options, &|_| {})?;
         match board.failed.first() {
             Some(failed) => Err(InputError::whole("a run of the search", failed.clone())),

@@ -124,7 +124,7 @@ mod tests {
     fn a_point_becomes_a_controller_within_its_bounds() {
         let registry = Registry::builtin();
         let names = ["growth".to_owned(), "drain_time".to_owned()];
-        let space = Space::new("sluice:pacing_start=2:growth=1.6", &names, &registry).expect("known");
+        let space = Space::new("sluice:pacing_start=2:drain_time=120:growth=1.6", &names, &registry).expect("known");
         // In the order of the controller's own list.
         let listed: Vec<_> = space.parameters().iter().map(|p| (p.name.as_str(), p.start)).collect();
         assert_eq!(listed, [("drain_time", 120.0), ("growth", 1.6)]);
