@@ -3,7 +3,8 @@
 //!
 //!     cargo run -p weir-peer --example chromium_link --features weir-codecs/vpx -- RUNS SENDER...
 //!
-//! A sender is a controller of Weir's, or `chromium`.
+//! A sender is a controller of Weir's, or `chromium`. After a row for each run, which ends with the machine's load, follow the medians of each
+//! sender. Folder for the samples of each run: `WEIR_KEEP_LINK`.
 
 #[expect(dead_code, reason = "shared with tests of pages")]
 #[path = "../../coverage/tests/page/browser.rs"]
@@ -54,35 +55,88 @@ fn percentile(mut values: Vec<f64>, q: f64) -> f64 {
     values.get((last as f64 * q).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// One row: utilisation of each step in percent, queueing delay's median and 95th percentile, dropped, time to fall, time to recover.
-fn row(name: &str, samples: &[Sample], of: impl Fn(&Sample) -> Option<LinkSample>) {
-    let links: Vec<(f64, LinkSample)> = samples.iter().filter_map(|s| Some((s.t_s, of(s)?))).collect();
-    let within = |from: f64, to: f64| links.iter().filter(move |(t, _)| (from..to).contains(t)).map(|(_, l)| l);
-    let share = |n: f64| {
+/// What a run is judged by, in the order of [`COLUMNS`].
+type Row = [f64; COLUMNS.len()];
+
+/// Of each step: delivered, the sender's target (Weir's alone), both in percent of the capacity. Then the queueing delay's median and 95th
+/// percentile, packets dropped, times to fall and to recover, frames coded by the sender.
+const COLUMNS: [(&str, &str); 12] = [
+    ("2", "%"),
+    ("0.5", "%"),
+    ("2", "%"),
+    ("target", "%"),
+    ("target", "%"),
+    ("target", "%"),
+    ("q p50", "ms"),
+    ("q p95", "ms"),
+    ("lost", ""),
+    ("fall", "s"),
+    ("rise", "s"),
+    ("frames", ""),
+];
+
+/// Time since the link began, target, and what the link did.
+type Linked = (f64, Option<f64>, LinkSample);
+
+fn judge(samples: &[Sample], frames: u64, is_weir: bool) -> Row {
+    let of = |s: &Sample| if is_weir { s.link } else { s.link_back };
+    let links: Vec<Linked> = samples.iter().filter_map(|s| Some((s.t_s, s.target_bps, of(s)?))).collect();
+    let begin = links.first().map_or(0.0, |l| l.0);
+    let links: Vec<_> = links.into_iter().map(|(t, target, l)| (t - begin, target, l)).collect();
+    let within = |from: f64, to: f64| links.iter().filter(move |(t, ..)| (from..to).contains(t));
+    let share = |n: f64, f: &dyn Fn(&Linked) -> f64| {
         let part = || within(n * STEP, (n + 1.0) * STEP);
-        let sum = |f: &dyn Fn(&LinkSample) -> f64| part().map(f).sum::<f64>();
-        100.0 * sum(&|l| l.delivered_bps) / sum(&|l| l.capacity_bps.unwrap_or(0.0)).max(1.0)
+        100.0 * part().map(f).sum::<f64>() / part().map(|l| l.2.capacity_bps.unwrap_or(0.0)).sum::<f64>().max(1.0)
     };
-    let queued: Vec<f64> =
-        within(0.0, 3.0 * STEP).filter_map(|l| l.delay_ms).map(|d| (d - DELAY_MS).max(0.0)).collect();
-    let dropped: u64 = within(0.0, 3.0 * STEP).map(|l| l.dropped).sum();
+    let delivered = |n| share(n, &|l| l.2.delivered_bps);
+    let target = |n| if is_weir { share(n, &|l| l.1.unwrap_or(0.0)) } else { f64::NAN };
+    let all = || within(0.0, 3.0 * STEP).map(|l| l.2);
+    let queued: Vec<f64> = all().filter_map(|l| l.delay_ms).map(|d| (d - DELAY_MS).max(0.0)).collect();
     // From the step down until the queue has been shorter than 100 ms for half a second.
-    let low = links
-        .windows(5)
-        .find(|w| w[0].0 > STEP + 0.5 && w.iter().all(|(_, l)| l.delay_ms.is_none_or(|d| d < DELAY_MS + 100.0)));
-    let fall = low.map_or(f64::NAN, |w| w[0].0 - STEP);
+    let is_short = |l: &Linked| l.2.delay_ms.is_none_or(|d| d < DELAY_MS + 100.0);
+    let low = links.windows(5).find(|w| w[0].0 > STEP + 0.5 && w.iter().all(is_short));
     // From the step up until a second's mean is 80 % of the capacity.
-    let mean = |w: &[(f64, LinkSample)]| w.iter().map(|(_, l)| l.delivered_bps).sum::<f64>() / w.len() as f64;
+    let mean = |w: &[Linked]| w.iter().map(|l| l.2.delivered_bps).sum::<f64>() / w.len() as f64;
     let high = links.windows(10).find(|w| w[0].0 >= 2.0 * STEP && mean(w) >= 1.6e6);
-    let rise = high.map_or(f64::NAN, |w| w[9].0 - 2.0 * STEP);
-    println!(
-        "{name:<22} {:>5.0} {:>5.0} {:>5.0} {:>7.0} {:>7.0} {dropped:>7} {fall:>6.1} {rise:>6.1}",
-        share(0.0),
-        share(1.0),
-        share(2.0),
+    [
+        delivered(0.0),
+        delivered(1.0),
+        delivered(2.0),
+        target(0.0),
+        target(1.0),
+        target(2.0),
         percentile(queued.clone(), 0.5),
         percentile(queued, 0.95),
-    );
+        all().map(|l| l.dropped).sum::<u64>() as f64,
+        low.map_or(f64::NAN, |w| w[0].0 - STEP),
+        high.map_or(f64::NAN, |w| w[9].0 - 2.0 * STEP),
+        frames as f64,
+    ]
+}
+
+fn show(name: &str, row: &Row, note: &str) {
+    print!("{name:<10}");
+    for (value, (_, unit)) in row.iter().zip(COLUMNS) {
+        match (value.is_nan(), unit) {
+            (true, _) => print!(" {:>6}", "-"),
+            (_, "s") => print!(" {value:>6.1}"),
+            _ => print!(" {value:>6.0}"),
+        }
+    }
+    println!(" {note}");
+}
+
+/// Load of the machine in the last minute.
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// The samples of a run, for a plot.
+fn keep(name: &str, samples: &[Sample]) {
+    let Some(folder) = std::env::var_os("WEIR_KEEP_LINK").map(std::path::PathBuf::from) else { return };
+    let text = serde_json::to_string(samples).expect("JSON");
+    std::fs::write(folder.join(format!("{name}.json")), text).expect("written");
 }
 
 #[tokio::main]
@@ -101,13 +155,17 @@ async fn main() {
     film(&film_path, rate);
     let file = format!("--use-file-for-fake-video-capture={}", film_path.display());
     let switches = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", &file];
-    println!(
-        "{:<22} {:>5} {:>5} {:>5} {:>7} {:>7} {:>7} {:>6} {:>6}",
-        "sender", "2", "0.5", "2", "q p50", "q p95", "dropped", "fall", "rise"
-    );
-    println!("{:<22} {:>5} {:>5} {:>5} {:>7} {:>7} {:>7} {:>6} {:>6}", "", "%", "%", "%", "ms", "ms", "", "s", "s");
+    let head = |part: fn((&'static str, &'static str)) -> &'static str| {
+        print!("{:<10}", "");
+        COLUMNS.iter().for_each(|c| print!(" {:>6}", part(*c)));
+    };
+    head(|c| c.0);
+    println!(" load");
+    head(|c| c.1);
+    println!();
+    let mut rows: Vec<(String, Vec<Row>)> = controllers.iter().map(|c| (c.clone(), Vec::new())).collect();
     for run in 0..runs {
-        for controller in &controllers {
+        for (controller, rows) in &mut rows {
             let limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(2_500) };
             let is_weir = controller != "chromium";
             let wide = LinkConfig::constant(DataRate::from_mbps(10), TimeDelta::from_millis_f64(DELAY_MS));
@@ -138,14 +196,23 @@ async fn main() {
             tokio::time::sleep(std::time::Duration::from_secs(61)).await;
             browser.picture(&format!("link-{controller}-{run}"), true).await;
             let (_, call) = service.calls().pop().expect("a call");
-            row(controller, &call.samples, |s| if is_weir { s.link } else { s.link_back });
             let t = call.totals;
+            let browser_frames = call.browser.map_or(0, |b| b.frames_encoded);
+            let row = judge(&call.samples, if is_weir { t.frames_sent } else { browser_frames }, is_weir);
+            keep(&format!("{controller}-{run}"), &call.samples);
+            show(controller, &row, &load());
+            rows.push(row);
             eprintln!(
-                "{controller}: {} frames sent, {} decoded here, {} retransmitted, {} recovered, {} stops",
-                t.frames_sent, t.frames_decoded, t.retransmitted, t.recovered, t.media_stops
+                "{controller}: {} frames sent, {} decoded here, {} key frame requests, {} retransmitted, {} recovered, {} stops",
+                t.frames_sent, t.frames_decoded, t.key_frame_requests, t.retransmitted, t.recovered, t.media_stops
             );
             drop(browser);
             service.stop().await;
         }
+    }
+    println!("medians");
+    for (controller, rows) in rows {
+        let of = |n: usize| percentile(rows.iter().map(|r| r[n]).collect(), 0.5);
+        show(&controller, &std::array::from_fn(of), "");
     }
 }

@@ -1,5 +1,5 @@
-//! DTLS-SRTP (RFC 5764) as its client, by rtc-dtls: the keys of a call, from a handshake with the holder of the certificate that the
-//! offer names.
+//! DTLS-SRTP (RFC 5764), by rtc-dtls: the keys of a call, from a handshake with the holder of the certificate that the offer or answer names.
+//! A call's end is its client.
 
 use bytes::BytesMut;
 use rtc_crypto::{HashAlgorithm, RTCCryptoProvider};
@@ -110,7 +110,36 @@ pub enum DtlsError {
 /// A connection.
 pub struct Dtls {
     endpoint: Endpoint,
+    is_client: bool,
+    /// Of a client that has not begun.
     config: Option<Arc<HandshakeConfig>>,
+}
+
+/// The handshake with the holder of the certificate with this fingerprint.
+fn config(identity: &Identity, remote: Fingerprint, is_client: bool) -> Result<HandshakeConfig, Error> {
+    let crypto = identity.crypto();
+    let hasher = identity.crypto();
+    let verify = move |chain: &[Vec<u8>], _: &[_]| match chain.first() {
+        Some(der) if fingerprint(&*hasher, der)? == remote => Ok(()),
+        Some(_) => Err(Error::ErrNoMatchingCertificateFingerprint),
+        None => Err(Error::ErrNonCertificate),
+    };
+    let profiles = vec![
+        SrtpProtectionProfile::Srtp_Aead_Aes_128_Gcm,
+        SrtpProtectionProfile::Srtp_Aes128_Cm_Hmac_Sha1_80,
+        SrtpProtectionProfile::Srtp_Aead_Aes_256_Gcm,
+    ];
+    ConfigBuilder::default()
+        .with_crypto_provider(crypto)
+        .with_certificates(vec![identity.certificate.clone()])
+        .with_srtp_protection_profiles(profiles)
+        .with_client_auth(ClientAuthType::RequireAnyClientCert)
+        // Certificates of WebRTC are signed by themselves: the fingerprint is what is verified, here above.
+        .with_insecure_skip_verify(true)
+        .with_verify_peer_certificate(Some(Arc::new(verify)))
+        .with_extended_master_secret(ExtendedMasterSecretType::Require)
+        .with_flight_interval(FLIGHT)
+        .build(is_client, None)
 }
 
 impl Dtls {
@@ -119,31 +148,17 @@ impl Dtls {
     /// # Errors
     /// The library's.
     pub fn new(identity: &Identity, remote: Fingerprint) -> Result<Self, Error> {
-        let crypto = identity.crypto();
-        let hasher = identity.crypto();
-        let verify = move |chain: &[Vec<u8>], _: &[_]| match chain.first() {
-            Some(der) if fingerprint(&*hasher, der)? == remote => Ok(()),
-            Some(_) => Err(Error::ErrNoMatchingCertificateFingerprint),
-            None => Err(Error::ErrNonCertificate),
-        };
-        let profiles = vec![
-            SrtpProtectionProfile::Srtp_Aead_Aes_128_Gcm,
-            SrtpProtectionProfile::Srtp_Aes128_Cm_Hmac_Sha1_80,
-            SrtpProtectionProfile::Srtp_Aead_Aes_256_Gcm,
-        ];
-        let config = ConfigBuilder::default()
-            .with_crypto_provider(crypto)
-            .with_certificates(vec![identity.certificate.clone()])
-            .with_srtp_protection_profiles(profiles)
-            .with_client_auth(ClientAuthType::RequireAnyClientCert)
-            // Certificates of WebRTC are signed by themselves: the fingerprint is what is verified, here above.
-            .with_insecure_skip_verify(true)
-            .with_verify_peer_certificate(Some(Arc::new(verify)))
-            .with_extended_master_secret(ExtendedMasterSecretType::Require)
-            .with_flight_interval(FLIGHT)
-            .build(true, None)?;
-        let endpoint = Endpoint::new(REMOTE, TransportProtocol::UDP, None);
-        Ok(Self { endpoint, config: Some(Arc::new(config)) })
+        let config = Some(Arc::new(config(identity, remote, true)?));
+        Ok(Self { endpoint: Endpoint::new(REMOTE, TransportProtocol::UDP, None), is_client: true, config })
+    }
+
+    /// A server, which waits for the holder of the certificate with this fingerprint.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn server(identity: &Identity, remote: Fingerprint) -> Result<Self, Error> {
+        let config = Some(Arc::new(config(identity, remote, false)?));
+        Ok(Self { endpoint: Endpoint::new(REMOTE, TransportProtocol::UDP, config), is_client: false, config: None })
     }
 
     /// Begins, if it has not.
@@ -162,7 +177,7 @@ impl Dtls {
     /// # Errors
     /// The handshake failed, with another certificate for instance. A call that has its keys is not harmed.
     pub fn handle(&mut self, now: Instant, bytes: &[u8]) -> Result<Progress, DtlsError> {
-        if self.config.is_some() || self.endpoint.get_connection_state(REMOTE).is_none() {
+        if self.is_client && (self.config.is_some() || self.endpoint.get_connection_state(REMOTE).is_none()) {
             return Ok(Progress::Continues);
         }
         let mut progress = Progress::Continues;
@@ -185,10 +200,11 @@ impl Dtls {
             _ => return Err(DtlsError::Profile),
         };
         let material = state.export_keying_material(LABEL, &[], 2 * (key + salt))?;
-        // Client's key, server's key, client's salt, server's salt; this end is the client.
+        // Client's key, server's key, client's salt, server's salt.
         let (keys, salts) = material.as_ref().split_at(2 * key);
         let half = |n: usize| [&keys[n * key..][..key], &salts[n * salt..][..salt]].concat();
-        let (own, theirs) = (SrtpKey::new(suite, half(0))?, SrtpKey::new(suite, half(1))?);
+        let (client, server) = (SrtpKey::new(suite, half(0))?, SrtpKey::new(suite, half(1))?);
+        let (own, theirs) = if self.is_client { (client, server) } else { (server, client) };
         Ok(SrtpSession::new(&own, &theirs)?)
     }
 

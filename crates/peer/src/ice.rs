@@ -5,7 +5,9 @@
 
 use rtc_crypto::RTCCryptoProvider;
 use rtc_shared::error::Error;
-use rtc_stun::attributes::{ATTR_MESSAGE_INTEGRITY, ATTR_USE_CANDIDATE, ATTR_USERNAME};
+use rtc_stun::attributes::{
+    ATTR_ICE_CONTROLLING, ATTR_MESSAGE_INTEGRITY, ATTR_PRIORITY, ATTR_USE_CANDIDATE, ATTR_USERNAME,
+};
 use rtc_stun::fingerprint::FINGERPRINT;
 use rtc_stun::integrity::MessageIntegrity;
 use rtc_stun::message::{BINDING_REQUEST, BINDING_SUCCESS, Message, Setter};
@@ -22,6 +24,9 @@ const MAX_CHECK: usize = 600;
 const MAX_ADDRESSES: usize = 16;
 /// Characters of names and passwords (`ice-char`, RFC 8839, section 5.4).
 const ICE_CHARS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Preference that checks of [`check`] give a candidate learnt from them (RFC 8445, section 5.1.2.1).
+const PEER_REFLEXIVE: u32 = (110 << 24) | (65_535 << 8) | 255;
 
 /// A name and a password.
 #[derive(Clone, PartialEq, Eq)]
@@ -170,39 +175,58 @@ impl IceLite {
     }
 }
 
+/// `USERNAME`, `PRIORITY`, `USE-CANDIDATE` and `ICE-CONTROLLING` of a check (RFC 8445, sections 7.1 and 16.1).
+struct Controlling<'a> {
+    username: &'a str,
+    nominates: bool,
+}
+
+impl Setter for Controlling<'_> {
+    fn add_to(&self, m: &mut Message) -> Result<(), Error> {
+        m.add(ATTR_USERNAME, self.username.as_bytes());
+        m.add(ATTR_PRIORITY, &PEER_REFLEXIVE.to_be_bytes());
+        m.add(ATTR_ICE_CONTROLLING, &[0; 8]);
+        if self.nominates {
+            m.add(ATTR_USE_CANDIDATE, &[]);
+        }
+        Ok(())
+    }
+}
+
+/// A check as the other end sends it, which nominates the address that it comes from if wanted.
+///
+/// # Errors
+/// The library's.
+pub fn check(
+    username: &str,
+    password: &str,
+    nominates: bool,
+    crypto: &dyn RTCCryptoProvider,
+) -> Result<Vec<u8>, Error> {
+    let mut m = Message::new();
+    m.new_transaction_id()?;
+    let integrity = MessageIntegrity::new_short_term_integrity_with_provider(password.to_owned(), crypto.crypto());
+    let setters: [Box<dyn Setter + '_>; 4] = [
+        Box::new(BINDING_REQUEST),
+        Box::new(Controlling { username, nominates }),
+        Box::new(integrity),
+        Box::new(FINGERPRINT),
+    ];
+    m.build(&setters)?;
+    Ok(m.raw)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtc_stun::attributes::AttrType;
-    use rtc_stun::textattrs::TextAttribute;
 
     fn address(port: u16) -> SocketAddr {
         ([127, 0, 0, 1], port).into()
     }
 
-    struct Nominate(bool);
-    impl Setter for Nominate {
-        fn add_to(&self, m: &mut Message) -> Result<(), Error> {
-            if self.0 {
-                m.add(ATTR_USE_CANDIDATE, &[]);
-            }
-            Ok(())
-        }
-    }
-
     fn check(name: &str, password: &str, nominates: bool) -> Vec<u8> {
         let crypto = rtc_crypto::default_provider().expect("ring");
-        let mut m = Message::new();
-        m.new_transaction_id().expect("random");
-        let setters: [Box<dyn Setter + '_>; 5] = [
-            Box::new(BINDING_REQUEST),
-            Box::new(TextAttribute::new(AttrType(0x0006), name.into())),
-            Box::new(Nominate(nominates)),
-            Box::new(MessageIntegrity::new_short_term_integrity_with_provider(password.into(), crypto.crypto())),
-            Box::new(FINGERPRINT),
-        ];
-        m.build(&setters).expect("built");
-        m.raw
+        super::check(name, password, nominates, &*crypto).expect("built")
     }
 
     fn lite() -> (IceLite, String, String) {

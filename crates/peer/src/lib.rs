@@ -1,6 +1,6 @@
 //! Calls with browsers: Weir's session under ICE and DTLS-SRTP.
 //!
-//! [`serve`](server::serve) offers a page, WHIP (RFC 9725) and WHEP. Each offer accepted becomes a call on a socket of its own.
+//! `server::serve` offers a page, WHIP (RFC 9725) and WHEP. Each offer accepted becomes a call on a socket of its own.
 //! ICE's messages, DTLS and SRTP are those of `rtc` (sans-IO webrtc-rs), SDP is parsed by it; feedback, controllers, pacing, retransmission and
 //! playout are [`weir_session`]'s, as in every other call of Weir's.
 //!
@@ -8,9 +8,12 @@
 
 #![cfg(target_os = "linux")]
 
+#[cfg(feature = "server")]
 pub mod call;
+pub mod caller;
 pub mod dtls;
 pub mod ice;
 pub mod sdp;
+#[cfg(feature = "server")]
 pub mod server;
 pub mod transport;

@@ -1,5 +1,8 @@
 // A call with the service: the offer, the answer, and the numbers of both ends.
 
+/** Longest wait for the service while a call runs. */
+const ANSWER_MS = 2000;
+
 let token = "";
 
 export function setToken(given) {
@@ -11,7 +14,9 @@ export async function ask(path, options = {}) {
   const answer = await fetch(path, { ...options, headers });
   if (answer.ok) return answer;
   const problem = await answer.json().catch(() => ({}));
-  throw new Error(problem.detail ?? `the service answers ${answer.status}`);
+  const error = new Error(problem.detail ?? `the service answers ${answer.status}`);
+  error.status = answer.status;
+  throw error;
 }
 
 /** Resolves once candidates are gathered, or after half a second: those of this machine are found at once. */
@@ -82,7 +87,8 @@ export class Call {
 
   /** What the service has seen since the last time. */
   async seen() {
-    const seen = await (await ask(`${this.#location}?from=${this.#from}`)).json();
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const seen = await (await ask(`${this.#location}?from=${this.#from}`, { signal })).json();
     this.#from = seen.first + seen.samples.length;
     return seen;
   }

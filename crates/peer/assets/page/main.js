@@ -5,6 +5,11 @@ import { Plots } from "/page/plots.js";
 
 const $ = (id) => document.getElementById(id);
 const POLL_MS = 200;
+/** Interval and time for which a call that was lost is made again. */
+const AGAIN_MS = 500;
+const PATIENCE_MS = 60000;
+/** Time for which a connection may be lost before the call is made again. */
+const LOST_MS = 1500;
 
 // The token is in the fragment, which browsers do not send.
 const given = new URLSearchParams(location.hash.slice(1));
@@ -16,6 +21,8 @@ const plots = new Plots($("rates"), $("delays"), $("losses"));
 let call = null;
 let camera = null;
 let menu = null;
+/** The attempt to make a lost call again. */
+let attempt = null;
 
 function notice(text) {
   $("notice").textContent = text;
@@ -54,6 +61,7 @@ async function begin() {
   delete document.body.dataset.idle;
   notice("");
   plots.clear();
+  document.body.dataset.decoded = 0;
   try {
     const wanted = $("way").value !== "whep";
     if (wanted) camera ??= await openCamera();
@@ -64,7 +72,9 @@ async function begin() {
     await mine.start(wanted ? camera : null, chosen(), () => {
       if (mine !== call) return;
       if ($("remote").srcObject !== mine.remote) $("remote").srcObject = mine.remote;
-      if (mine.state === "failed") notice("The connection has failed: call again.");
+      // The network has changed, for instance: a new offer restarts ICE too.
+      const isLost = () => mine === call && (mine.state === "failed" || mine.state === "disconnected");
+      if (isLost()) setTimeout(() => isLost() && again("The connection was lost"), mine.state === "failed" ? 0 : LOST_MS);
     });
     $("call").textContent = "Hang up";
     poll(mine);
@@ -75,9 +85,37 @@ async function begin() {
   $("call").disabled = false;
 }
 
+/** Makes a call that was lost again, once the service answers. */
+async function again(why) {
+  const lost = call;
+  const mine = { until: Date.now() + PATIENCE_MS };
+  [call, attempt] = [null, mine];
+  $("remote").srcObject = null;
+  $("state").textContent = "Calling again.";
+  notice(`${why}: calling again.`);
+  lost?.stop().catch(() => {});
+  while (mine === attempt && Date.now() < mine.until) {
+    try {
+      await ask("/controllers", { signal: AbortSignal.timeout(AGAIN_MS * 4) });
+      if (mine !== attempt) return;
+      attempt = null;
+      return begin();
+    } catch (e) {
+      if (e.status === 401) {
+        notice("The service was started again with another token: open the address that it has printed.");
+        return end();
+      }
+    }
+    await new Promise((done) => setTimeout(done, AGAIN_MS));
+  }
+  if (mine !== attempt) return;
+  notice(`${why}, and the service does not answer. Call again.`);
+  await end();
+}
+
 async function end() {
   const ended = call;
-  call = null;
+  call = attempt = null;
   $("call").textContent = "Call";
   $("state").textContent = "Not in a call.";
   $("remote").srcObject = null;
@@ -149,6 +187,8 @@ async function poll(mine) {
       const target = seen.samples.at(-1)?.target_bps;
       $("state").textContent = `${seen.state}: ${seen.codec}, ${seen.controller}${target ? `, target ${kbps(target)} kbit/s` : ""}`;
       if (seen.state === "ended") {
+        // It slept, or its network was away.
+        if (seen.reason?.includes("consented")) return again("This browser was not heard for a while");
         notice(`The call has ended: ${seen.reason}. Call again.`);
         return end();
       }
@@ -156,8 +196,7 @@ async function poll(mine) {
     }
   } catch (e) {
     if (mine !== call) return;
-    notice(`The service does not answer: ${e.message}. Call again.`);
-    await end();
+    await again(e.status === 404 ? "The service was started again" : "The service does not answer");
   }
 }
 
@@ -174,7 +213,7 @@ async function change() {
   }
 }
 
-$("call").addEventListener("click", () => (call ? end() : begin()));
+$("call").addEventListener("click", () => (call || attempt ? end() : begin()));
 $("controller").addEventListener("change", change);
 $("max").addEventListener("change", change);
 $("settings").addEventListener("submit", (event) => event.preventDefault());

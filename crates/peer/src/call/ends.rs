@@ -21,6 +21,10 @@ const DEADLINE: TimeDelta = TimeDelta::from_millis(400);
 /// Longest time in the queue of the pacer; browsers play what comes late. A key frame of lively pictures takes more than half a second at a
 /// low rate: with a shorter time here it would be discarded, and requested again, without end. libwebrtc's is 2 s (`kMaxExpectedQueueLength`).
 const QUEUE: TimeDelta = TimeDelta::from_secs(2);
+/// Time for which packets are kept for retransmission. libwebrtc keeps 600 packets for up to three times the greater of 1 s and three round
+/// trips (`kPacketCullingDelayFactor`, `kMinPacketDurationRtt`): 9 s at a round trip of 1 s, with a full queue before a slow link. The bound
+/// on their size is the session's.
+const KEPT: TimeDelta = TimeDelta::from_secs(9);
 /// Payload types that no offer can give to other formats: those of repair packets that browsers do not send.
 const UNUSED: (u8, u8) = (1, 2);
 
@@ -100,7 +104,7 @@ impl Begins {
             send = Some(SendConfig {
                 packetiser: Packetiser { max_payload: PAYLOAD, ..Packetiser::default() },
                 per_packet_feedback: true,
-                retransmission: repairs.then(RetransmissionConfig::default),
+                retransmission: repairs.then(|| RetransmissionConfig { kept: KEPT, ..RetransmissionConfig::default() }),
                 max_queue_age: Some(QUEUE),
                 circuit_breaker: Some(circuit_breaker::Config::default()),
                 feedback_guard: registry
@@ -115,7 +119,7 @@ impl Begins {
             None => None,
         };
         let receive = receiving.as_ref().map(|_| ReceiveConfig {
-            feedback: n.transport_sequence.map(|_| FeedbackPlan::LIBWEBRTC),
+            feedback: n.reports.map(|format| FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC }),
             nack: repairs.then(NackConfig::default),
             playout_deadline: Some(DEADLINE),
             adaptive_playout: Some(AdaptivePlayout::up_to(DEADLINE)),

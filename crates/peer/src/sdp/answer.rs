@@ -81,7 +81,12 @@ fn formats(out: &mut String, n: &Negotiated) -> std::fmt::Result {
         write!(out, "a=fmtp:{pt} {format}\r\n")?;
     }
     for feedback in &n.feedback {
-        write!(out, "a=rtcp-fb:{pt} {feedback}\r\n")?;
+        // It is the transport's, not a format's (RFC 8888, section 6).
+        if feedback == super::offer::CCFB {
+            write!(out, "a=rtcp-fb:* {feedback}\r\n")?;
+        } else {
+            write!(out, "a=rtcp-fb:{pt} {feedback}\r\n")?;
+        }
     }
     if let Some(rtx) = n.rtx {
         write!(out, "a=rtpmap:{rtx} rtx/90000\r\na=fmtp:{rtx} apt={pt}\r\n")?;

@@ -5,7 +5,8 @@ mod answer;
 mod offer;
 
 pub use answer::{Answer, write};
-pub use offer::{MAX_OFFER, Negotiated, Wanted, negotiate};
+pub(crate) use offer::TRANSPORT_CC;
+pub use offer::{Codecs, MAX_OFFER, Negotiated, Wanted, negotiate};
 
 /// Why an offer is refused. Its text is for who made the offer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -5,6 +5,7 @@ use crate::dtls::Fingerprint;
 use rtc_sdp::description::media::MediaDescription;
 use rtc_sdp::description::session::SessionDescription;
 use std::io::Cursor;
+use weir_cc::FeedbackFormat;
 use weir_media::VideoCodec;
 use weir_session::Label;
 
@@ -15,7 +16,9 @@ const MAX_SECTIONS: usize = 32;
 /// Most attributes of a section.
 const MAX_ATTRIBUTES: usize = 1_000;
 
-const TRANSPORT_CC: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+/// Feedback of RFC 8888, section 6.
+pub(super) const CCFB: &str = "ack ccfb";
+pub(crate) const TRANSPORT_CC: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 const ABS_SEND_TIME: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
 const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
 
@@ -24,8 +27,35 @@ const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
 pub struct Wanted {
     /// The codec of its choice; another that both have if the offer lacks it.
     pub codec: VideoCodec,
+    /// Those that it has.
+    pub built_in: Codecs,
     /// Whether it would send, and receive.
     pub direction: Direction,
+}
+
+/// Codecs of this program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Codecs {
+    /// VP8.
+    pub vp8: bool,
+    /// H.264.
+    pub h264: bool,
+}
+
+impl Codecs {
+    /// Those that were built in.
+    pub fn built_in() -> Self {
+        let has = |codec| weir_codecs::list().iter().any(|l| l.codec == codec && l.built_in && l.encodes);
+        Self { vp8: has(VideoCodec::Vp8), h264: has(VideoCodec::H264) }
+    }
+    /// Whether this is one of them.
+    pub const fn has(self, codec: VideoCodec) -> bool {
+        match codec {
+            VideoCodec::Vp8 => self.vp8,
+            VideoCodec::H264 => self.h264,
+            _ => false,
+        }
+    }
 }
 
 /// A header extension's number in the offer and, by that, in the answer.
@@ -54,6 +84,8 @@ pub struct Negotiated {
     pub rtx: Option<u8>,
     /// Whether generic NACKs are used.
     pub nack: bool,
+    /// Per-packet feedback, both ways.
+    pub reports: Option<FeedbackFormat>,
     pub(super) feedback: Vec<String>,
     pub(super) extensions: Vec<Extension>,
     /// Number of the header extension with transport-wide sequence numbers.
@@ -146,15 +178,21 @@ fn section(session: &SessionDescription, m: &MediaDescription, wanted: Wanted) -
         return Err(OfferError::new("a=ice-ufrag", ice_name, "4 to 256 letters and digits (RFC 8839, section 5.4)"));
     }
     let fingerprint = fingerprint(session, m)?;
-    let (codec, payload_type) = choose(m, wanted.codec)?;
+    let (codec, payload_type) = choose(m, wanted)?;
     let format = of_type(m, "fmtp", payload_type).next().map(str::to_owned);
-    let feedback: Vec<String> = ["transport-cc", "nack", "nack pli", "ccm fir"]
-        .into_iter()
-        .filter(|f| of_type(m, "rtcp-fb", payload_type).any(|o| o == *f))
-        .map(str::to_owned)
-        .collect();
-    let has = |f: &str| feedback.iter().any(|o| o == f);
-    let extensions = extensions(m, has("transport-cc"));
+    let offers = |f: &str| of_type(m, "rtcp-fb", payload_type).any(|o| o == f);
+    // RFC 8888 where both are offered: it has ECN marks, and needs no header extension.
+    let by_source = offers(CCFB);
+    let extensions = extensions(m, offers("transport-cc") && !by_source);
+    let is_transport_wide = extensions.iter().any(|e| e.uri == TRANSPORT_CC);
+    let reports = match (by_source, is_transport_wide) {
+        (true, _) => Some(FeedbackFormat::CongestionControl),
+        (false, true) => Some(FeedbackFormat::TransportWide),
+        (false, false) => None,
+    };
+    let of_reports = [(CCFB, by_source), ("transport-cc", is_transport_wide)].into_iter().filter(|f| f.1).map(|f| f.0);
+    let others = ["nack", "nack pli", "ccm fir"].into_iter().filter(|f| offers(f));
+    let feedback: Vec<String> = of_reports.chain(others).map(str::to_owned).collect();
     let number = |uri| extensions.iter().find(|e| e.uri == uri).map(|e| e.id);
     let (transport_sequence, abs_send_time, mid_extension) = (number(TRANSPORT_CC), number(ABS_SEND_TIME), number(MID));
     let rtx = retransmission(m, payload_type);
@@ -163,16 +201,16 @@ fn section(session: &SessionDescription, m: &MediaDescription, wanted: Wanted) -
         sends: direction.sends && wanted.direction.sends,
         receives: direction.receives && wanted.direction.receives,
     };
-    if direction.sends && transport_sequence.is_none() {
+    if direction.sends && reports.is_none() {
         let expected =
-            "transport-wide congestion control (a=rtcp-fb transport-cc and its a=extmap), which controllers need";
-        return Err(OfferError::new("m=video", "no transport-cc", expected));
+            "feedback that controllers need: a=rtcp-fb transport-cc and its a=extmap, or a=rtcp-fb ack ccfb (RFC 8888)";
+        return Err(OfferError::new("m=video", "neither transport-cc nor ack ccfb", expected));
     }
     if !direction.sends && !direction.receives {
         return Err(OfferError::new("m=video", "nothing would be sent", "a direction of media"));
     }
     let (ssrc, rtx_ssrc) = sources(m);
-    let nack = has("nack");
+    let nack = offers("nack");
     Ok(Negotiated {
         sections: Vec::new(),
         accepted: 0,
@@ -182,6 +220,7 @@ fn section(session: &SessionDescription, m: &MediaDescription, wanted: Wanted) -
         format,
         rtx,
         nack,
+        reports,
         transport_sequence,
         abs_send_time,
         mid_extension,
@@ -234,7 +273,7 @@ fn name_of(m: &MediaDescription, payload_type: u8) -> Option<&str> {
     of_type(m, "rtpmap", payload_type).next()
 }
 
-fn choose(m: &MediaDescription, wanted: VideoCodec) -> Result<(VideoCodec, u8), OfferError> {
+fn choose(m: &MediaDescription, wanted: Wanted) -> Result<(VideoCodec, u8), OfferError> {
     let codec = |payload_type: u8| -> Option<VideoCodec> {
         let name = name_of(m, payload_type)?;
         if name.eq_ignore_ascii_case("VP8/90000") {
@@ -244,8 +283,8 @@ fn choose(m: &MediaDescription, wanted: VideoCodec) -> Result<(VideoCodec, u8), 
         (name.eq_ignore_ascii_case("H264/90000") && is_baseline(format)).then_some(VideoCodec::H264)
     };
     let offered = || payload_types(m).filter_map(|n| Some((codec(n)?, n)));
-    let built_in = |codec: VideoCodec| weir_codecs::list().iter().any(|l| l.codec == codec && l.built_in);
-    let known = || offered().filter(|(c, _)| built_in(*c));
+    let known = || offered().filter(|(c, _)| wanted.built_in.has(*c));
+    let wanted = wanted.codec;
     let constrained = |n: u8| of_type(m, "fmtp", n).any(is_constrained);
     let chosen = known()
         .find(|(c, n)| *c == wanted && (*c != VideoCodec::H264 || constrained(*n)))

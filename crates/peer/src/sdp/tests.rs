@@ -1,13 +1,14 @@
 use super::*;
 use crate::ice::Credentials;
 use std::net::SocketAddr;
+use weir_cc::FeedbackFormat;
 use weir_media::VideoCodec;
 
 /// Of Chromium 156, with a camera and a microphone.
 const OFFER: &str = include_str!("chromium.sdp");
 const BOTH: Direction = Direction { sends: true, receives: true };
 /// Built in for these tests in any case.
-const H264: Wanted = Wanted { codec: VideoCodec::H264, direction: BOTH };
+const H264: Wanted = Wanted { codec: VideoCodec::H264, built_in: Codecs { vp8: false, h264: true }, direction: BOTH };
 
 fn answer(n: &Negotiated) -> String {
     let credentials = Credentials { name: "abcdefgh".into(), password: "0123456789abcdefghijkl".into() };
@@ -45,6 +46,19 @@ fn an_offer_of_chromium_is_accepted_with_its_own_numbers() {
         assert!(answer.lines().any(|l| l == line), "{line} is not in\n{answer}");
     }
     assert!(!answer.contains("goog-remb"), "only what this end uses");
+}
+
+#[test]
+fn feedback_of_rfc_8888_is_taken_where_it_is_offered() {
+    let offer = OFFER.replace("a=rtcp-fb:108 transport-cc", "a=rtcp-fb:108 transport-cc\r\na=rtcp-fb:* ack ccfb");
+    for offer in [offer.as_str(), &offer.replace("transport-cc", "unknown")] {
+        let n = negotiate(offer, H264).expect("accepted");
+        assert_eq!((n.reports, n.transport_sequence), (Some(FeedbackFormat::CongestionControl), None));
+        let answer = answer(&n);
+        assert_eq!(answer.lines().filter(|l| *l == "a=rtcp-fb:* ack ccfb").count(), 1, "{answer}");
+        assert!(!answer.contains("transport-cc") && !answer.contains(TRANSPORT_CC));
+    }
+    assert_eq!(negotiate(OFFER, H264).expect("accepted").reports, Some(FeedbackFormat::TransportWide));
 }
 
 #[test]

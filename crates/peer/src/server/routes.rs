@@ -136,7 +136,8 @@ async fn offered(
         .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "an offer is text in UTF-8"))?
         .to_owned();
     let settings = choice.settings(&sessions.config.settings)?;
-    let wanted = Wanted { codec: choice.codec(sessions.config.codec)?, direction };
+    let codec = choice.codec(sessions.config.codec)?;
+    let wanted = Wanted { codec, built_in: sessions.codecs, direction };
     let work = tokio::task::spawn_blocking(move || sessions.accept(&offer, wanted, settings));
     let accepted =
         work.await.map_err(|_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "an error of the service"))?;
@@ -227,8 +228,7 @@ fn short(codec: VideoCodec) -> &'static str {
 async fn controllers(State(sessions): State<Arc<Sessions>>) -> Json<Menu> {
     let specs = sessions.registry.specs();
     let offered = specs.iter().filter(|s| suits(s) && !s.name.contains('+'));
-    let built = weir_codecs::list();
-    let has = |codec: &VideoCodec| built.iter().any(|l| l.codec == *codec && l.built_in && l.encodes);
+    let has = |codec: &VideoCodec| sessions.codecs.has(*codec);
     let config = &sessions.config;
     Json(Menu {
         controllers: offered.map(|s| Offered { name: s.name.clone(), summary: s.summary.clone() }).collect(),

@@ -4,7 +4,7 @@ use super::ServerConfig;
 use super::problem::Problem;
 use crate::call::{Call, Plan, Settings, Snapshot, StartError};
 use crate::dtls::Identity;
-use crate::sdp::{Wanted, negotiate};
+use crate::sdp::{Codecs, Wanted, negotiate};
 use axum::http::StatusCode;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,6 +41,7 @@ struct Entry {
 pub(super) struct Sessions {
     pub(super) config: ServerConfig,
     pub(super) registry: Arc<Registry>,
+    pub(super) codecs: Codecs,
     identity: Identity,
     reel: Mutex<Camera>,
     token: String,
@@ -55,7 +56,8 @@ impl Sessions {
         reel: Camera,
         token: String,
     ) -> Self {
-        Self { config, registry, identity, reel: Mutex::new(reel), token, calls: Mutex::default() }
+        let codecs = Codecs::built_in();
+        Self { config, registry, codecs, identity, reel: Mutex::new(reel), token, calls: Mutex::default() }
     }
     fn calls(&self) -> MutexGuard<'_, VecDeque<Entry>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,9 +1,8 @@
-//! The page of a running service, in a browser with a made-up camera: pictures both ways, and strangers meanwhile.
+//! The page of a running service, in a browser with a made-up camera: pictures both ways.
 
 #[expect(dead_code, reason = "shared with the coverage map's page")]
 #[path = "../../../coverage/tests/page/browser.rs"]
 mod browser;
-mod strangers;
 
 use browser::Browser;
 use std::sync::Arc;
@@ -19,23 +18,16 @@ const NO_BROWSER: &str = "skipped: no chromium on this machine";
 const CAMERA: [&str; 2] = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 /// Share of packets lost in the second call, each way.
 const LOSS: f64 = 0.04;
-/// An offer of this browser, without a call.
-const OFFER: &str = "(async () => {
-    const peer = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
-    const stream = await navigator.mediaDevices.getUserMedia({ video: true, audio: true });
-    for (const track of stream.getTracks()) peer.addTransceiver(track, { direction: 'sendrecv', streams: [stream] });
-    await peer.setLocalDescription();
-    const { sdp } = peer.localDescription;
-    peer.close();
-    return sdp;
-})()";
-
 /// A service; its calls lose packets if wanted.
 async fn service(codec: VideoCodec, loses: bool) -> RunningServer {
+    serve(config(codec, loses), Arc::new(Registry::builtin())).await.expect("started")
+}
+
+fn config(codec: VideoCodec, loses: bool) -> ServerConfig {
     let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(2) };
     let constant = LinkConfig::constant(DataRate::from_mbps(10), TimeDelta::from_millis(10));
     let lossy = LinkConfig { loss: Loss::Independent { share: LOSS }, ..constant };
-    let config = ServerConfig {
+    ServerConfig {
         listen: ([127, 0, 0, 1], 0).into(),
         media: None,
         token: None,
@@ -45,8 +37,7 @@ async fn service(codec: VideoCodec, loses: bool) -> RunningServer {
         clip: ClipConfig { character: Character::TalkingHead, size: (320, 180), rate: "30".parse().expect("a rate") },
         link: loses.then(|| LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 3 }),
         limits: weir_peer::server::Limits::default(),
-    };
-    serve(config, Arc::new(Registry::builtin())).await.expect("started")
+    }
 }
 
 /// Pixels of a plot that are neither transparent nor grey: those of its lines.
@@ -104,7 +95,7 @@ fn codecs() -> Vec<(VideoCodec, &'static str)> {
 }
 
 #[test]
-fn pictures_go_both_ways_under_a_controller_that_changes_and_strangers_do_no_harm() {
+fn pictures_go_both_ways_under_a_controller_that_changes() {
     run(async {
         let profile = tempfile::tempdir().expect("a folder");
         let Some(mut browser) = Browser::start(profile.path(), &CAMERA).await else {
@@ -115,14 +106,41 @@ fn pictures_go_both_ways_under_a_controller_that_changes_and_strangers_do_no_har
         let (first, last) = (codecs[0], *codecs.last().expect("one at least"));
         for ((codec, name), loses) in [(first, false), (last, true)] {
             let service = service(codec, loses).await;
-            call(&mut browser, &service, name, loses).await;
+            call(&mut browser, &service, name).await;
             check(service, loses).await;
         }
         assert_eq!(browser.complaints, Vec::<String>::new());
+        restarts(&mut browser).await;
     });
 }
 
-async fn call(browser: &mut Browser, service: &RunningServer, codec: &str, loses: bool) {
+/// The service is away and comes back: the page says so, and calls again.
+async fn restarts(browser: &mut Browser) {
+    let notice = |text: &str| format!("document.getElementById('notice').innerText.includes('{text}')");
+    let again = |listen, token: &'static str| async move {
+        let config = ServerConfig { listen, token: Some(token.into()), ..config(VideoCodec::H264, false) };
+        serve(config, Arc::new(Registry::builtin())).await.expect("started")
+    };
+    let service = again(([127, 0, 0, 1], 0).into(), "first").await;
+    let address = service.address;
+    browser.open("about:blank", 1280, 900).await;
+    browser.open(&format!("{}&way=whep", service.page()), 1280, 900).await;
+    browser.until("document.body.dataset.ready === 'yes'").await;
+    click(browser, "call").await;
+    browser.until("Number(document.body.dataset.decoded) > 10").await;
+    service.stop().await;
+    browser.until(&notice("The service does not answer: calling again.")).await;
+    let service = again(address, "first").await;
+    browser.until("Number(document.body.dataset.decoded) > 10 && document.getElementById('notice').hidden").await;
+    assert_eq!(service.calls().len(), 1);
+    service.stop().await;
+    let service = again(address, "second").await;
+    browser.until(&notice("started again with another token")).await;
+    assert_eq!((service.calls().len(), browser.eval("document.body.dataset.idle").await), (0, "yes".into()));
+    service.stop().await;
+}
+
+async fn call(browser: &mut Browser, service: &RunningServer, codec: &str) {
     browser.open("about:blank", 1280, 900).await;
     browser.open(&service.page(), 1280, 900).await;
     browser.until("document.body.dataset.ready === 'yes'").await;
@@ -140,11 +158,6 @@ async fn call(browser: &mut Browser, service: &RunningServer, codec: &str, loses
     for plot in ["rates", "delays", "losses"] {
         let count = browser.eval(&coloured(plot)).await.as_u64().expect("a number");
         assert!(count > 50, "{plot}: {count} pixels");
-    }
-    if !loses {
-        let offer = browser.eval(OFFER).await.as_str().expect("an offer").to_owned();
-        strangers::come(service, &offer).await;
-        frames_pass(browser, 20.0).await;
     }
     browser.picture(&format!("call-{codec}"), true).await;
     click(browser, "call").await;
