@@ -3,7 +3,8 @@
 use gst::glib;
 
 fn init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    crate::bwe::register(plugin)
+    crate::bwe::register(plugin)?;
+    crate::fec::register(plugin)
 }
 
 gst::plugin_define!(

@@ -45,6 +45,7 @@ mod sent;
 mod session_params;
 mod station;
 mod statistics;
+mod stream_repair;
 pub mod system;
 mod timers;
 
@@ -75,3 +76,4 @@ pub use sender::SendCounters;
 pub use session_params::{Profile, RapidSynchronisation, SessionParams, XrBlocks};
 pub use station::{Station, StationConfig};
 pub use statistics::{BlockNumbers, ReceiveStatistics, Sequenced};
+pub use stream_repair::{RepairSource, StreamProtector, StreamRepairer};

@@ -163,6 +163,12 @@ impl RepairSender {
         self.queue_completed();
     }
 
+    /// Completes the open block as it is.
+    pub(crate) fn complete(&mut self) {
+        self.encoder.flush();
+        self.queue_completed();
+    }
+
     /// Queues the repair packets that the encoder has completed.
     fn queue_completed(&mut self) {
         self.protected = self.encoder.counts().protected;
