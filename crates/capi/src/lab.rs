@@ -21,9 +21,7 @@ pub(crate) fn run(scenario: &str, controller: Option<&str>, seed: Option<u64>) -
         ScenarioFile::open(scenario, &registry)
     };
     let file = file.map_err(|e| refused(&e))?;
-    let variant = file.variants().first().copied().flatten();
-    let controller = controller.or_else(|| file.controllers().first().map(String::as_str));
-    let scenario = file.scenario(variant, controller, &registry).map_err(|e| refused(&e))?;
+    let scenario = file.one(None, controller, &registry).map_err(|e| refused(&e))?;
     let stop = std::sync::atomic::AtomicBool::new(false);
     let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
     let result = weir_lab::measure::run::run(&scenario, seed.unwrap_or(scenario.seed), &options);

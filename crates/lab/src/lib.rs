@@ -4,4 +4,5 @@
 //! figures, reports and captures of the results, and compares them with published numbers.
 
 pub mod measure;
+#[cfg(feature = "publish")]
 pub mod publish;

@@ -12,10 +12,11 @@ use outcome::Series;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use scenario::Given;
-use weir_cc::{Registry, Sender, Spec};
+use weir_cc::{Registry, Sender};
+use weir_lab::measure::catalogue;
 use weir_lab::measure::compare::{Plan, Repeat};
 use weir_lab::measure::run::{RunError, RunOptions};
-use weir_lab::measure::scenario::{InputError, builtin_scenarios};
+use weir_lab::measure::scenario::InputError;
 
 /// A fault in what the caller gave: with its place, and a remedy if one is known.
 fn value_error(e: &InputError) -> PyErr {
@@ -56,9 +57,7 @@ fn run(
     let failed = Failed::default();
     let registry = registry(own, &failed);
     let file = scenario.open(&registry).map_err(|e| value_error(&e))?;
-    let variant = variant.as_deref().or_else(|| file.variants().first().copied().flatten());
-    let controller = controller.as_deref().or_else(|| file.controllers().first().map(String::as_str));
-    let scenario = file.scenario(variant, controller, &registry).map_err(|e| value_error(&e))?;
+    let scenario = file.one(variant.as_deref(), controller.as_deref(), &registry).map_err(|e| value_error(&e))?;
     let seed = seed.unwrap_or(scenario.seed);
     let interrupt = Interrupt::new(progress, failed.clone());
     let made = py.detach(|| {
@@ -105,33 +104,13 @@ fn compare(
 /// The controllers as JSON: name, summary, source, whether it adapts, parameters.
 #[pyfunction]
 fn controllers() -> PyResult<String> {
-    let entry = |s: &Spec| {
-        let params = s.params.iter().map(|p| {
-            serde_json::json!({
-                "name": p.name, "unit": p.unit, "default": p.default, "min": p.min, "max": p.max, "doc": p.doc,
-            })
-        });
-        serde_json::json!({
-            "name": s.name, "summary": s.summary, "source": s.source, "adapts": s.adapts,
-            "params": params.collect::<Vec<_>>(),
-        })
-    };
-    json(&Registry::builtin().specs().iter().map(entry).collect::<Vec<_>>())
+    json(&catalogue::controllers(&Registry::builtin()))
 }
 
 /// The scenarios that ship with Weir as JSON: name, title, doc, variants, controllers, text.
 #[pyfunction]
 fn scenarios() -> PyResult<String> {
-    let registry = Registry::builtin();
-    let mut all = Vec::new();
-    for (name, text) in builtin_scenarios() {
-        let file = Given::builtin(name).open(&registry).map_err(|e| value_error(&e))?;
-        all.push(serde_json::json!({
-            "name": name, "title": file.title(), "doc": file.doc(), "controllers": file.controllers(),
-            "variants": file.variants().into_iter().flatten().collect::<Vec<_>>(), "text": text,
-        }));
-    }
-    json(&all)
+    json(&catalogue::scenarios(&Registry::builtin()).map_err(|e| value_error(&e))?)
 }
 
 #[pymodule]

@@ -14,10 +14,6 @@ pub(crate) enum Given {
 }
 
 impl Given {
-    pub(crate) fn builtin(name: &str) -> Self {
-        Self::Named(name.into())
-    }
-
     pub(crate) fn open(&self, registry: &Registry) -> Result<ScenarioFile, InputError> {
         match self {
             Self::Named(name) => ScenarioFile::open(name, registry),

@@ -60,12 +60,10 @@ impl Session {
     /// The one scenario that the arguments name, and its seed.
     pub(crate) fn one(&self, args: &OneArgs) -> Result<(Scenario, u64), Failure> {
         let file = self.open(&args.scenario)?;
-        let variant = args.variant.as_deref().or_else(|| file.variants().first().copied().flatten());
-        let controller = args.controller.as_deref().or_else(|| file.controllers().first().map(String::as_str));
         if args.controller.is_some() && file.controllers().is_empty() && !args.quiet {
             remark("the scenario names its controllers itself: --controller changes nothing");
         }
-        let scenario = file.scenario(variant, controller, &self.registry)?;
+        let scenario = file.one(args.variant.as_deref(), args.controller.as_deref(), &self.registry)?;
         let seed = args.seed.unwrap_or(scenario.seed);
         Ok((scenario, seed))
     }

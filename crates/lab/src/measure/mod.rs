@@ -1,5 +1,6 @@
 //! Scenario files, runs of them, and the metrics of a run.
 
+pub mod catalogue;
 pub mod compare;
 pub mod histogram;
 pub mod metrics;

@@ -19,7 +19,9 @@ pub use media::{CodedFrames, FrameSummary, Probing, QualitySummary, RepairSummar
 pub use outline::{FlowOutline, FlowRow, OUTLINE_QUANTILES, Outline};
 pub use paths::{MultipathSummary, PathSummary};
 pub use picture_quantiles::PictureQuantiles;
-pub(crate) use picture_quantiles::{QUANTILES, quantiles};
+pub(crate) use picture_quantiles::QUANTILES;
+#[cfg(feature = "publish")]
+pub(crate) use picture_quantiles::quantiles;
 pub use rates_over_time::RatesOverTime;
 pub use streams::StreamSummary;
 pub use student::student_t_975;

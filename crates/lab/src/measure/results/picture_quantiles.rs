@@ -16,6 +16,7 @@ pub struct PictureQuantiles {
 pub(crate) const QUANTILES: usize = 101;
 
 /// Quantiles at 0, 1 ... 100 % of values, by nearest rank; values that are not numbers are omitted.
+#[cfg(any(feature = "publish", test))]
 pub(crate) fn quantiles(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = values.filter(|v| v.is_finite()).collect();
     all.sort_by(f64::total_cmp);

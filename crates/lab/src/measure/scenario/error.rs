@@ -71,6 +71,10 @@ impl InputError {
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         Some((line, column))
     }
+    /// What is wrong, without its place.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
     /// The field's path, if there is one.
     pub fn field_path(&self) -> Option<&str> {
         self.0.field.as_deref()

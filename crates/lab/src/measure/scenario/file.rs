@@ -92,6 +92,14 @@ impl ScenarioFile {
         Self::load(name.into(), text, Folder::Given(Arc::new(files)), registry)
     }
 
+    /// A built-in scenario's text after changes; files that it names are those that ship beside it, and none is read from
+    /// disk. Errors: as of [`Self::parse`].
+    pub fn edited(name: &str, text: &str, registry: &Registry) -> Result<Self, InputError> {
+        let folder = name.rsplit_once('/').map_or(String::new(), |f| f.0.to_owned());
+        let text = Text { file: name.into(), text: text.into() };
+        Self::load(name.into(), text, Folder::BuiltIn(folder), registry)
+    }
+
     fn load(name: String, text: Text, folder: Folder, registry: &Registry) -> Result<Self, InputError> {
         if text.text.len() as u64 > MAX_SCENARIO {
             return Err(InputError::whole(&text.file, format!("larger than {} MiB", MAX_SCENARIO >> 20)));
@@ -176,6 +184,19 @@ impl ScenarioFile {
         registry: &Registry,
     ) -> Result<Scenario, InputError> {
         self.resolve(variant, controller, registry, &mut self.traces.clone())
+    }
+
+    /// The scenario of one variant and controller; where none is given, the first that the file has. Errors: an unknown
+    /// name.
+    pub fn one(
+        &self,
+        variant: Option<&str>,
+        controller: Option<&str>,
+        registry: &Registry,
+    ) -> Result<Scenario, InputError> {
+        let variant = variant.or_else(|| self.versions[0].0.as_deref());
+        let controller = controller.or_else(|| self.compare.first().map(String::as_str));
+        self.scenario(variant, controller, registry)
     }
 
     /// Every variant with every controller: those given, or those that the file compares. Errors: an unknown name, or a

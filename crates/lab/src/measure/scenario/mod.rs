@@ -26,6 +26,7 @@
 
 mod builtin;
 mod capacity;
+mod capacity_text;
 mod dccp;
 mod error;
 mod file;
@@ -70,8 +71,10 @@ mod traces;
 mod tree;
 
 pub use builtin::scenarios as builtin_scenarios;
+pub use capacity_text::{CapacityPoint, CapacityText, capacity_texts};
 pub use dccp::{DccpFlow, DccpSettings};
 pub use error::InputError;
+#[cfg(feature = "publish")]
 pub(crate) use file::MAX_SCENARIO;
 pub use file::ScenarioFile;
 pub use forecast::{Expected, Forecast, Foreknown, Foretold};
@@ -79,6 +82,7 @@ pub use media::*;
 pub use model::*;
 pub use paths::{FlowPath, Multipath};
 pub use schema::schema;
+#[cfg(feature = "publish")]
 pub(crate) use traces::read_text;
 
 #[cfg(test)]
