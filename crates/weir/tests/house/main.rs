@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 22] = [
+const FLOORS: [(&str, u32); 23] = [
     ("units", 0),
     ("cc", 1),
     ("wire", 1),
@@ -30,6 +30,7 @@ const FLOORS: [(&str, u32); 22] = [
     ("python", 6),
     ("capi", 6),
     ("gst", 6),
+    ("web", 6),
     ("weir-rtc", 6),
 ];
 /// Rooms without access to a clock, a socket, a thread or the operating system's randomness.

@@ -1,0 +1,132 @@
+//! Requests and answers.
+
+pub use crate::columns::Column;
+pub use crate::failure::Failure;
+
+use serde::Deserialize;
+use std::sync::atomic::AtomicBool;
+use weir_cc::Registry;
+use weir_lab::measure::catalogue;
+use weir_lab::measure::run::{RunOptions, run};
+use weir_lab::measure::scenario::{InputError, ScenarioFile, schema};
+
+/// What a page can ask.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Request {
+    /// The controllers.
+    Controllers,
+    /// The scenarios that ship with Weir.
+    Scenarios,
+    /// The JSON schema of scenario files.
+    Schema,
+    /// What a text is about: title, variants, the controllers that it compares, its capacities. Nothing is run.
+    Outline(Given),
+    /// One run.
+    Run(Run),
+}
+
+/// A scenario's text, and the shipped scenario that it was, beside which the files are that it names.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// Its name, such as `rmcat-comparison/responsiveness`.
+    pub name: String,
+    /// TOML. Without it, the shipped scenario's.
+    pub text: Option<String>,
+}
+
+/// A run's request.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// As [`Given::name`].
+    pub name: String,
+    /// As [`Given::text`].
+    pub text: Option<String>,
+    /// The file's first if there is none.
+    pub variant: Option<String>,
+    /// The file's first if there is none.
+    pub controller: Option<String>,
+    /// The scenario's if there is none.
+    pub seed: Option<u64>,
+    /// Whether to answer with time series as well.
+    #[serde(default)]
+    pub series: bool,
+    /// Whether to answer with a digest of the result and its series, which is slow.
+    #[serde(default)]
+    pub digest: bool,
+}
+
+/// An answer: a text, and for runs with series their columns, and with a digest that.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Answer {
+    /// JSON.
+    pub text: String,
+    /// Where each column is in `numbers`.
+    pub columns: Vec<Column>,
+    /// All columns, one after the other.
+    pub numbers: Vec<f64>,
+    /// SHA-256 of the result and the exact bits of its series.
+    pub digest: Option<String>,
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+}
+
+/// Answers a request as JSON. Errors: the request is none, or what it names cannot be run.
+pub fn answer(request: &str) -> Result<Answer, Failure> {
+    let request = serde_json::from_str(request).map_err(|e| Failure::request(e.to_string()))?;
+    let registry = Registry::builtin();
+    match request {
+        Request::Controllers => json(&catalogue::controllers(&registry)),
+        Request::Scenarios => json(&catalogue::scenarios(&registry)?),
+        Request::Schema => Ok(schema().into()),
+        Request::Outline(given) => outline(&given, &registry),
+        Request::Run(request) => one_run(&request, &registry),
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> Result<Answer, Failure> {
+    Ok(serde_json::to_string(value).map_err(|e| Failure::request(e.to_string()))?.into())
+}
+
+fn open(name: &str, text: Option<&str>, registry: &Registry) -> Result<ScenarioFile, InputError> {
+    match text {
+        Some(text) => ScenarioFile::edited(name, text, registry),
+        None => ScenarioFile::builtin(name, registry),
+    }
+}
+
+fn outline(given: &Given, registry: &Registry) -> Result<Answer, Failure> {
+    let file = open(&given.name, given.text.as_deref(), registry)?;
+    let scenario = file.one(None, None, registry)?;
+    json(&serde_json::json!({
+        "title": file.title(), "doc": file.doc(), "controllers": file.controllers(),
+        "variants": file.variants().into_iter().flatten().collect::<Vec<_>>(),
+        "duration_s": scenario.duration.as_secs_f64(), "seed": scenario.seed,
+        "bottleneck": scenario.links.get(scenario.bottleneck).map(|l| &l.name),
+        "text": file.text(),
+        "capacities": crate::places::capacities(file.text()),
+    }))
+}
+
+fn one_run(request: &Run, registry: &Registry) -> Result<Answer, Failure> {
+    let file = open(&request.name, request.text.as_deref(), registry)?;
+    let scenario = file.one(request.variant.as_deref(), request.controller.as_deref(), registry)?;
+    // Nobody can raise it: a page ends a run by ending its worker.
+    let stop = AtomicBool::new(false);
+    let series = request.series || request.digest;
+    let options = RunOptions { registry, series, stop: &stop, progress: &|_| {} };
+    let result = run(&scenario, request.seed.unwrap_or(scenario.seed), &options)?;
+    let (columns, numbers) =
+        result.series.as_ref().filter(|_| request.series).map(crate::columns::columns).unwrap_or_default();
+    let digest = request.digest.then(|| result.digest());
+    Ok(Answer { columns, numbers, digest, ..json(&result)? })
+}
+
+#[cfg(test)]
+mod tests;
