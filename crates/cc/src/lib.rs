@@ -27,6 +27,7 @@ pub mod gcc_remb;
 pub mod gcc_scream2;
 mod history;
 mod incoming_rate;
+pub mod intervals;
 pub mod linphone;
 pub mod map_guided;
 mod mean_size;

@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 pub mod compare;
+pub mod episode;
 pub mod histogram;
 pub mod metrics;
 pub mod overlay;

@@ -18,6 +18,7 @@ mod paths;
 mod recording;
 mod sampling;
 mod station;
+mod stepped;
 mod stepped_udp;
 mod stream_sampling;
 mod streams;
@@ -27,6 +28,7 @@ mod video;
 pub use bare::BareRun;
 pub use captured::{Capture, CapturePoint, CapturedPacket};
 pub use many::{Job, Make, Task, run_each, run_many};
+pub use stepped::{OUTSIDE, SteppedCall, Stepping};
 
 use crate::measure::metrics::{FlowEnd, Recorder};
 use crate::measure::results::{CodedFrames, RunResult};
