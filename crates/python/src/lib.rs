@@ -2,6 +2,7 @@
 //! the two is JSON text and bytes, so that results are those of the command line.
 
 mod controller;
+mod gym;
 mod interrupt;
 mod outcome;
 mod scenario;
@@ -113,15 +114,24 @@ fn scenarios() -> PyResult<String> {
     json(&catalogue::scenarios(&Registry::builtin()).map_err(|e| value_error(&e))?)
 }
 
+/// The names of a scenario's variants as JSON; none without variants.
+#[pyfunction]
+fn variants(scenario: Given) -> PyResult<String> {
+    let file = scenario.open(&Registry::builtin()).map_err(|e| value_error(&e))?;
+    json(&file.variants().into_iter().flatten().collect::<Vec<_>>())
+}
+
 #[pymodule]
 fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Series>()?;
+    module.add_class::<gym::Calls>()?;
     for function in [
         wrap_pyfunction!(run, module)?,
         wrap_pyfunction!(compare, module)?,
         wrap_pyfunction!(controllers, module)?,
         wrap_pyfunction!(scenarios, module)?,
+        wrap_pyfunction!(variants, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -10,6 +10,7 @@
 from ._controllers import Controller, Feedback, PACKET
 from ._results import Comparison, Run, Series
 from ._simulate import Scenario, compare, controllers, run, scenarios
+from ._sweep import Sweep, sweep
 from ._weir import __version__
 
 __all__ = [
@@ -20,9 +21,11 @@ __all__ = [
     "Run",
     "Scenario",
     "Series",
+    "Sweep",
     "__version__",
     "compare",
     "controllers",
     "run",
     "scenarios",
+    "sweep",
 ]

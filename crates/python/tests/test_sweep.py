@@ -1,0 +1,106 @@
+"""Sweeps: run by tests/gym.rs in a Python with pyarrow."""
+
+import concurrent.futures
+import pathlib
+import tempfile
+import unittest
+
+import weir
+import weir._sweep
+
+SHORT = """
+title = "Short"
+duration = "3 s"
+compare = ["gcc"]
+[links.bottleneck]
+rate = "1 Mbps"
+delay = "20 ms"
+queue = "200 ms"
+[rtp.call]
+controller = "$controller"
+"""
+GRID = {
+    "scenarios": SHORT,
+    "controllers": ["gcc", "nada"],
+    "seeds": 3,
+    "set": {"links.bottleneck.delay": ["20 ms", "80 ms"]},
+}
+
+
+def content(sweep):
+    """The dataset's rows in an order of their own."""
+    return sorted((r for r in sweep.to_arrow().to_pylist()), key=lambda r: (r["key"], r["flow"]))
+
+
+class Sweeps(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_every_combination_is_run_once_and_its_numbers_are_those_of_run(self):
+        first = weir.sweep(GRID, self.folder / "a", threads=2)
+        self.assertEqual((first.done, first.kept, first.failures), (12, 0, []))
+        rows = content(first)
+        self.assertEqual(len(rows), 12)
+        one = next(r for r in rows if r["controller"] == "nada" and r["seed"] == 2 and "80 ms" in r["set"])
+        alone = weir.run(SHORT.replace("20 ms", "80 ms"), controller="nada", seed=2)
+        self.assertEqual(one["rates.goodput_bps"], alone.flows[0].rates.goodput_bps)
+        again = weir.sweep(GRID, self.folder / "a")
+        self.assertEqual((again.done, again.kept), (0, 12))
+        wider = weir.sweep(GRID | {"seeds": 4}, self.folder / "a")
+        self.assertEqual((wider.done, wider.kept), (4, 12))
+        other = weir.sweep(GRID | {"seeds": 4}, self.folder / "b", threads=1)
+        self.assertEqual(content(other), content(wider))
+
+    def test_a_broken_off_sweep_goes_on(self):
+        class Broken(concurrent.futures.Executor):
+            """Fails after its first chunk."""
+
+            def __init__(self):
+                self.taken = 0
+
+            def submit(self, function, chunk):
+                future = concurrent.futures.Future()
+                self.taken += 1
+                future.set_result(function(chunk)) if self.taken == 1 else future.set_exception(KeyboardInterrupt())
+                return future
+
+        with self.assertRaises(KeyboardInterrupt):
+            weir.sweep(GRID, self.folder / "a", executor=Broken())
+        left = weir.sweep(GRID, self.folder / "a")
+        self.assertEqual((left.done + left.kept, left.kept), (12, 6))
+        whole = weir.sweep(GRID, self.folder / "b")
+        self.assertEqual(content(left), content(whole))
+        self.assertEqual(list(self.folder.rglob("*.unfinished")), [])
+
+    def test_failures_are_kept_beside_results(self):
+        grid = GRID | {"set": {"links.bottleneck.delay": ["20 ms"], "rtp.call.floor": ["50 kbps", "9 Gbps"]}}
+        sweep = weir.sweep(grid, self.folder / "a")
+        self.assertEqual((sweep.done, len(sweep.failures), len(content(sweep))), (12, 6, 6))
+        self.assertIn("floor", sweep.failures[0]["error"])
+        self.assertEqual(weir.sweep(grid, self.folder / "a").done, 0)
+        self.assertEqual(weir.sweep(grid, self.folder / "a", retry_failures=True).done, 6)
+        self.assertEqual(len(sweep.failures), 6)
+
+    def test_faults_of_a_grid_are_named_before_anything_runs(self):
+        (self.folder / "full").mkdir()
+        (self.folder / "full" / "thesis.tex").write_text("years")
+        for grid, out, words in [
+            ({"scenario": SHORT}, "a", "scenarios"),
+            ({}, "a", "scenarios"),
+            (GRID | {"controllers": [weir.Controller]}, "a", "name"),
+            (GRID | {"set": {"link.bottleneck.delay": ["1 ms"]}}, "a", "link"),
+            (GRID | {"scenarios": "responsivness"}, "a", "responsiveness"),
+            (GRID, "full", "empty folder"),
+        ]:
+            with self.assertRaises(ValueError) as raised:
+                weir.sweep(grid, self.folder / out)
+            self.assertIn(words, str(raised.exception))
+        with self.assertRaisesRegex(ValueError, "executor"):
+            weir.sweep(GRID, self.folder / "a", executor=3)
+        self.assertFalse((self.folder / "a" / "runs").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
