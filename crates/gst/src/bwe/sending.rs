@@ -16,7 +16,7 @@ const MAX_QUEUE_TIME: TimeDelta = TimeDelta::from_secs(2);
 const BURST: TimeDelta = TimeDelta::from_millis(20);
 /// Most packets and events queued, beyond which the queued packets are discarded: 4 s at 40 Mbit/s in packets of 1,200 bytes.
 const MAX_QUEUED: usize = 1 << 14;
-/// Most packets remembered that feedback may name: half of what its numbers can tell apart.
+/// Most packets remembered that feedback may name: half of the range of its numbers.
 const MAX_SENT: usize = 1 << 15;
 /// Payload of a packet before any was seen, in bytes, for the share of headers in the rate.
 const USUAL_PAYLOAD: f64 = 1_100.0;

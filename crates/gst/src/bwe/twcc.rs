@@ -1,4 +1,4 @@
-//! What `rtpsession` tells of transport-wide feedback: an upstream event for each message.
+//! What `rtpsession` reports of transport-wide feedback: an upstream event for each message.
 
 use core::time::Duration;
 use gst::glib;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 /// Where cargo puts what it builds for tests: two folders above this program.
-pub fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     let here = std::env::current_exe().expect("this program's path");
     here.parent().and_then(Path::parent).expect("deps of a profile").to_owned()
 }
 
 /// A folder for `PYTHONPATH`.
-pub fn made() -> tempfile::TempDir {
+pub(crate) fn made() -> tempfile::TempDir {
     let module = target().join("deps").join("lib_weir.so");
     assert!(module.is_file(), "{} was not built", module.display());
     let folder = tempfile::tempdir().expect("writable");
