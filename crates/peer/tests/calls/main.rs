@@ -22,7 +22,8 @@ use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, StreamIden
 use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Growth of the process that strangers may cause, in bytes: some of their offers are accepted, and those calls wait for a while.
-const GROWTH: u64 = 120_000_000;
+/// A quiet machine shows 14 to 36 MB, one with builds up to 116 MB.
+const GROWTH: u64 = 250_000_000;
 /// An offer of a browser.
 const CHROMIUM: &str = include_str!("../../src/sdp/chromium.sdp");
 
