@@ -151,6 +151,10 @@ fn text(report: &Report) -> String {
             v.start.score - v.best.score
         ));
     }
-    let _ = writeln!(out, "{}", report.best);
+    // As --controllers takes it; where it is longer than a line, the file has it.
+    match report.best.len() {
+        0..=80 => _ = writeln!(out, "{}", report.best),
+        _ => out += "The best, as --controllers takes it: `best` in tune.json.\n",
+    }
     out
 }
