@@ -43,7 +43,6 @@ fn environments_sweeps_and_the_document_work_in_python() {
             .current_dir(folder.path())
             .env("PYTHONPATH", folder.path())
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("WEIR_DOC", root.join("../../docs/python.md"))
             .output()
             .expect("python runs");
         let said = [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
