@@ -5,6 +5,7 @@ mod enc;
 
 use gst::glib;
 use gst::prelude::*;
+use gst::subclass::prelude::*;
 use std::sync::LazyLock;
 
 /// Payload type of repair packets unless another is set.
@@ -35,6 +36,28 @@ fn pad_templates() -> Vec<gst::PadTemplate> {
         gst::PadTemplate::new(name, direction, gst::PadPresence::Always, &caps).expect("a plain template")
     };
     vec![template("sink", gst::PadDirection::Sink), template("src", gst::PadDirection::Src)]
+}
+
+/// The pads of both elements, whose functions are methods of the implementation.
+fn pads<T>(
+    template: impl Fn(&str) -> Option<gst::PadTemplate>,
+    chain: fn(&T, gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError>,
+    event: fn(&T, &gst::Pad, gst::Event) -> bool,
+) -> (gst::Pad, gst::Pad)
+where
+    T: ElementImpl,
+    T::Type: IsA<gst::Element>,
+{
+    let template = |name| template(name).expect("both are declared");
+    let sink = gst::Pad::builder_from_template(&template("sink"))
+        .chain_function(move |_, parent, buffer| {
+            T::catch_panic_pad_function(parent, || Err(gst::FlowError::Error), |imp| chain(imp, buffer))
+        })
+        .event_function(move |pad, parent, of| T::catch_panic_pad_function(parent, || false, |imp| event(imp, pad, of)))
+        .flags(gst::PadFlags::PROXY_CAPS | gst::PadFlags::PROXY_ALLOCATION)
+        .build();
+    let src = gst::Pad::builder_from_template(&template("src")).flags(gst::PadFlags::PROXY_CAPS).build();
+    (sink, src)
 }
 
 /// A buffer beside another: at its time.

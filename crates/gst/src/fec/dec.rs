@@ -79,17 +79,7 @@ impl ObjectSubclass for WeirFecDec {
     type ParentType = gst::Element;
 
     fn with_class(class: &Self::Class) -> Self {
-        let template = |name| class.pad_template(name).expect("both are declared");
-        let sink = gst::Pad::builder_from_template(&template("sink"))
-            .chain_function(|_, parent, buffer| {
-                Self::catch_panic_pad_function(parent, || Err(gst::FlowError::Error), |imp| imp.chain(buffer))
-            })
-            .event_function(|pad, parent, event| {
-                Self::catch_panic_pad_function(parent, || false, |imp| imp.sink_event(pad, event))
-            })
-            .flags(gst::PadFlags::PROXY_CAPS | gst::PadFlags::PROXY_ALLOCATION)
-            .build();
-        let src = gst::Pad::builder_from_template(&template("src")).flags(gst::PadFlags::PROXY_CAPS).build();
+        let (sink, src) = super::pads(|name| class.pad_template(name), Self::chain, Self::sink_event);
         Self { sink, src, state: Mutex::default() }
     }
 }
