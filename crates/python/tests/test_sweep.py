@@ -1,4 +1,4 @@
-"""Sweeps: run by tests/gym.rs in a Python with pyarrow."""
+"""Sweeps: run by tests/extras.rs in a Python with pyarrow."""
 
 import concurrent.futures
 import pathlib
@@ -55,23 +55,25 @@ class Sweeps(unittest.TestCase):
 
     def test_a_broken_off_sweep_goes_on(self):
         class Broken(concurrent.futures.Executor):
-            """Fails after its first chunk."""
+            """Runs one chunk of two, and fails the other."""
 
-            def __init__(self):
-                self.taken = 0
+            def __init__(self, whole):
+                self.taken, self.whole = 0, whole
 
             def submit(self, function, chunk):
                 future = concurrent.futures.Future()
                 self.taken += 1
-                future.set_result(function(chunk)) if self.taken == 1 else future.set_exception(KeyboardInterrupt())
+                future.set_result(function(chunk)) if self.taken == self.whole else future.set_exception(KeyboardInterrupt())
                 return future
 
-        with self.assertRaises(KeyboardInterrupt):
-            weir.sweep(GRID, self.folder / "a", executor=Broken())
-        left = weir.sweep(GRID, self.folder / "a")
-        self.assertEqual((left.done + left.kept, left.kept), (12, 6))
-        whole = weir.sweep(GRID, self.folder / "b")
-        self.assertEqual(content(left), content(whole))
+        for whole in (1, 2):
+            folder = self.folder / str(whole)
+            with self.assertRaises(KeyboardInterrupt):
+                weir.sweep(GRID, folder, executor=Broken(whole))
+            left = weir.sweep(GRID, folder)
+            self.assertEqual((left.done + left.kept, left.kept), (12, 6))
+        alone = weir.sweep(GRID, self.folder / "b")
+        self.assertEqual(content(left), content(alone))
         self.assertEqual(list(self.folder.rglob("*.unfinished")), [])
 
     def test_failures_are_kept_beside_results(self):

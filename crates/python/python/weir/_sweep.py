@@ -294,21 +294,33 @@ class _Pool:
         return self
 
     def each(self, chunks: Iterable[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+        """The results of every chunk, as they come. If one fails, the others' are yielded before its error is raised."""
         if isinstance(self.executor, concurrent.futures.Executor):
             futures = [self.executor.submit(_run, chunk) for chunk in chunks]
-            try:
-                for future in concurrent.futures.as_completed(futures):
-                    yield future.result()
-            finally:
-                for future in futures:
-                    future.cancel()
+            completed: Iterable[Any] = concurrent.futures.as_completed(futures)
         else:
             from dask.distributed import as_completed
 
             # Not pure: an equal chunk of an earlier sweep is not to be looked up in Dask's memory.
             futures = [self.executor.submit(_run, chunk, pure=False) for chunk in chunks]
-            for future in as_completed(futures):
-                yield future.result()
+            completed = as_completed(futures)
+        failed: BaseException | None = None
+        try:
+            for future in completed:
+                try:
+                    results = future.result()
+                except BaseException as e:
+                    if failed is None:
+                        failed = e
+                        for other in futures:
+                            other.cancel()
+                    continue
+                yield results
+        finally:
+            for future in futures:
+                future.cancel()
+        if failed is not None:
+            raise failed
 
     def __exit__(self, *_: object) -> None:
         if isinstance(self.own, concurrent.futures.Executor):
