@@ -46,6 +46,14 @@ crate::tunables! {
         jitter_window: f64 = 14.0, 0.0 => 50.0;
         /// What is added to the queue wanted, in deviations of jitter.
         jitter_share: f64 = 1.0, 0.0 => 10.0;
+        /// Delay that remains after a drain and is not taken for a queue: at most so many times the noise of the delay, ...
+        residual_share: f64 = 40.0, 0.0 => 200.0;
+        /// ... and at most this.
+        residual_most: TimeDelta = 20.0, 0.0 => 200.0;
+        /// Time constant with which the noise is forgotten.
+        noise_memory: TimeDelta = 120_000.0, 1_000.0 => 600_000.0;
+        /// What is added to `fall_rise`, in the same noise.
+        fall_noise: f64 = 5.0, 0.0 => 20.0;
         /// Pacing rate as a multiple of the media rate.
         pacing_factor: f64 = 1.5, 1.0 => 10.0;
         /// The same at the start ...

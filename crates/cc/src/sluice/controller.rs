@@ -101,6 +101,11 @@ impl Controller for Sluice {
         out("use_share", self.usage.sent());
         out("stall_ms", self.stall * 1e3);
         out("jitter_ms", self.jitter.mean() * 1e3);
+        out(
+            "residual_ms",
+            1e3 * self.residual.delay(self.config.residual_share, self.config.residual_most.as_secs_f64()),
+        );
+        out("noise_ms", 1e3 * self.residual.noise());
         out("marked", self.marked);
         out("mark_bound_bps", Some(self.scalable.bound()).filter(|b| b.is_finite()).unwrap_or(f64::NAN));
         out("mark_alpha", self.scalable.alpha());

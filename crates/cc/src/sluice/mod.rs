@@ -15,6 +15,7 @@ mod jitter;
 mod known;
 mod notice;
 mod rates;
+mod residual;
 mod scalable;
 mod sent;
 mod service;
@@ -32,6 +33,7 @@ use doing::Doing;
 use jitter::Jitter;
 use known::Known;
 use notice::Notice;
+use residual::Residual;
 use scalable::{Marks, Scalable};
 use sent::RateHistory;
 use service::Service;
@@ -50,6 +52,8 @@ const SATURATED: f64 = 0.6;
 const COMPETING_WINDOW: i64 = 6;
 /// Deviation of the delay by stalls, in mean stalls.
 const STALL_JITTER: f64 = 0.4;
+/// The same where more of it counts as noise: stalls of aggregates and radio schedulers have about half of their length.
+const STALL_NOISE: f64 = 0.6;
 /// A queue below this is empty, s.
 const EMPTY: f64 = 0.002;
 /// Standing queue from which marks are a classic AQM's, s: CoDel's target (RFC 8289) is the least of those in use, and L4S marks
@@ -57,6 +61,8 @@ const EMPTY: f64 = 0.002;
 const CLASSIC: f64 = 0.005;
 /// Queue beyond the one wanted that shows that a capacity announced is too high, s.
 const OVERFULL: f64 = 0.05;
+/// Feedback interval from which this flow's own corrections alternate as jitter does, s.
+const SELDOM: f64 = 0.12;
 /// Share of the feedback interval within which a message continues the one before.
 const CONTINUED: f64 = 0.1;
 
@@ -70,6 +76,7 @@ pub struct Sluice {
     service: Service,
     stalls: Stalls,
     jitter: Jitter,
+    residual: Residual,
     known: Known,
     notice: Notice,
     /// What the receiver asks not to exceed, bit/s.
@@ -126,6 +133,7 @@ impl Sluice {
             service: Service::default(),
             stalls: Stalls::default(),
             jitter: Jitter::default(),
+            residual: Residual::default(),
             known: Known::default(),
             notice: Notice::default(),
             requested: f64::INFINITY,
@@ -207,6 +215,14 @@ impl Sluice {
         let c = &self.config;
         // Stalls make the delay alternate too.
         let noise = (self.jitter.mean() - STALL_JITTER * self.stall).max(0.0);
+        if self.competition.is_on() {
+            self.residual = Residual::default();
+        } else {
+            let uneven = self.jitter.mean() - STALL_NOISE * self.stall;
+            let uneven = if self.interval < SELDOM { uneven.max(0.0) } else { 0.0 };
+            self.residual.observe(&d, uneven, c.noise_memory.as_secs_f64());
+        }
+        let residual = self.residual.delay(c.residual_share, c.residual_most.as_secs_f64());
         let window = (c.stall_window * self.stall).max(c.jitter_window * noise).min(0.2);
         let (queue, least_departure) = self.service.standing(window).unwrap_or((d.queue_least, d.least_departure));
         self.queue = queue;
@@ -226,7 +242,9 @@ impl Sluice {
             rtt: self.rtt,
             weight: self.weight,
         });
-        let rise = self.service.standing(0.15).map_or(0.0, |s| s.0) + c.fall_rise.as_secs_f64();
+        let rise = self.service.standing(0.15).map_or(0.0, |s| s.0)
+            + c.fall_rise.as_secs_f64()
+            + c.fall_noise * self.residual.noise();
         let fall = c.service_time_fall.as_secs_f64().max(c.fall_stalls * self.stall);
         if let (Some(long), Some(short)) = (service, self.service.rate(fall))
             && short.rate < c.fall_share * long.rate
@@ -246,6 +264,7 @@ impl Sluice {
         self.wanted =
             self.queue_wanted(served) + (self.config.stall_share * self.stall).max(self.config.jitter_share * noise);
         self.wanted *= libm::pow(1.0 - self.marked, self.config.mark_power);
+        self.wanted += residual;
         let saturated = self.busy >= SATURATED;
         if self.starting && saturated && self.queue > self.wanted {
             self.starting = false;
@@ -280,6 +299,8 @@ impl Sluice {
         }
         if was_competing {
             self.set_rate(self.rate, self.rate, now);
+            // The queue has been short for a while: there is room now.
+            self.grown_at = self.newest;
         }
         if self.drain(served, now) {
             self.doing = Doing::Drain;

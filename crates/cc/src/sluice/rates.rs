@@ -20,6 +20,8 @@ const MARKED: f64 = 0.2;
 const BOUND_NEAR: f64 = 0.95;
 /// Share of the service rate that is sent during a drain.
 const DRAIN_SHARE: f64 = 0.5;
+/// Part of the interval between drains after which the first one follows where the delay is uneven.
+const FIRST_DRAIN: f64 = 0.125;
 /// Ratio of rate and reference up to which what is served is taken as the share.
 const SIMILAR: f64 = 1.25;
 
@@ -57,12 +59,15 @@ impl Sluice {
         if now < self.draining_until {
             return true;
         }
-        if self.starting || now - self.drained_at < self.config.drain_interval.as_secs_f64() {
+        let interval = self.config.drain_interval.as_secs_f64();
+        let interval = if self.residual.is_unknown() { interval * FIRST_DRAIN } else { interval };
+        if self.starting || now - self.drained_at < interval {
             return false;
         }
         self.drained_at = now;
         let depth = self.expected.min(0.2) + self.config.drain_depth.as_secs_f64();
         self.draining_until = now + depth / (1.0 - DRAIN_SHARE);
+        self.residual.drain(self.draining_until);
         self.grown_at = self.draining_until;
         self.set_rate(served * DRAIN_SHARE, served, now);
         self.after_drain = served;
