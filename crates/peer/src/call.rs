@@ -10,6 +10,7 @@ pub use samples::{BrowserNumbers, Sample, Snapshot, Totals};
 
 use crate::dtls::Identity;
 use crate::ice::Credentials;
+use crate::room::{Room, SeatPlan};
 use crate::sdp::{Answer, Negotiated, write};
 use crate::transport::{Transport, TransportError};
 use samples::Log;
@@ -52,6 +53,9 @@ pub enum StartError {
     /// The system provides no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
+    /// The room has as many members as it may.
+    #[error("the room has {0} members, as many as it may")]
+    Full(usize),
     /// The emulated link.
     #[error("the link: {0}")]
     Link(#[from] weir_path::ConfigError),
@@ -97,6 +101,23 @@ pub fn controller(
     Ok(pair.sender)
 }
 
+/// What the other end gets.
+pub enum Shows {
+    /// These pictures, and its own are decoded.
+    Camera(Camera),
+    /// What the others in a room send, at most so many, under the name given; they get what it sends.
+    Room(RoomPlace),
+}
+
+/// A place in a room.
+pub struct RoomPlace {
+    pub(crate) room: Arc<Room>,
+    /// The member's name.
+    pub(crate) name: String,
+    /// Most members.
+    pub(crate) limit: usize,
+}
+
 /// What a call is made from.
 pub struct Plan<'a> {
     /// What both ends agree on.
@@ -105,8 +126,8 @@ pub struct Plan<'a> {
     pub settings: Settings,
     /// The first media rate.
     pub start_rate: DataRate,
-    /// What is shown to the other end.
-    pub camera: Camera,
+    /// What is shown to the other end, or the room that it joins.
+    pub shows: Shows,
     /// This end's certificate.
     pub identity: &'a Identity,
     /// This end's address, without port.
@@ -148,7 +169,7 @@ impl Call {
     /// # Errors
     /// See [`StartError`].
     pub fn start(plan: Plan<'_>, registry: Arc<Registry>) -> Result<(Self, String), StartError> {
-        let Plan { negotiated, settings, start_rate, camera, identity, address, link } = plan;
+        let Plan { negotiated, settings, start_rate, shows, identity, address, link } = plan;
         let clock = Clock::of_day();
         let controller = controller(&registry, &settings, start_rate, clock.now())?;
         let failed = |what: &str| {
@@ -172,7 +193,14 @@ impl Call {
         let answer = write(&negotiated, &answer);
         let (zero, now) = run::instant(&clock);
         let transport = Transport::new(identity, credentials, &negotiated.ice_name, negotiated.fingerprint, zero, now)?;
-        let media = ends::Media::new(&negotiated, camera, start_rate)?;
+        let media = match shows {
+            Shows::Camera(camera) => ends::Media::new(&negotiated, camera, start_rate)?,
+            Shows::Room(place) => {
+                let membership =
+                    place.room.join(&place.name, place.limit, &waker).ok_or(StartError::Full(place.limit))?;
+                ends::Media::of_room(SeatPlan { membership })
+            }
+        };
         let log = Log::new(&negotiated, &settings, local, now);
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log) });
         let (commands, queue): (_, Receiver<Command>) = sync_channel(MAX_COMMANDS);

@@ -1,6 +1,10 @@
 //! The other half of a call, without I/O: it makes an offer, sends ICE's checks, answers the handshake, opens and protects media, as a browser
 //! does. Tests call with it.
 
+mod room;
+
+pub use room::{EXTENSIONS, OPUS, RoomOffer, RoomStream, streams};
+
 use crate::dtls::{Dtls, DtlsError, Fingerprint, Identity, Progress};
 use crate::ice::{Credentials, check};
 use crate::sdp::Direction;

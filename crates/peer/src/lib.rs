@@ -13,6 +13,8 @@ pub mod call;
 pub mod caller;
 pub mod dtls;
 pub mod ice;
+#[cfg(feature = "server")]
+pub mod room;
 pub mod sdp;
 #[cfg(feature = "server")]
 pub mod server;

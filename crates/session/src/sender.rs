@@ -46,6 +46,8 @@ pub(crate) struct Sender {
     /// The packet being sent. It is kept in place: moving it would wait for its fields to be stored.
     pub outgoing: Outgoing,
     hysteresis: Hysteresis,
+    /// The target at which the application would send more than its sources give.
+    pub(crate) wanted_target: Option<DataRate>,
     /// For [`allocation::share_out`]; both are empty while there is one stream without bounds.
     demands: Vec<Demand>,
     shares: Vec<Share>,
@@ -62,6 +64,7 @@ impl Sender {
             streams: vec![stream],
             paths: vec![path],
             hysteresis: Hysteresis::default(),
+            wanted_target: None,
             demands: Vec::new(),
             shares: Vec::new(),
             share_again: None,
@@ -177,7 +180,7 @@ impl Sender {
             only.share.rate = target;
             only.set_rate(target, now);
             self.share_again = None;
-            self.paths[0].fill_up_to(None, now);
+            self.paths[0].fill_up_to(self.wanted_target, now);
             return;
         }
         self.demands.clear();
@@ -190,7 +193,8 @@ impl Sender {
         }
         let next = allocation::share_out(target, &self.demands, &self.hysteresis, &mut self.shares, now);
         self.share_again = next.again;
-        self.paths[0].fill_up_to(next.needed, now);
+        let wanted = [next.needed, self.wanted_target].into_iter().flatten().min();
+        self.paths[0].fill_up_to(wanted, now);
         for (stream, share) in self.streams.iter_mut().zip(&self.shares) {
             stream.follow_share(*share, now);
         }

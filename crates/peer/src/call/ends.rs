@@ -1,6 +1,7 @@
 //! The session of a call, from what was negotiated.
 
 use super::{LinkPlan, Settings, StartError};
+use crate::room::{Seat, SeatPlan, Session};
 use crate::sdp::Negotiated;
 use std::sync::Arc;
 use weir_cc::{FeedbackPlan, Registry, Sender as Controller, circuit_breaker, feedback_guard};
@@ -40,21 +41,22 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn random() -> Result<Self, CallError> {
         let (seed, sources) = (random()?, random()?);
-        // Neither is 0, and they differ.
-        let ssrc = (sources as u32).clamp(1, u32::MAX - 1);
+        // Neither is 0, they differ, and the eight zero bits are for sections beside the first.
+        let ssrc = (sources as u32).max(1 << 8) & !0xff;
         Ok(Self { ssrc, rtx_ssrc: ssrc ^ (1 << 30), cname: format!("{:016x}", random()?), seed })
     }
 }
 
-/// Encoder and decoder before the call begins.
+/// Encoder and decoder, or the place in a room, before the call begins.
 pub(super) struct Media {
+    seat: Option<SeatPlan>,
     send: Option<VideoSend>,
     receive: Option<VideoReceive>,
 }
 
 impl Media {
     pub(super) fn new(n: &Negotiated, camera: Camera, start_rate: DataRate) -> Result<Self, StartError> {
-        let mut media = Self { send: None, receive: None };
+        let mut media = Self { seat: None, send: None, receive: None };
         if n.direction.sends {
             let (width, height) = camera.size();
             let frame_rate = camera.rate().as_f64();
@@ -66,6 +68,9 @@ impl Media {
             media.receive = Some(VideoReceive { decoder, on_damage: OnDamage::Show, record: None, quality: false });
         }
         Ok(media)
+    }
+    pub(super) const fn of_room(seat: SeatPlan) -> Self {
+        Self { seat: Some(seat), send: None, receive: None }
     }
 }
 
@@ -79,9 +84,10 @@ pub(super) struct Begins {
     pub(super) link: Option<LinkPlan>,
 }
 
-/// A call's session, its encoder and its decoder.
+/// A call's session, its encoder and its decoder, or its place in a room.
 pub(super) struct Ends {
     pub(super) endpoint: Endpoint,
+    pub(super) seat: Option<Seat>,
     pub(super) sending: Option<SendingVideo>,
     pub(super) receiving: Option<ReceivingVideo>,
 }
@@ -95,6 +101,21 @@ impl Begins {
         v6: bool,
     ) -> Result<Ends, CallError> {
         let Self { negotiated: n, settings, names, controller, media, link: _ } = self;
+        if let Some(plan) = media.seat {
+            let session = Session {
+                negotiated: &n,
+                limits: settings.limits,
+                adapts: registry.get(&settings.controller).is_some_and(|c| c.adapts),
+                ssrc: names.ssrc,
+                cname: &names.cname,
+                seed: names.seed,
+                controller,
+                clock,
+                header_overhead: if v6 { 48 } else { 28 },
+            };
+            let (endpoint, seat) = Seat::begin(plan, session);
+            return Ok(Ends { endpoint, seat: Some(seat), sending: None, receiving: None });
+        }
         let config = config(&n, &settings, &names, &clock, v6);
         let repairs = n.nack && n.rtx.is_some();
         let (mut send, mut sending) = (None, None);
@@ -127,7 +148,7 @@ impl Begins {
             content: true,
             ..ReceiveConfig::default()
         });
-        Ok(Ends { endpoint: Endpoint::new(config, send, receive, clock.now()), sending, receiving })
+        Ok(Ends { endpoint: Endpoint::new(config, send, receive, clock.now()), seat: None, sending, receiving })
     }
 }
 

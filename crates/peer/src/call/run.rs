@@ -37,6 +37,12 @@ pub(super) fn instant(clock: &Clock) -> (Instant, Timestamp) {
     (instant.checked_sub(since).unwrap_or(instant), now)
 }
 
+/// CPU time of this thread, ms, where the kernel counts it.
+fn cpu_ms() -> Option<u64> {
+    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(counts.split(' ').next()?.parse::<u64>().ok()? / 1_000_000)
+}
+
 /// Why a call's thread ends.
 enum End {
     Stopped,
@@ -178,6 +184,9 @@ impl Work {
         }
         self.transport.handle_timeout(now).map_err(End::Transport)?;
         if let Some(ends) = &mut self.ends {
+            if let Some(seat) = &mut ends.seat {
+                seat.on_turn(now, &mut ends.endpoint);
+            }
             ends.endpoint.handle_timeout(now);
             if let Some(receiving) = &mut ends.receiving {
                 receiving.on_turn(now, &mut ends.endpoint);
@@ -199,7 +208,8 @@ impl Work {
         }
         let session = self.ends.as_mut().and_then(|e| e.endpoint.poll_timeout(now)).unwrap_or(Timestamp::MAX);
         let link = self.link.iter_mut().flatten().map(Chain::next_event).min().unwrap_or(Timestamp::MAX);
-        let deadline = session.min(self.transport.poll_timeout()).min(self.look).min(link);
+        let seat = self.ends.as_ref().and_then(|e| Some(e.seat.as_ref()?.poll_timeout())).unwrap_or(Timestamp::MAX);
+        let deadline = session.min(self.transport.poll_timeout()).min(self.look).min(link).min(seat);
         let least = if sent > 0 { TimeDelta::ZERO } else { MIN_WAIT };
         let wait = deadline.saturating_since(self.clock.now()).min(MAX_WAIT).max(least);
         let wait = if sent >= MAX_BURST { TimeDelta::ZERO } else { wait };
@@ -287,7 +297,7 @@ impl Work {
         match self.transport.handle(at, from, bytes).map_err(End::Transport)? {
             Received::Nothing => {}
             Received::Connected => self.connect(at, from.is_ipv6())?,
-            Received::Media(bytes) => self.media(at, &bytes, ecn),
+            Received::Media(mut bytes) => self.media(at, &mut bytes, ecn),
         }
         self.last_now = at;
         Ok(())
@@ -305,15 +315,22 @@ impl Work {
         Ok(())
     }
 
-    fn media(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn) {
+    fn media(&mut self, now: Timestamp, bytes: &mut [u8], ecn: Ecn) {
         let Some(ends) = &mut self.ends else { return };
         if kind_of(bytes) == Some(DatagramKind::Rtp) {
             self.totals.packets_received += 1;
             self.totals.bytes_received += bytes.len() as u64;
             self.received.add(bytes.len());
+            if let Some(seat) = &mut ends.seat {
+                seat.prepare(bytes, &mut ends.endpoint);
+            }
         }
         let datagram = Datagram { bytes, payload: 0, ecn, path: PathId::FIRST };
-        if let Outcome::Rtcp(_) = ends.endpoint.handle_datagram(now, &datagram) {
+        let outcome = ends.endpoint.handle_datagram(now, &datagram);
+        if let Some(seat) = &mut ends.seat {
+            seat.on_datagram(now, &mut ends.endpoint);
+        }
+        if let Outcome::Rtcp(_) = outcome {
             let reported = &mut self.reported;
             for p in ends.endpoint.reported_packets(PathId::FIRST) {
                 if reported.newest.is_some_and(|n| p.sequence <= n) {
@@ -365,12 +382,15 @@ impl Work {
         let (ice, srtp, refused) = self.transport.counters();
         self.totals.refused = srtp.refused + refused.early + refused.bad_records;
         self.totals.strangers = ice.refused + refused.strangers + refused.unknown;
+        self.totals.cpu_ms = cpu_ms();
+        let room = self.ends.as_mut().and_then(|e| Some(e.seat.as_mut()?.view(now)));
         let mut log = self.shared.log();
         log.totals = self.totals;
         if log.ended() {
             return;
         }
         log.internals = internals;
+        log.room = room;
         if self.ends.is_some() {
             log.push(now, sample);
         }

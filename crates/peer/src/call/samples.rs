@@ -1,6 +1,7 @@
 //! Series and totals of a call.
 
 use super::{LinkSample, Settings};
+use crate::room::RoomView;
 use crate::sdp::Negotiated;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,8 @@ pub struct Totals {
     pub refused: u64,
     /// Datagrams of strangers and of no protocol.
     pub strangers: u64,
+    /// CPU time of the call's thread, without encoder and decoder, which have threads of their own.
+    pub cpu_ms: Option<u64>,
 }
 
 /// What the browser says of the call (`getStats`), as its page passes it on: not to be relied upon.
@@ -124,6 +127,8 @@ pub struct Snapshot {
     pub browser: Option<BrowserNumbers>,
     /// The controller's internal values.
     pub internals: Vec<(&'static str, f64)>,
+    /// What goes from and to the other members, in a room.
+    pub room: Option<RoomView>,
     /// Number of the first sample.
     pub first: u64,
     /// Samples.
@@ -142,6 +147,7 @@ pub(super) struct Log {
     pub(super) totals: Totals,
     pub(super) browser: Option<BrowserNumbers>,
     pub(super) internals: Vec<(&'static str, f64)>,
+    pub(super) room: Option<RoomView>,
     /// Number of the first sample kept.
     first: u64,
     samples: VecDeque<Sample>,
@@ -160,6 +166,7 @@ impl Log {
             totals: Totals::default(),
             browser: None,
             internals: Vec::new(),
+            room: None,
             first: 0,
             samples: VecDeque::new(),
         }
@@ -210,6 +217,7 @@ impl Log {
             totals: self.totals,
             browser: self.browser,
             internals: self.internals.clone(),
+            room: self.room.clone(),
             first: self.first + skip as u64,
             samples: self.samples.range(skip..).take(MAX_AT_ONCE).copied().collect(),
         }

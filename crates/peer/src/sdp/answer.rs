@@ -1,11 +1,10 @@
 //! Writing an answer.
 
-use super::Negotiated;
+use super::{Negotiated, Section};
 use crate::dtls::Fingerprint;
 use crate::ice::Credentials;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use weir_media::VideoCodec;
 
 /// Preference of the one candidate (RFC 8445, section 5.1.2.1): a host's, of one address and component.
 const PRIORITY: u32 = (126 << 24) | (65_535 << 8) | 255;
@@ -35,52 +34,80 @@ pub fn write(n: &Negotiated, a: &Answer<'_>) -> String {
     out
 }
 
+/// Sources of sections beside the first have the bits of its source above these.
+const SOURCES: u32 = 0xff;
+
+/// The synchronisation source of the section that is number `n` of [`Negotiated::further`]; `first` is that of the first section, and
+/// ends in eight zero bits. Retransmissions have it with the second bit inverted.
+pub const fn further_ssrc(first: u32, n: usize) -> u32 {
+    (first & !SOURCES) | (1 + n as u32 % SOURCES)
+}
+
 fn compose(out: &mut String, n: &Negotiated, a: &Answer<'_>) -> std::fmt::Result {
-    let (mid, family) = (n.mid, if a.address.is_ipv4() { "IP4" } else { "IP6" });
+    let first = n.first();
+    let further = n.further.iter().enumerate().map(|(k, s)| (s, further_ssrc(a.ssrc.0, k)));
+    let further = further.map(|(s, ssrc)| (s, (ssrc, ssrc ^ (1 << 30))));
+    let mut taken: Vec<(&Section, (u32, u32))> = std::iter::once((&first, a.ssrc)).chain(further).collect();
+    taken.sort_by_key(|(s, _)| s.index);
     // Browsers read it as a signed number.
     let session = a.session >> 1;
-    write!(out, "v=0\r\no=weir {session} 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n")?;
-    write!(out, "a=group:BUNDLE {mid}\r\na=ice-lite\r\na=msid-semantic: WMS weir\r\n")?;
+    write!(out, "v=0\r\no=weir {session} 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE")?;
+    for (section, _) in &taken {
+        write!(out, " {}", section.mid)?;
+    }
+    write!(out, "\r\na=ice-lite\r\na=msid-semantic: WMS *\r\n")?;
     for (index, (kind, offered_mid)) in n.sections.iter().enumerate() {
-        if index != n.accepted {
-            let format = if kind == "application" { "UDP/DTLS/SCTP webrtc-datachannel" } else { "UDP/TLS/RTP/SAVPF 0" };
-            let kind: String = kind.chars().filter(char::is_ascii_alphabetic).take(16).collect();
-            write!(out, "m={kind} 0 {format}\r\nc=IN IP4 0.0.0.0\r\na=inactive\r\n")?;
-            if let Some(mid) = offered_mid.as_deref().and_then(weir_session::Label::new) {
-                write!(out, "a=mid:{mid}\r\n")?;
-            }
+        if let Some((s, ssrc)) = taken.iter().find(|(s, _)| s.index == index) {
+            section(out, s, *ssrc, a)?;
             continue;
         }
-        let rtx = n.rtx.map(|pt| format!(" {pt}")).unwrap_or_default();
-        write!(out, "m=video {} UDP/TLS/RTP/SAVPF {}{rtx}\r\n", a.address.port(), n.payload_type)?;
-        write!(out, "c=IN {family} {}\r\na=rtcp-mux\r\na=mid:{mid}\r\n", a.address.ip())?;
-        write!(out, "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\n", a.credentials.name, a.credentials.password)?;
-        write!(out, "a=fingerprint:sha-256 {}\r\na=setup:active\r\na={}\r\n", a.fingerprint, n.direction.name())?;
-        let (ip, port) = (a.address.ip(), a.address.port());
-        write!(out, "a=candidate:1 1 udp {PRIORITY} {ip} {port} typ host\r\na=end-of-candidates\r\n")?;
-        for e in &n.extensions {
-            write!(out, "a=extmap:{} {}\r\n", e.id, e.uri)?;
-        }
-        formats(out, n)?;
-        if n.direction.sends {
-            let (ssrc, rtx) = a.ssrc;
-            write!(out, "a=msid:weir video\r\na=ssrc:{ssrc} cname:{}\r\n", a.cname)?;
-            if n.rtx.is_some() {
-                write!(out, "a=ssrc:{rtx} cname:{}\r\na=ssrc-group:FID {ssrc} {rtx}\r\n", a.cname)?;
-            }
+        let format = if kind == "application" { "UDP/DTLS/SCTP webrtc-datachannel" } else { "UDP/TLS/RTP/SAVPF 0" };
+        let kind: String = kind.chars().filter(char::is_ascii_alphabetic).take(16).collect();
+        write!(out, "m={kind} 0 {format}\r\nc=IN IP4 0.0.0.0\r\na=inactive\r\n")?;
+        if let Some(mid) = offered_mid.as_deref().and_then(weir_session::Label::new) {
+            write!(out, "a=mid:{mid}\r\n")?;
         }
     }
     Ok(())
 }
 
-fn formats(out: &mut String, n: &Negotiated) -> std::fmt::Result {
-    let pt = n.payload_type;
-    let name = if n.codec == VideoCodec::H264 { "H264" } else { "VP8" };
-    write!(out, "a=rtpmap:{pt} {name}/90000\r\n")?;
-    if let Some(format) = n.format.as_ref().filter(|f| f.len() < 200 && !f.contains(char::is_control)) {
+fn section(out: &mut String, s: &Section, (ssrc, rtx): (u32, u32), a: &Answer<'_>) -> std::fmt::Result {
+    let (kind, family) = (s.media.name(), if a.address.is_ipv4() { "IP4" } else { "IP6" });
+    let rtx_type = s.rtx.map(|pt| format!(" {pt}")).unwrap_or_default();
+    write!(out, "m={kind} {} UDP/TLS/RTP/SAVPF {}{rtx_type}\r\n", a.address.port(), s.payload_type)?;
+    write!(out, "c=IN {family} {}\r\na=rtcp-mux\r\na=mid:{}\r\n", a.address.ip(), s.mid)?;
+    write!(out, "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\n", a.credentials.name, a.credentials.password)?;
+    write!(out, "a=fingerprint:sha-256 {}\r\na=setup:active\r\na={}\r\n", a.fingerprint, s.direction.name())?;
+    let (ip, port) = (a.address.ip(), a.address.port());
+    write!(out, "a=candidate:1 1 udp {PRIORITY} {ip} {port} typ host\r\na=end-of-candidates\r\n")?;
+    for e in &s.extensions {
+        write!(out, "a=extmap:{} {}\r\n", e.id, e.uri)?;
+    }
+    formats(out, s)?;
+    if s.direction.receives && !s.rids.is_empty() {
+        for rid in &s.rids {
+            write!(out, "a=rid:{rid} recv\r\n")?;
+        }
+        let rids: Vec<String> = s.rids.iter().map(ToString::to_string).collect();
+        write!(out, "a=simulcast:recv {}\r\n", rids.join(";"))?;
+    }
+    if s.direction.sends {
+        // One stream of the page's for both media of a member, since they have places of the same number.
+        write!(out, "a=msid:weir {kind}-{}\r\na=ssrc:{ssrc} cname:{}\r\n", s.mid, a.cname)?;
+        if s.rtx.is_some() {
+            write!(out, "a=ssrc:{rtx} cname:{}\r\na=ssrc-group:FID {ssrc} {rtx}\r\n", a.cname)?;
+        }
+    }
+    Ok(())
+}
+
+fn formats(out: &mut String, s: &Section) -> std::fmt::Result {
+    let pt = s.payload_type;
+    write!(out, "a=rtpmap:{pt} {}\r\n", s.name)?;
+    if let Some(format) = s.format.as_ref().filter(|f| f.len() < 200 && !f.contains(char::is_control)) {
         write!(out, "a=fmtp:{pt} {format}\r\n")?;
     }
-    for feedback in &n.feedback {
+    for feedback in &s.feedback {
         // It is the transport's, not a format's (RFC 8888, section 6).
         if feedback == super::offer::CCFB {
             write!(out, "a=rtcp-fb:* {feedback}\r\n")?;
@@ -88,7 +115,7 @@ fn formats(out: &mut String, n: &Negotiated) -> std::fmt::Result {
             write!(out, "a=rtcp-fb:{pt} {feedback}\r\n")?;
         }
     }
-    if let Some(rtx) = n.rtx {
+    if let Some(rtx) = s.rtx {
         write!(out, "a=rtpmap:{rtx} rtx/90000\r\na=fmtp:{rtx} apt={pt}\r\n")?;
     }
     Ok(())

@@ -1,12 +1,14 @@
-//! Offers of browsers and the answers to them (JSEP, RFC 9429): one bundled transport, of which a video section is taken. Other sections are
-//! rejected in the answer.
+//! Offers of browsers and the answers to them (JSEP, RFC 9429): one bundled transport, of which a video section is taken, and
+//! for a room the sections of its other members. Other sections are rejected in the answer.
 
 mod answer;
 mod offer;
+mod room;
 
-pub use answer::{Answer, write};
-pub(crate) use offer::TRANSPORT_CC;
-pub use offer::{Codecs, MAX_OFFER, Negotiated, Wanted, negotiate};
+pub use answer::{Answer, further_ssrc, write};
+pub use offer::{Codecs, MAX_ENCODINGS, MAX_OFFER, Negotiated, Section, Wanted, negotiate};
+pub(crate) use offer::{MID, REPAIRED_RID, RID, TRANSPORT_CC};
+pub use room::negotiate_room;
 
 /// Why an offer is refused. Its text is for who made the offer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

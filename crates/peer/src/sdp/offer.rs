@@ -6,7 +6,7 @@ use rtc_sdp::description::media::MediaDescription;
 use rtc_sdp::description::session::SessionDescription;
 use std::io::Cursor;
 use weir_cc::FeedbackFormat;
-use weir_media::VideoCodec;
+use weir_media::{MediaKind, VideoCodec};
 use weir_session::Label;
 
 /// Longest offer, in bytes: Chromium's of one video stream has about 6,000.
@@ -16,11 +16,17 @@ const MAX_SECTIONS: usize = 32;
 /// Most attributes of a section.
 const MAX_ATTRIBUTES: usize = 1_000;
 
+/// Most encodings of a simulcast: browsers send three.
+pub const MAX_ENCODINGS: usize = 3;
+
 /// Feedback of RFC 8888, section 6.
 pub(super) const CCFB: &str = "ack ccfb";
 pub(crate) const TRANSPORT_CC: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 const ABS_SEND_TIME: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
-const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
+pub(crate) const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
+/// Of RFC 8852, section 3.
+pub(crate) const RID: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";
+pub(crate) const REPAIRED_RID: &str = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id";
 
 /// What this end would have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +71,56 @@ pub(super) struct Extension {
     pub(super) uri: &'static str,
 }
 
+/// A section of the offer that is taken beside the first video section, on the same transport.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// Its place in the offer.
+    pub(super) index: usize,
+    /// MID.
+    pub mid: Label,
+    /// Kind of media.
+    pub media: MediaKind,
+    /// Name and clock of its format, as in `rtpmap` lines.
+    pub(super) name: &'static str,
+    /// Payload type.
+    pub payload_type: u8,
+    /// Its format parameters, as offered.
+    pub(super) format: Option<String>,
+    /// Payload type of retransmissions (RFC 4588).
+    pub rtx: Option<u8>,
+    /// Whether generic NACKs are used.
+    pub nack: bool,
+    pub(super) feedback: Vec<String>,
+    pub(super) extensions: Vec<Extension>,
+    /// This end's direction.
+    pub direction: Direction,
+    /// The other end's synchronisation source, if it names one, and that of its retransmissions.
+    pub sources: (Option<u32>, Option<u32>),
+    /// The encodings of a simulcast that the other end sends.
+    pub(crate) rids: Vec<Label>,
+}
+
+impl Negotiated {
+    /// The first section as the others are written.
+    pub(crate) fn first(&self) -> Section {
+        Section {
+            index: self.accepted,
+            mid: self.mid,
+            media: MediaKind::Video,
+            name: if self.codec == VideoCodec::H264 { "H264/90000" } else { "VP8/90000" },
+            payload_type: self.payload_type,
+            format: self.format.clone(),
+            rtx: self.rtx,
+            nack: self.nack,
+            feedback: self.feedback.clone(),
+            extensions: self.extensions.clone(),
+            direction: self.direction,
+            sources: (self.ssrc, self.rtx_ssrc),
+            rids: self.rids.clone(),
+        }
+    }
+}
+
 /// What both ends agree on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Negotiated {
@@ -94,6 +150,12 @@ pub struct Negotiated {
     pub abs_send_time: Option<u8>,
     /// Number of that with the MID.
     pub mid_extension: Option<u8>,
+    /// Numbers of those with the RID of an encoding, and of the encoding that a retransmission belongs to.
+    pub rid_extensions: (Option<u8>, Option<u8>),
+    /// The encodings of a simulcast that the other end sends, in the order of the offer; empty for one without a name.
+    pub rids: Vec<Label>,
+    /// Further sections that are taken.
+    pub further: Vec<Section>,
     /// This end's direction.
     pub direction: Direction,
     /// The other end's synchronisation source, if it names one.
@@ -111,6 +173,26 @@ pub struct Negotiated {
 /// # Errors
 /// It is no SDP, or there is nothing in it that this end could take.
 pub fn negotiate(offer: &str, wanted: Wanted) -> Result<Negotiated, OfferError> {
+    let session = read(offer)?;
+    let media = &session.media_descriptions;
+    let mut refused = OfferError::new("the offer", "no video", "a video section");
+    for (accepted, m) in media.iter().enumerate().filter(|(_, m)| m.media_name.media == "video") {
+        match section(&session, m, wanted) {
+            // One encoding is received: the browser sends the first of a simulcast that is not taken.
+            Ok(taken) => return Ok(Negotiated { sections: kinds(media), accepted, rids: Vec::new(), ..taken }),
+            Err(e) => refused = e,
+        }
+    }
+    Err(refused)
+}
+
+/// Kinds and MIDs of sections.
+pub(super) fn kinds(media: &[MediaDescription]) -> Vec<(String, Option<String>)> {
+    media.iter().map(|m| (m.media_name.media.clone(), value(m, "mid").map(str::to_owned))).collect()
+}
+
+/// Parses an offer within its bounds.
+pub(super) fn read(offer: &str) -> Result<SessionDescription, OfferError> {
     if offer.len() > MAX_OFFER {
         return Err(OfferError::new("the offer", format!("{} bytes", offer.len()), "65,536 bytes or fewer"));
     }
@@ -123,24 +205,16 @@ pub fn negotiate(offer: &str, wanted: Wanted) -> Result<Negotiated, OfferError> 
     if media.iter().any(|m| m.attributes.len() > MAX_ATTRIBUTES) {
         return Err(OfferError::new("the offer", "a section of many attributes", "1,000 attributes or fewer in each"));
     }
-    let sections = media.iter().map(|m| (m.media_name.media.clone(), value(m, "mid").map(str::to_owned))).collect();
-    let mut refused = OfferError::new("the offer", "no video", "a video section");
-    for (accepted, m) in media.iter().enumerate().filter(|(_, m)| m.media_name.media == "video") {
-        match section(&session, m, wanted) {
-            Ok(taken) => return Ok(Negotiated { sections, accepted, ..taken }),
-            Err(e) => refused = e,
-        }
-    }
-    Err(refused)
+    Ok(session)
 }
 
 /// The value of a section's attribute.
-fn value<'a>(m: &'a MediaDescription, key: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(m: &'a MediaDescription, key: &str) -> Option<&'a str> {
     m.attribute(key).flatten()
 }
 
 /// Values of all attributes of this name.
-fn values<'a>(m: &'a MediaDescription, key: &'static str) -> impl Iterator<Item = &'a str> {
+pub(super) fn values<'a>(m: &'a MediaDescription, key: &'static str) -> impl Iterator<Item = &'a str> {
     m.attributes.iter().filter(move |a| a.key == key).filter_map(|a| a.value.as_deref())
 }
 
@@ -150,14 +224,22 @@ fn inherited<'a>(session: &'a SessionDescription, m: &'a MediaDescription, key: 
 }
 
 /// What is for this payload type of `PT text` lines.
-fn of_type<'a>(m: &'a MediaDescription, key: &'static str, payload_type: u8) -> impl Iterator<Item = &'a str> {
+pub(super) fn of_type<'a>(
+    m: &'a MediaDescription,
+    key: &'static str,
+    payload_type: u8,
+) -> impl Iterator<Item = &'a str> {
     values(m, key).filter_map(move |v| {
         let (number, rest) = v.split_once(' ')?;
         (number == "*" || number.parse() == Ok(payload_type)).then_some(rest.trim())
     })
 }
 
-fn section(session: &SessionDescription, m: &MediaDescription, wanted: Wanted) -> Result<Negotiated, OfferError> {
+pub(super) fn section(
+    session: &SessionDescription,
+    m: &MediaDescription,
+    wanted: Wanted,
+) -> Result<Negotiated, OfferError> {
     let protocol = m.media_name.protos.join("/");
     if !["UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "RTP/SAVPF"].contains(&protocol.as_str()) {
         return Err(OfferError::new("m=video", protocol, "UDP/TLS/RTP/SAVPF: media are sent protected only"));
@@ -224,6 +306,9 @@ fn section(session: &SessionDescription, m: &MediaDescription, wanted: Wanted) -
         transport_sequence,
         abs_send_time,
         mid_extension,
+        rid_extensions: (number(RID), number(REPAIRED_RID)),
+        rids: rids(m),
+        further: Vec::new(),
         direction,
         ssrc,
         rtx_ssrc,
@@ -234,7 +319,7 @@ fn section(session: &SessionDescription, m: &MediaDescription, wanted: Wanted) -
     })
 }
 
-fn fingerprint(session: &SessionDescription, m: &MediaDescription) -> Result<Fingerprint, OfferError> {
+pub(super) fn fingerprint(session: &SessionDescription, m: &MediaDescription) -> Result<Fingerprint, OfferError> {
     let own = values(m, "fingerprint");
     let shared = session.attributes.iter().filter(|a| a.key == "fingerprint").filter_map(|a| a.value.as_deref());
     let mut found = "none";
@@ -250,7 +335,7 @@ fn fingerprint(session: &SessionDescription, m: &MediaDescription) -> Result<Fin
     Err(OfferError::new("a=fingerprint", found, "sha-256 and 32 bytes (RFC 8122)"))
 }
 
-fn direction(session: &SessionDescription, m: &MediaDescription) -> Direction {
+pub(super) fn direction(session: &SessionDescription, m: &MediaDescription) -> Direction {
     let named = |name: &str| match name {
         "sendrecv" => Some(Direction { sends: true, receives: true }),
         "sendonly" => Some(Direction { sends: true, receives: false }),
@@ -264,12 +349,12 @@ fn direction(session: &SessionDescription, m: &MediaDescription) -> Direction {
 }
 
 /// Payload types in the order of preference.
-fn payload_types(m: &MediaDescription) -> impl Iterator<Item = u8> {
+pub(super) fn payload_types(m: &MediaDescription) -> impl Iterator<Item = u8> {
     // 64 to 95 would look like RTCP (RFC 5761, section 4).
     m.media_name.formats.iter().filter_map(|f| f.parse().ok()).filter(|n| (35..64).contains(n) || (96..128).contains(n))
 }
 
-fn name_of(m: &MediaDescription, payload_type: u8) -> Option<&str> {
+pub(super) fn name_of(m: &MediaDescription, payload_type: u8) -> Option<&str> {
     of_type(m, "rtpmap", payload_type).next()
 }
 
@@ -321,8 +406,8 @@ fn retransmission(m: &MediaDescription, of: u8) -> Option<u8> {
     })
 }
 
-fn extensions(m: &MediaDescription, has_feedback: bool) -> Vec<Extension> {
-    let known = [TRANSPORT_CC, ABS_SEND_TIME, MID];
+pub(super) fn extensions(m: &MediaDescription, has_feedback: bool) -> Vec<Extension> {
+    let known = [TRANSPORT_CC, ABS_SEND_TIME, MID, RID, REPAIRED_RID];
     let mut found: Vec<Extension> = Vec::new();
     for text in values(m, "extmap") {
         let mut words = text.split_whitespace();
@@ -338,7 +423,7 @@ fn extensions(m: &MediaDescription, has_feedback: bool) -> Vec<Extension> {
 }
 
 /// The first source and its retransmissions', from `ssrc` and `ssrc-group` lines (RFC 5576).
-fn sources(m: &MediaDescription) -> (Option<u32>, Option<u32>) {
+pub(super) fn sources(m: &MediaDescription) -> (Option<u32>, Option<u32>) {
     let pair = values(m, "ssrc-group").find_map(|v| {
         let mut words = v.split_whitespace();
         let is_pair = words.next() == Some("FID");
@@ -349,4 +434,21 @@ fn sources(m: &MediaDescription) -> (Option<u32>, Option<u32>) {
         Some((media, rtx)) if media != rtx && media != 0 && rtx != 0 => (Some(media), Some(rtx)),
         _ => (values(m, "ssrc").find_map(|v| v.split(' ').next()?.parse().ok()).filter(|s| *s != 0), None),
     }
+}
+
+/// The encodings that the other end would send, of `a=simulcast:send` where each has one alternative (RFC 8853, section 5.1).
+fn rids(m: &MediaDescription) -> Vec<Label> {
+    let mut words = value(m, "simulcast").unwrap_or_default().split_whitespace();
+    let sent = words.by_ref().find(|w| *w == "send").and_then(|_| words.next()).unwrap_or_default();
+    let offered = |rid: &str| values(m, "rid").any(|v| v.split_whitespace().take(2).eq([rid, "send"]));
+    // What begins with `~` is paused at the beginning (section 5.2).
+    let names = sent.split(';').map(|r| r.split(',').next().unwrap_or_default().trim_start_matches('~'));
+    let names = names.filter(|r| offered(r)).filter_map(Label::new);
+    let mut found: Vec<Label> = Vec::new();
+    for rid in names {
+        if found.len() < MAX_ENCODINGS && !found.contains(&rid) {
+            found.push(rid);
+        }
+    }
+    found
 }

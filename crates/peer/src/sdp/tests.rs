@@ -2,7 +2,7 @@ use super::*;
 use crate::ice::Credentials;
 use std::net::SocketAddr;
 use weir_cc::FeedbackFormat;
-use weir_media::VideoCodec;
+use weir_media::{MediaKind, VideoCodec};
 
 /// Of Chromium 156, with a camera and a microphone.
 const OFFER: &str = include_str!("chromium.sdp");
@@ -102,7 +102,7 @@ fn next(state: &mut u64) -> u64 {
 #[test]
 fn mutated_offers_panic_nowhere_and_answers_stay_lines_of_sdp() {
     let mut state = 5;
-    let (mut accepted, mut refused) = (0, 0);
+    let (mut accepted, mut refused, mut in_rooms) = (0, 0, 0);
     for _ in 0..2_000 {
         let mut offer = OFFER.as_bytes().to_vec();
         for _ in 0..1 + next(&mut state) % 12 {
@@ -124,6 +124,10 @@ fn mutated_offers_panic_nowhere_and_answers_stay_lines_of_sdp() {
             }
         }
         let offer = String::from_utf8_lossy(&offer);
+        if let Ok(n) = negotiate_room(&offer, VideoCodec::Vp8, 9) {
+            in_rooms += 1;
+            assert!(n.further.len() <= 1 && answer(&n).lines().all(|l| l.as_bytes().get(1) == Some(&b'=')), "{offer}");
+        }
         match negotiate(&offer, H264) {
             Err(e) => {
                 refused += 1;
@@ -139,5 +143,44 @@ fn mutated_offers_panic_nowhere_and_answers_stay_lines_of_sdp() {
             }
         }
     }
-    assert!(accepted > 250 && refused > 250, "{accepted} {refused}");
+    assert!(accepted > 250 && refused > 250 && in_rooms > 250, "{accepted} {refused} {in_rooms}");
+}
+
+#[test]
+fn a_rooms_offer_has_a_camera_with_encodings_and_places() {
+    #[expect(clippy::disallowed_methods, reason = "an Instant has no other origin")]
+    let zero = std::time::Instant::now();
+    let caller = crate::caller::Caller::new(zero).expect("a caller");
+    let rids = vec!["l".into(), "h".into()];
+    let offer = caller.room_offer(&crate::caller::RoomOffer { rids, ssrc: (1, 2), places: 9 });
+    let n = negotiate_room(&offer, VideoCodec::Vp8, 3).expect("accepted");
+    assert_eq!((n.rids.len(), n.rid_extensions, n.direction.name()), (2, (Some(10), Some(11)), "recvonly"));
+    // A microphone, and three places of each kind.
+    let kinds: Vec<_> = n.further.iter().map(|s| (s.media, s.direction.name())).collect();
+    let place = |media| vec![(media, "sendonly"); 3];
+    let all = [vec![(MediaKind::Audio, "recvonly")], place(MediaKind::Video), place(MediaKind::Audio)].concat();
+    assert_eq!(kinds, all);
+    let answer = answer(&n);
+    assert!(answer.contains("a=group:BUNDLE 0 1 2 3 4 11 12 13\r\n"), "{answer}");
+    assert!(answer.contains("a=rid:l recv\r\na=rid:h recv\r\na=simulcast:recv l;h\r\n"), "{answer}");
+    // Sources differ, also by the bit that tells retransmissions apart.
+    let sources: Vec<_> = (0..7).map(|k| further_ssrc(0x1200, k) & !(1 << 30)).collect();
+    assert!(sources.iter().enumerate().all(|(k, s)| *s != 0x1200 && !sources[..k].contains(s)), "{sources:?}");
+    let refused = |offer: &str, place: &str| {
+        let e = negotiate_room(offer, VideoCodec::Vp8, 3).expect_err(place);
+        assert!(e.to_string().contains(place), "{place}: {e}");
+    };
+    refused(&offer.replace("a=mid:3\r\n", "a=mid:2\r\n"), "a=mid");
+    refused(&offer.replace("a=mid:3\r\n", "a=mid:3\r\na=ice-ufrag:other\r\n"), "transports");
+    refused(&offer.replace("transport-cc", "nothing"), "feedback");
+    refused(&offer.replace("VP8", "VP9"), "VP8");
+    // A microphone whose packets would not be reported is left out.
+    let bare = offer.replace("a=rtcp-fb:111 transport-cc\r\n", "");
+    assert!(
+        negotiate_room(&bare, VideoCodec::Vp8, 3)
+            .expect("accepted")
+            .further
+            .iter()
+            .all(|s| s.media == MediaKind::Video)
+    );
 }

@@ -2,7 +2,7 @@
 
 use super::page;
 use super::problem::Problem;
-use super::sessions::Sessions;
+use super::sessions::{Joining, ListedRoom, Sessions};
 use crate::call::{BrowserNumbers, Settings, Snapshot, suits};
 use crate::sdp::{Direction, Wanted};
 use axum::body::Bytes;
@@ -32,6 +32,8 @@ pub(super) fn router(sessions: Arc<Sessions>) -> Router {
         .route("/call", post(call).options(accepts))
         .route("/whip", post(whip).options(accepts))
         .route("/whep", post(whep).options(accepts))
+        .route("/rooms", get(rooms))
+        .route("/rooms/{name}", post(join).options(accepts))
         .route("/calls", get(list))
         // PATCH is answered with 405, as this end does neither trickle ICE nor restart it (RFC 9725, section 4.3.1).
         .route("/calls/{id}", get(show).delete(end))
@@ -78,9 +80,18 @@ struct Choice {
     controller: Option<String>,
     max_kbps: Option<u64>,
     codec: Option<String>,
+    /// `off`: not behind the emulated link.
+    link: Option<String>,
 }
 
 impl Choice {
+    fn by_link(&self) -> Result<bool, Problem> {
+        match self.link.as_deref() {
+            None | Some("on") => Ok(true),
+            Some("off") => Ok(false),
+            Some(_) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "link: expected on or off")),
+        }
+    }
     fn settings(&self, like: &Settings) -> Result<Settings, Problem> {
         let bad = |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
         let mut settings = like.clone();
@@ -121,6 +132,30 @@ async fn whep(s: State<Arc<Sessions>>, q: Query<Choice>, headers: HeaderMap, bod
     offered(s, q, headers, body, Direction { receives: false, ..BOTH }).await
 }
 
+/// The text of an offer.
+fn read(headers: &HeaderMap, body: &[u8]) -> Result<String, Problem> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    if kind.split(';').next().is_none_or(|k| !k.trim().eq_ignore_ascii_case(SDP)) {
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "an offer is sent as application/sdp"));
+    }
+    let text = std::str::from_utf8(body);
+    text.map(str::to_owned).map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "an offer is text in UTF-8"))
+}
+
+async fn join(
+    State(sessions): State<Arc<Sessions>>,
+    Path(room): Path<String>,
+    Query(choice): Query<Choice>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let offer = read(&headers, &body)?;
+    let settings = choice.settings(&sessions.config.settings)?;
+    let codec = choice.codec.as_ref().map(|_| choice.codec(VideoCodec::Vp8)).transpose()?;
+    let joining = Joining { room, codec, settings, by_link: choice.by_link()? };
+    answered(tokio::task::spawn_blocking(move || sessions.join(&offer, joining)).await)
+}
+
 async fn offered(
     State(sessions): State<Arc<Sessions>>,
     Query(choice): Query<Choice>,
@@ -128,23 +163,25 @@ async fn offered(
     body: Bytes,
     direction: Direction,
 ) -> Result<Response, Problem> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    if kind.split(';').next().is_none_or(|k| !k.trim().eq_ignore_ascii_case(SDP)) {
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "an offer is sent as application/sdp"));
-    }
-    let offer = std::str::from_utf8(&body)
-        .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "an offer is text in UTF-8"))?
-        .to_owned();
+    let offer = read(&headers, &body)?;
     let settings = choice.settings(&sessions.config.settings)?;
     let codec = choice.codec(sessions.config.codec)?;
     let wanted = Wanted { codec, built_in: sessions.codecs, direction };
-    let work = tokio::task::spawn_blocking(move || sessions.accept(&offer, wanted, settings));
-    let accepted =
-        work.await.map_err(|_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "an error of the service"))?;
-    let (id, answer) = accepted?;
+    let by_link = choice.by_link()?;
+    answered(tokio::task::spawn_blocking(move || sessions.accept(&offer, wanted, settings, by_link)).await)
+}
+
+/// The answer to an offer that was accepted: the call's name, and a description.
+fn answered(accepted: Result<Result<(String, String), Problem>, tokio::task::JoinError>) -> Result<Response, Problem> {
+    let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "an error of the service");
+    let (id, answer) = accepted.map_err(failed)??;
     let location = format!("/calls/{id}");
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, SDP.to_owned()), (header::LOCATION, location)], answer)
         .into_response())
+}
+
+async fn rooms(State(sessions): State<Arc<Sessions>>) -> Json<Vec<ListedRoom>> {
+    Json(sessions.rooms())
 }
 
 #[derive(Deserialize)]
@@ -189,8 +226,9 @@ async fn change(
     Json(choice): Json<Choice>,
 ) -> Result<Json<Snapshot>, Problem> {
     let call = sessions.get(&id)?;
-    if choice.codec.is_some() {
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "codec: it is part of the offer; call again"));
+    if choice.codec.is_some() || choice.link.is_some() {
+        let detail = "codec, link: they are part of the offer; call again";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     let settings = choice.settings(&call.settings())?;
     call.change(settings).map_err(|e| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()))?;

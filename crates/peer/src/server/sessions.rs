@@ -2,17 +2,19 @@
 
 use super::ServerConfig;
 use super::problem::Problem;
-use crate::call::{Call, Plan, Settings, Snapshot, StartError};
+use crate::call::{Call, Plan, RoomPlace, Settings, Shows, Snapshot, StartError};
 use crate::dtls::Identity;
-use crate::sdp::{Codecs, Wanted, negotiate};
+use crate::room::{MAX_MEMBERS, Room};
+use crate::sdp::{Codecs, Negotiated, OfferError, Wanted, negotiate, negotiate_room};
 use axum::http::StatusCode;
-use std::collections::VecDeque;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use subtle::ConstantTimeEq;
 use weir_cc::Registry;
 use weir_live::call::Camera;
 use weir_media::clip::{Character, Clip, ClipSpec};
-use weir_media::{FrameRate, MediaError};
+use weir_media::{FrameRate, MediaError, VideoCodec};
 
 /// What is shown to those who call: a built-in clip.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,43 @@ pub(super) fn reel(config: &ClipConfig) -> Result<Camera, MediaError> {
 struct Entry {
     id: String,
     call: Arc<Call>,
+    /// Whether it is in a room.
+    is_member: bool,
+}
+
+/// An offer of a room's member.
+pub(super) struct Joining {
+    pub(super) room: String,
+    /// The codec that it asks for.
+    pub(super) codec: Option<VideoCodec>,
+    pub(super) settings: Settings,
+    /// Whether it is behind the emulated link, if there is one.
+    pub(super) by_link: bool,
+}
+
+/// A room as others see it.
+#[derive(Serialize)]
+pub(super) struct ListedRoom {
+    name: String,
+    codec: String,
+    members: usize,
+}
+
+fn full() -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "there are as many calls as this service allows")
+}
+fn full_room(members: usize) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("the room has {members} members, as many as it may"))
+}
+fn failed(e: &dyn std::fmt::Display) -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string())
+}
+fn unacceptable(e: &OfferError) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("the offer is not acceptable: {e}"))
+}
+/// Calls outside rooms that have not ended.
+fn running(calls: &VecDeque<Entry>) -> usize {
+    calls.iter().filter(|e| !e.is_member && !e.call.has_ended()).count()
 }
 
 /// Calls, and what is needed to make further ones.
@@ -46,7 +85,13 @@ pub(super) struct Sessions {
     reel: Mutex<Camera>,
     token: String,
     calls: Mutex<VecDeque<Entry>>,
+    rooms: Mutex<BTreeMap<String, Arc<Room>>>,
 }
+
+/// Characters of a room's name.
+const MAX_NAME: usize = 40;
+/// And of a member's: those of its call that show which it is.
+const MEMBER_NAME: usize = 6;
 
 impl Sessions {
     pub(super) fn new(
@@ -57,7 +102,8 @@ impl Sessions {
         token: String,
     ) -> Self {
         let codecs = Codecs::built_in();
-        Self { config, registry, codecs, identity, reel: Mutex::new(reel), token, calls: Mutex::default() }
+        let (calls, rooms) = (Mutex::default(), Mutex::default());
+        Self { config, registry, codecs, identity, reel: Mutex::new(reel), token, calls, rooms }
     }
     fn calls(&self) -> MutexGuard<'_, VecDeque<Entry>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
@@ -68,41 +114,104 @@ impl Sessions {
     }
 
     /// Accepts an offer; returns the call's name and the answer.
-    pub(super) fn accept(&self, offer: &str, wanted: Wanted, settings: Settings) -> Result<(String, String), Problem> {
+    pub(super) fn accept(
+        &self,
+        offer: &str,
+        wanted: Wanted,
+        settings: Settings,
+        by_link: bool,
+    ) -> Result<(String, String), Problem> {
         // A place is taken before there is work.
-        let full = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "there are as many calls as this service allows");
         if self.running() >= self.config.limits.calls {
             return Err(full());
         }
-        let negotiated = negotiate(offer, wanted)
-            .map_err(|e| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("the offer is not acceptable: {e}")))?;
+        let negotiated = negotiate(offer, wanted).map_err(|e| unacceptable(&e))?;
         let camera = self.reel.lock().unwrap_or_else(PoisonError::into_inner).again();
-        let failed = |e: &dyn std::fmt::Display| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string());
         let camera = camera.ok_or_else(|| failed(&"the clip is gone"))?;
         let id = super::random_token().map_err(|e| failed(&e))?;
+        self.start(id, negotiated, settings, Shows::Camera(camera), by_link)
+    }
+
+    /// Accepts a member of a room, which begins with its first; returns the call's name and the answer.
+    pub(super) fn join(&self, offer: &str, joining: Joining) -> Result<(String, String), Problem> {
+        let Joining { room: name, codec, settings, by_link } = joining;
+        let is_name = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
+        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_name) {
+            let expected = format!("a room's name has 1 to {MAX_NAME} letters, digits, - and _");
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, expected));
+        }
+        let limits = self.config.limits;
+        let room = {
+            let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            // Who is about to join one holds it.
+            rooms.retain(|_, room| room.len() > 0 || Arc::strong_count(room) > 1);
+            if !rooms.contains_key(&name) && rooms.len() >= limits.rooms {
+                let detail = "there are as many rooms as this service allows";
+                return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+            }
+            // No encoder or decoder of this program is needed.
+            let new = || Arc::new(Room::new(codec.unwrap_or(VideoCodec::Vp8)));
+            Arc::clone(rooms.entry(name).or_insert_with(new))
+        };
+        let members = limits.members.min(MAX_MEMBERS);
+        if room.len() >= members {
+            return Err(full_room(members));
+        }
+        if codec.is_some_and(|c| c != room.codec()) {
+            let detail = format!("codec: this room has {}; join without naming another", room.codec());
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        }
+        let negotiated = negotiate_room(offer, room.codec(), members - 1).map_err(|e| unacceptable(&e))?;
+        let id = super::random_token().map_err(|e| failed(&e))?;
+        let name = id.chars().take(MEMBER_NAME).collect();
+        let shows = Shows::Room(RoomPlace { room, name, limit: members });
+        self.start(id, negotiated, settings, shows, by_link)
+    }
+
+    fn start(
+        &self,
+        id: String,
+        negotiated: Negotiated,
+        settings: Settings,
+        shows: Shows,
+        by_link: bool,
+    ) -> Result<(String, String), Problem> {
         let address = self.config.media.unwrap_or(self.config.listen.ip());
         let start_rate = settings.limits.clamp(self.config.start_rate);
         let identity = &self.identity;
-        let link = self.config.link.clone();
-        let plan = Plan { negotiated, settings, start_rate, camera, identity, address, link };
+        let link = self.config.link.clone().filter(|_| by_link);
+        let is_member = matches!(shows, Shows::Room(_));
+        let plan = Plan { negotiated, settings, start_rate, shows, identity, address, link };
         let (call, answer) = Call::start(plan, Arc::clone(&self.registry)).map_err(|e| match e {
             StartError::Controller(e) => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()),
+            StartError::Full(members) => full_room(members),
             e => failed(&e),
         })?;
         let mut calls = self.calls();
-        if calls.iter().filter(|e| !e.call.has_ended()).count() >= self.config.limits.calls {
+        if !is_member && running(&calls) >= self.config.limits.calls {
             return Err(full());
         }
         while calls.iter().filter(|e| e.call.has_ended()).count() > self.config.limits.ended {
             let oldest = calls.iter().position(|e| e.call.has_ended());
             oldest.and_then(|n| calls.remove(n));
         }
-        calls.push_back(Entry { id: id.clone(), call: Arc::new(call) });
+        calls.push_back(Entry { id: id.clone(), call: Arc::new(call), is_member });
         Ok((id, answer))
     }
 
+    /// The rooms with members, by name.
+    pub(super) fn rooms(&self) -> Vec<ListedRoom> {
+        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed = |(name, room): (&String, &Arc<Room>)| ListedRoom {
+            name: name.clone(),
+            codec: room.codec().to_string(),
+            members: room.len(),
+        };
+        rooms.iter().map(listed).filter(|r| r.members > 0).collect()
+    }
+
     fn running(&self) -> usize {
-        self.calls().iter().filter(|e| !e.call.has_ended()).count()
+        running(&self.calls())
     }
     /// A call by name.
     pub(super) fn get(&self, id: &str) -> Result<Arc<Call>, Problem> {

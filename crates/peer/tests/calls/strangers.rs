@@ -57,6 +57,11 @@ pub(crate) async fn post(service: &RunningServer, path: &str, token: &str, body:
     request(service, "POST", path, token, body).await
 }
 
+/// Ends a call.
+pub(crate) async fn end(service: &RunningServer, call: &str) {
+    assert_eq!(request(service, "DELETE", call, &service.token, b"").await.0, 200);
+}
+
 async fn request(service: &RunningServer, method: &str, path: &str, token: &str, body: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(service.address).await.expect("connected");
     let head = format!(
@@ -87,7 +92,7 @@ pub(crate) async fn offer(service: &RunningServer, offer: &str, count: u32, rand
         *statuses.entry(status).or_default() += 1;
         // So that there is a place for the next.
         if let Some(call) = answer.lines().find_map(|l| l.strip_prefix("location: ")) {
-            assert_eq!(request(service, "DELETE", call, &service.token, b"").await.0, 200);
+            end(service, call).await;
         }
     }
     statuses

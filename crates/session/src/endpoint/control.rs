@@ -45,6 +45,15 @@ impl Endpoint {
         }
         self.paused = paused;
     }
+    /// The target at which the application would send more than its sources give, as who forwards one of several encodings of others
+    /// would; `None` if there is none. Padding is sent up to it, within the target, since a target that follows the sending rate would not
+    /// rise otherwise.
+    pub fn set_wanted_target(&mut self, wanted: Option<DataRate>, now: Timestamp) {
+        if let Some(s) = self.sender.as_mut().filter(|s| s.wanted_target != wanted) {
+            s.wanted_target = wanted;
+            s.share_out(now);
+        }
+    }
     /// Requests a key frame from all sources.
     pub fn request_key_frame(&mut self, now: Timestamp) {
         for s in self.sender.iter_mut().flat_map(|s| &mut s.streams) {

@@ -89,3 +89,16 @@ fn a_target_that_follows_what_is_sent_rises_until_all_streams_are_on() {
     let padding = c.sent[0].iter().filter(|s| matches!(s.2.rtp, Some((_, Kind::Padding)))).map(|s| s.0);
     assert!(padding.clone().count() > 10 && padding.max().unwrap() < Timestamp::from_secs(30));
 }
+
+#[test]
+fn a_target_rises_to_what_the_application_would_send() {
+    let reached = |wanted: Option<u64>| {
+        let mut c = call("nada", 3_000, |_, _| Fate::Pass);
+        c.a.outgoing(OutgoingId::FIRST).unwrap().set_demand(demand(16, 32, MediaKind::Audio, None), c.now);
+        c.a.set_wanted_target(wanted.map(kbps), c.now);
+        run(&mut c, 30);
+        c.a.target().unwrap().media_rate
+    };
+    assert!(reached(None) < kbps(700), "{:?}", reached(None));
+    assert!(reached(Some(900)) >= kbps(900), "{:?}", reached(Some(900)));
+}

@@ -1,0 +1,153 @@
+//! The choice of encodings: a down-link's target is allocated to the audio and video of all other members as a sender's is to its streams
+//! ([`weir_session::allocation`]); the encodings of a member are those of a simulcast, each of which costs what it has above the one below.
+
+use super::Encoding;
+use crate::sdp::MAX_ENCODINGS;
+use weir_session::allocation::{Demand, Hysteresis, MediaKind, Next, Share, share_out};
+use weir_units::{DataRate, Timestamp};
+
+/// An encoding's rate varies with its key frames: it may have this share more than measured, and so has what is left of the target. A calibrated value.
+const ROOM: f64 = 1.3;
+/// Rate of audio that is not measured yet: Opus as browsers begin with it, and its headers.
+const AUDIO: DataRate = DataRate::from_kbps(50);
+
+/// The allocation to a member's streams.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    audio: Share,
+    video: [Share; MAX_ENCODINGS],
+    /// The highest encoding that has room, in the order of the member's encodings.
+    pub(super) wanted: Option<usize>,
+    /// The rate of its video.
+    pub(super) rate: DataRate,
+}
+
+impl Shares {
+    /// A member that has just come: its lowest encoding is on at once if it fits, others after a while.
+    pub(super) const fn new() -> Self {
+        let video = [Share::new(), Share::off(), Share::off()];
+        Self { audio: Share::new(), video, wanted: None, rate: DataRate::ZERO }
+    }
+}
+
+/// What a member sends now.
+pub(super) struct Sends {
+    /// Its rate of audio, if it sends any.
+    pub(super) audio: Option<DataRate>,
+    pub(super) encodings: Vec<Encoding>,
+}
+
+/// The encodings that are sent, from the lowest up: by size where all have one, as they were offered otherwise.
+fn ascending(encodings: &[Encoding]) -> Vec<usize> {
+    let mut sent: Vec<usize> =
+        (0..encodings.len().min(MAX_ENCODINGS)).filter(|&n| encodings[n].rate_bps > 0.0).collect();
+    if sent.iter().all(|&n| encodings[n].size.is_some()) {
+        sent.sort_by_key(|&n| encodings[n].size.map(|(w, h)| u32::from(w) * u32::from(h)));
+    }
+    sent
+}
+
+/// Allocates a target; returns the target at which more would be sent.
+pub(super) fn allocate<'a>(
+    target: DataRate,
+    members: impl Iterator<Item = (&'a Sends, &'a mut Shares)>,
+    now: Timestamp,
+) -> Next {
+    let (mut demands, mut shares, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for (group, (sends, own)) in (0..).zip(members) {
+        if let Some(rate) = sends.audio {
+            let rate = if rate == DataRate::ZERO { AUDIO } else { rate };
+            demands.push(Demand { least: rate, most: rate, media: MediaKind::Audio, ..Demand::default() });
+            shares.push(own.audio);
+        }
+        let sent = ascending(&sends.encodings);
+        let mut below = 0.0;
+        for (rank, &n) in sent.iter().enumerate() {
+            let rate = sends.encodings[n].rate_bps;
+            // One that costs less than that below it is worth nothing.
+            let more = DataRate::from_bps_f64((rate - below).max(1.0));
+            below = f64::max(below, rate);
+            let most = if rank + 1 == sent.len() { more.as_bps_f64() * ROOM } else { more.as_bps_f64() };
+            let most = DataRate::from_bps_f64(most);
+            demands.push(Demand { least: more, most, simulcast: Some(group), ..Demand::default() });
+            shares.push(own.video[rank]);
+        }
+        all.push((sends.audio.is_some(), sent, own));
+    }
+    let next = share_out(target, &demands, &Hysteresis::default(), &mut shares, now);
+    let mut shares = shares.into_iter();
+    for (has_audio, sent, own) in all {
+        if has_audio && let Some(share) = shares.next() {
+            own.audio = share;
+        }
+        (own.wanted, own.rate) = (None, DataRate::ZERO);
+        for (rank, &n) in sent.iter().enumerate() {
+            let Some(share) = shares.next() else { break };
+            own.video[rank] = share;
+            own.rate += share.rate;
+            if share.is_on {
+                own.wanted = Some(n);
+            }
+        }
+        // What comes back later waits as what is new does.
+        for share in own.video.iter_mut().skip(sent.len().max(1)) {
+            *share = Share::off();
+        }
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kbps(k: u64) -> DataRate {
+        DataRate::from_kbps(k)
+    }
+    fn camera(rates: &[u32]) -> Sends {
+        let encodings = rates.iter().map(|&k| Encoding { rate_bps: f64::from(k) * 1e3, size: None }).collect();
+        Sends { audio: Some(kbps(50)), encodings }
+    }
+
+    /// What is wanted of each at this target, after this many seconds.
+    fn wanted(sends: &[Sends], shares: &mut [Shares], target: u64, second: i64) -> (Vec<Option<usize>>, Option<u64>) {
+        let now = Timestamp::from_secs(second);
+        let next = allocate(kbps(target), sends.iter().zip(&mut *shares), now);
+        (shares.iter().map(|s| s.wanted).collect(), next.needed.map(|n| n.as_bps() / 1_000))
+    }
+
+    #[test]
+    fn encodings_are_those_that_the_target_has_room_for() {
+        let sends = [camera(&[100, 300, 900]), camera(&[100, 300, 900])];
+        let mut shares = [Shares::new(); 2];
+        // Audio of both and 200 of video; then with the margin of a fifth, after a second of it.
+        assert_eq!(wanted(&sends, &mut shares, 2_000, 0).0, [Some(0); 2]);
+        assert_eq!(wanted(&sends, &mut shares, 2_000, 1).0, [Some(1); 2]);
+        assert_eq!(wanted(&sends, &mut shares, 2_000, 2).0, [Some(1); 2]);
+        // 1,080 each and 100 of audio: the highest has to stay for a second, and has then room down to 900.
+        let (now, needed) = wanted(&sends, &mut shares, 2_300, 3);
+        assert_eq!((now, needed), (vec![Some(1); 2], Some(2_300)));
+        assert_eq!(wanted(&sends, &mut shares, 2_300, 4), (vec![Some(2); 2], None));
+        assert_eq!(wanted(&sends, &mut shares, 1_910, 5).0, [Some(2); 2]);
+        // Down at once, also to nothing: audio goes on.
+        assert_eq!(wanted(&sends, &mut shares, 1_800, 6).0, [Some(1); 2]);
+        assert_eq!(wanted(&sends, &mut shares, 350, 7).0, [Some(0); 2]);
+        assert_eq!(wanted(&sends, &mut shares, 250, 8).0, [Some(0), None]);
+        assert_eq!(wanted(&sends, &mut shares, 120, 9).0, [None; 2]);
+    }
+
+    #[test]
+    fn an_encoding_that_is_not_sent_is_not_wanted_and_sizes_tell_the_order() {
+        let mut sends = [camera(&[900, 100, 300])];
+        for (encoding, side) in sends[0].encodings.iter_mut().zip([4, 1, 2]) {
+            encoding.size = Some((side * 160, side * 90));
+        }
+        let mut shares = [Shares::new()];
+        let mut after = |sends: &[Sends], second| wanted(sends, &mut shares, 5_000, second).0[0];
+        assert_eq!([0, 1, 2].map(|s| after(&sends, s)), [Some(1), Some(2), Some(0)]);
+        sends[0].encodings[0].rate_bps = 0.0;
+        assert_eq!(after(&sends, 3), Some(2));
+        sends[0].encodings[0].rate_bps = 900e3;
+        assert_eq!([4, 5].map(|s| after(&sends, s)), [Some(2), Some(0)]);
+    }
+}

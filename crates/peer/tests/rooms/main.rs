@@ -1,0 +1,208 @@
+//! Rooms of members that are no browsers: a simulcast of made-up frames from each, forwarded by layers, with one member behind a slow link.
+
+#[path = "../calls/strangers.rs"]
+#[expect(dead_code, reason = "shared with the test of calls")]
+mod strangers;
+
+mod member;
+
+use member::{Heard, Member, RATES};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use strangers::{memory, post};
+use weir_cc::{Limits, Registry};
+use weir_media::VideoCodec;
+use weir_media::clip::Character;
+use weir_path::{Capacity, Limit, LinkConfig, Schedule, Step};
+use weir_peer::call::{LinkPlan, Settings, Snapshot};
+use weir_peer::caller::{Caller, RoomOffer};
+use weir_peer::server::{ClipConfig, RunningServer, ServerConfig, serve};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// The slow member's link: for all at first, then for audio and a part of the lowest encodings.
+const WIDE: DataRate = DataRate::from_mbps(6);
+const NARROW: DataRate = DataRate::from_kbps(350);
+const NARROW_FROM: TimeDelta = TimeDelta::from_secs(10);
+const MEMBERS: usize = 10;
+
+async fn service(limits: weir_peer::server::Limits) -> RunningServer {
+    let at = |at, rate| Step { at, rate };
+    let steps = vec![at(TimeDelta::ZERO, WIDE), at(NARROW_FROM, NARROW)];
+    let capacity = Capacity::Schedule(Schedule::new(steps, None).expect("a schedule"));
+    let plain = LinkConfig::constant(DataRate::from_mbps(20), TimeDelta::from_millis(20));
+    let limit = Limit::Size(DataSize::from_bytes(60_000));
+    let link =
+        LinkPlan { forward: vec![LinkConfig { capacity, limit, ..plain.clone() }], reverse: vec![plain], seed: 3 };
+    let config = ServerConfig {
+        listen: ([127, 0, 0, 1], 0).into(),
+        media: None,
+        token: None,
+        settings: Settings {
+            controller: "gcc".into(),
+            limits: Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_mbps(5) },
+        },
+        start_rate: DataRate::from_kbps(1_000),
+        codec: VideoCodec::H264,
+        clip: ClipConfig { character: Character::TalkingHead, size: (160, 90), rate: "20".parse().expect("a rate") },
+        link: Some(link),
+        limits,
+    };
+    serve(config, Arc::new(Registry::builtin())).await.expect("started")
+}
+
+fn offer(encodings: usize) -> RoomOffer {
+    let rids = ["l", "m", "h"][..encodings].iter().map(ToString::to_string).collect();
+    RoomOffer { rids, ssrc: (0x1000, 0x2000), places: MEMBERS - 1 }
+}
+
+/// A member joins; it is not behind the link unless wanted.
+async fn join(service: &RunningServer, zero: Instant, number: u8, by_link: bool) -> Member {
+    let mut caller = Caller::new(zero).expect("a caller");
+    let path = format!("/rooms/test?link={}", if by_link { "on" } else { "off" });
+    let (status, answer) = post(service, &path, &service.token, caller.room_offer(&offer(3)).as_bytes()).await;
+    assert_eq!(status, 201, "{answer}");
+    caller.accept(&answer).expect("an answer");
+    Member::new(caller, &answer, number)
+}
+
+/// Runs members on a thread until told to stop; returns what each has heard.
+fn run(mut members: Vec<Member>, zero: Instant, stop: &Arc<AtomicBool>) -> std::thread::JoinHandle<Vec<Heard>> {
+    let stop = Arc::clone(stop);
+    std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            let now = Timestamp::ZERO + TimeDelta::from_nanos(zero.elapsed().as_nanos() as i64);
+            members.iter_mut().for_each(|m| m.turn(now));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        members.into_iter().map(Member::finish).collect()
+    })
+}
+
+/// The encodings that a member gets, by place.
+fn encodings(call: &Snapshot) -> Vec<Option<usize>> {
+    call.room.iter().flat_map(|r| &r.places).map(|p| p.encoding).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_member_gets_lower_layers_and_the_others_keep_theirs() {
+    let service = service(weir_peer::server::Limits::default()).await;
+    #[expect(clippy::disallowed_methods, reason = "an Instant has no other origin")]
+    let zero = Instant::now();
+    let mut members = Vec::new();
+    for number in 0..MEMBERS as u8 {
+        members.push(join(&service, zero, number, number == 0).await);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let running = run(members, zero, &stop);
+    let calls = || service.calls().into_iter().map(|(_, call)| call).collect::<Vec<_>>();
+    // The highest encoding everywhere.
+    let top = |call: &Snapshot| encodings(call) == vec![Some(2); MEMBERS - 1];
+    let mut before = calls();
+    for _ in 0..220 {
+        before = calls();
+        if before.iter().all(top) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    println!("after {:.1?}: {:?}", zero.elapsed(), before.iter().map(encodings).collect::<Vec<_>>());
+    assert!(before.iter().all(top), "{:#?}", before[0].room);
+    let early = memory();
+    let room = service.calls()[0].1.room.clone().expect("in a room");
+    assert_eq!((room.members, room.encodings.len()), (MEMBERS, 3));
+
+    // Then the link of the first has not room enough for all of the lowest.
+    let narrow = Duration::from_secs_f64(NARROW_FROM.as_secs_f64() + 7.0);
+    tokio::time::sleep(narrow.saturating_sub(zero.elapsed())).await;
+    let cpu = |calls: &[Snapshot]| calls.iter().filter_map(|c| c.totals.cpu_ms).sum::<u64>();
+    let (from, earlier) = (zero.elapsed(), calls());
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let (time, after) = (zero.elapsed() - from, calls());
+    let late = memory();
+    stop.store(true, Ordering::Relaxed);
+    let heard = running.join().expect("members went on to the end");
+    let streams = MEMBERS * (MEMBERS - 1) * 2;
+    let load = (cpu(&after) - cpu(&earlier)) as f64 / time.as_millis() as f64;
+    println!(
+        "slow member: {:?}, target {:?} bit/s; CPU {:.2} of a core, {:.2} % a stream of {streams}; memory {early} then {late} bytes",
+        encodings(&after[0]),
+        after[0].samples.last().and_then(|s| s.target_bps),
+        load,
+        100.0 * load / streams as f64,
+    );
+    let slow = &after[0];
+    let target = slow.samples.last().and_then(|s| s.target_bps).expect("a target");
+    assert!(target < 2.0 * NARROW.as_bps_f64(), "{target}");
+    let seen = encodings(slow);
+    assert!(seen.iter().all(|e| e.is_none_or(|n| n == 0)) && seen.contains(&None), "{:#?}", slow.room);
+    // Audio goes on at each place.
+    for (a, b) in earlier[0].room.iter().zip(&after[0].room) {
+        let passed = a.places.iter().zip(&b.places).map(|(a, b)| b.audio_packets - a.audio_packets);
+        assert!(passed.clone().all(|n| n > 30), "{:?}", passed.collect::<Vec<_>>());
+    }
+    for (number, call) in after.iter().enumerate().skip(1) {
+        assert!(top(call), "{number}: {:#?}", call.room);
+        let lost = call.samples.iter().rev().take(40).filter_map(|s| s.loss).fold(0.0, f64::max);
+        assert!(lost < 0.2, "{number}: {lost}");
+    }
+    for (number, heard) in heard.iter().enumerate() {
+        // What a decoder gets begins with key frames, and has no gap within an encoding.
+        assert_eq!(heard.broken, 0, "{number}: {heard:?}");
+        assert!(number == 0 || heard.gaps == 0, "{number}: {heard:?}");
+        assert!(heard.audio > 500 && heard.frames > 500, "{number}: {heard:?}");
+    }
+    println!("the slow member: {} changes of encodings, {} frames behind a loss", heard[0].changes, heard[0].gaps);
+    assert!(heard[0].changes > 9, "{:?}", heard[0]);
+    // RATES are low, so that the test is: a stream's memory does not grow with time.
+    assert!(late < early + 40_000_000, "{early} {late}, {RATES:?}");
+    let report = service.stop().await;
+    assert_eq!(report.len(), MEMBERS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rooms_and_members_are_bounded_and_need_the_token() {
+    let limits = weir_peer::server::Limits { rooms: 2, members: 3, ..weir_peer::server::Limits::default() };
+    let service = service(limits).await;
+    #[expect(clippy::disallowed_methods, reason = "an Instant has no other origin")]
+    let zero = Instant::now();
+    let offer = Caller::new(zero).expect("a caller").room_offer(&offer(3));
+    let join = async |path: &str| post(&service, path, &service.token, offer.as_bytes()).await;
+    assert_eq!(post(&service, "/rooms/a", "", offer.as_bytes()).await.0, 401);
+    assert_eq!(join("/rooms/a%20b").await.0, 422);
+    assert_eq!(join(&format!("/rooms/{}", "a".repeat(41))).await.0, 422);
+    assert_eq!(join("/rooms/a?link=maybe").await.0, 422);
+    assert_eq!(join("/rooms/a?controller=nobody").await.0, 422);
+    for _ in 0..3 {
+        let (status, answer) = join("/rooms/a").await;
+        assert_eq!(status, 201);
+        // The camera's encodings, and as many places as there can be others.
+        assert!(answer.contains("a=simulcast:recv l;m;h\r\n") && answer.contains("a=rid:h recv\r\n"), "{answer}");
+        assert_eq!(weir_peer::caller::streams(&answer).len(), 4);
+    }
+    let (status, answer) = join("/rooms/a").await;
+    assert!(status == 503 && answer.contains("the room has 3 members"), "{answer}");
+    let (status, answer) = join("/rooms/b?codec=h264").await;
+    assert!(status == 422 && answer.contains("m=video"), "{answer}");
+    assert_eq!(join("/rooms/b").await.0, 201);
+    let (status, answer) = join("/rooms/b?codec=h264").await;
+    assert!(status == 422 && answer.contains("this room has VP8"), "{answer}");
+    let (status, answer) = join("/rooms/c").await;
+    assert!(status == 503 && answer.contains("as many rooms"), "{answer}");
+    // Calls outside rooms have their places still.
+    let chromium = include_str!("../../src/sdp/chromium.sdp");
+    assert_eq!(post(&service, "/whep", &service.token, chromium.as_bytes()).await.0, 201);
+    // Rooms end with their last member.
+    let ids: Vec<String> = service.calls().into_iter().map(|(id, _)| id).collect();
+    for id in ids {
+        strangers::end(&service, &format!("/calls/{id}")).await;
+    }
+    for _ in 0..100 {
+        if join("/rooms/c").await.0 == 201 {
+            service.stop().await;
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("no place for another room");
+}
