@@ -20,7 +20,7 @@ export async function ask(path, options = {}) {
 }
 
 /** Resolves once candidates are gathered, or after half a second: those of this machine are found at once. */
-function gathered(peer) {
+export function gathered(peer) {
   if (peer.iceGatheringState === "complete") return Promise.resolve();
   return new Promise((done) => {
     const timer = setTimeout(done, 500);

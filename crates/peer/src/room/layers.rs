@@ -74,7 +74,10 @@ pub(super) fn allocate<'a>(
         }
         all.push((sends.audio.is_some(), sent, own));
     }
-    let next = share_out(target, &demands, &Hysteresis::default(), &mut shares, now);
+    let mut next = share_out(target, &demands, &Hysteresis::default(), &mut shares, now);
+    // More than all of them together is not needed: to hold the target that there is would be more, where it is high.
+    let most = demands.iter().fold(DataRate::ZERO, |sum, d| sum + d.most);
+    next.needed = next.needed.map(|needed| needed.min(most));
     let mut shares = shares.into_iter();
     for (has_audio, sent, own) in all {
         if has_audio && let Some(share) = shares.next() {
@@ -124,9 +127,12 @@ mod tests {
         assert_eq!(wanted(&sends, &mut shares, 2_000, 0).0, [Some(0); 2]);
         assert_eq!(wanted(&sends, &mut shares, 2_000, 1).0, [Some(1); 2]);
         assert_eq!(wanted(&sends, &mut shares, 2_000, 2).0, [Some(1); 2]);
+        // Not more padding than all of them would be.
+        let mut new = [Shares::new(); 2];
+        assert_eq!(wanted(&sends, &mut new, 9_000, 0).1, Some(2 * (300 + 780 + 50)));
         // 1,080 each and 100 of audio: the highest has to stay for a second, and has then room down to 900.
         let (now, needed) = wanted(&sends, &mut shares, 2_300, 3);
-        assert_eq!((now, needed), (vec![Some(1); 2], Some(2_300)));
+        assert_eq!((now, needed), (vec![Some(1); 2], Some(2_260)));
         assert_eq!(wanted(&sends, &mut shares, 2_300, 4), (vec![Some(2); 2], None));
         assert_eq!(wanted(&sends, &mut shares, 1_910, 5).0, [Some(2); 2]);
         // Down at once, also to nothing: audio goes on.

@@ -31,6 +31,9 @@ const FILES: &[File] = files! {
     "/page/main.js", SCRIPT, "page/main.js";
     "/page/call.js", SCRIPT, "page/call.js";
     "/page/plots.js", SCRIPT, "page/plots.js";
+    "/room", HTML, "page/room.html";
+    "/page/room.js", SCRIPT, "page/room.js";
+    "/page/member.js", SCRIPT, "page/member.js";
     "/page/uplot.js", SCRIPT, "uplot/uPlot.iife.min.js";
     "/page/uplot.css", STYLE, "uplot/uPlot.min.css";
     "/page/licences/uplot.txt", "text/plain; charset=utf-8", "uplot/LICENSE";

@@ -257,6 +257,10 @@ struct Menu {
     controller: String,
     codec: &'static str,
     max_kbps: u64,
+    /// Most members of a room.
+    members: usize,
+    /// Whether there is an emulated link.
+    has_link: bool,
 }
 
 fn short(codec: VideoCodec) -> &'static str {
@@ -274,5 +278,7 @@ async fn controllers(State(sessions): State<Arc<Sessions>>) -> Json<Menu> {
         controller: config.settings.controller.clone(),
         codec: short(config.codec),
         max_kbps: config.settings.limits.ceiling.as_bps() / 1_000,
+        members: config.limits.members,
+        has_link: config.link.is_some(),
     })
 }

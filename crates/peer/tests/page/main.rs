@@ -3,6 +3,7 @@
 #[expect(dead_code, reason = "shared with the coverage map's page")]
 #[path = "../../../coverage/tests/page/browser.rs"]
 mod browser;
+mod rooms;
 
 use browser::Browser;
 use std::sync::Arc;

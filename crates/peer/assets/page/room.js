@@ -1,0 +1,234 @@
+// The page of a room: its members' pictures, and which layer of each the rate to this browser has room for.
+
+import { ask, setToken } from "/page/call.js";
+import { Member } from "/page/member.js";
+import { Plots } from "/page/plots.js";
+
+const $ = (id) => document.getElementById(id);
+const POLL_MS = 250;
+/** Interval and time for which a member that was lost joins again. */
+const AGAIN_MS = 500;
+const PATIENCE_MS = 60000;
+const LOST_MS = 1500;
+
+// The token is in the fragment, which browsers do not send.
+const given = new URLSearchParams(location.hash.slice(1));
+if (given.has("token")) sessionStorage.setItem("token", given.get("token"));
+setToken(sessionStorage.getItem("token") ?? "");
+history.replaceState(null, "", location.pathname);
+
+const plots = new Plots($("rates"), $("delays"), $("losses"));
+const tiles = new Map();
+let member = null;
+let media = null;
+let menu = null;
+let attempt = null;
+
+function notice(text) {
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+}
+
+function about() {
+  $("about").textContent = menu.controllers.find((c) => c.name === $("controller").value)?.summary ?? "";
+}
+
+async function load() {
+  menu = await (await ask("/controllers")).json();
+  $("controller").replaceChildren(...menu.controllers.map((c) => new Option(c.name, c.name)));
+  $("controller").value = given.get("controller") ?? menu.controller;
+  $("max").value = given.get("max") ?? menu.max_kbps;
+  $("room").value = given.get("room") ?? "lobby";
+  $("sends").value = given.get("sends") ?? "2";
+  $("link").checked = given.get("link") !== "off";
+  $("link-line").hidden = !menu.has_link;
+  about();
+  document.body.dataset.ready = "yes";
+}
+
+async function openMedia(sends, sound) {
+  if (!navigator.mediaDevices || !sends) return null;
+  const [width, height] = sends === 3 ? [1280, 720] : [640, 360];
+  const video = { width, height, frameRate: 30 };
+  for (const audio of sound ? [true, false] : [false]) {
+    try {
+      return await navigator.mediaDevices.getUserMedia({ video, audio });
+    } catch {
+      // Without a microphone the camera is asked for alone.
+    }
+  }
+  return null;
+}
+
+async function join() {
+  if (!$("settings").reportValidity()) return;
+  $("join").disabled = true;
+  delete document.body.dataset.idle;
+  notice("");
+  plots.clear();
+  try {
+    const sends = Number($("sends").value);
+    media?.getTracks().forEach((t) => t.stop());
+    media = await openMedia(sends, $("sound").checked);
+    if (sends && !media) notice("No camera: you only watch.");
+    $("local").srcObject = media;
+    member = new Member();
+    const mine = member;
+    const settings = { room: $("room").value, controller: $("controller").value, max: Number($("max").value), sends, link: $("link").checked, places: menu.members - 1 };
+    await mine.join(settings, media, () => {
+      const isLost = () => mine === member && (mine.state === "failed" || mine.state === "disconnected");
+      if (isLost()) setTimeout(() => isLost() && again("The connection was lost"), mine.state === "failed" ? 0 : LOST_MS);
+    });
+    $("join").textContent = "Leave";
+    poll(mine);
+  } catch (e) {
+    notice(`Not in the room: ${e.message}`);
+    await end();
+  }
+  $("join").disabled = false;
+}
+
+/** Joins again once the service answers. */
+async function again(why) {
+  const lost = member;
+  const mine = { until: Date.now() + PATIENCE_MS };
+  [member, attempt] = [null, mine];
+  clear();
+  $("state").textContent = "Joining again.";
+  notice(`${why}: joining again.`);
+  lost?.leave().catch(() => {});
+  while (mine === attempt && Date.now() < mine.until) {
+    try {
+      await ask("/controllers", { signal: AbortSignal.timeout(AGAIN_MS * 4) });
+      if (mine !== attempt) return;
+      attempt = null;
+      return join();
+    } catch (e) {
+      if (e.status === 401) {
+        notice("The service was started again with another token: open the address that it has printed.");
+        return end();
+      }
+    }
+    await new Promise((done) => setTimeout(done, AGAIN_MS));
+  }
+  if (mine !== attempt) return;
+  notice(`${why}, and the service does not answer. Join again.`);
+  await end();
+}
+
+function clear() {
+  for (const tile of tiles.values()) tile.figure.remove();
+  tiles.clear();
+}
+
+async function end() {
+  const left = member;
+  member = attempt = null;
+  $("join").textContent = "Join";
+  $("state").textContent = "In no room.";
+  clear();
+  await left?.leave().catch(() => {});
+  document.body.dataset.idle = "yes";
+}
+
+const kbps = (bps) => (bps === null || bps === undefined ? "-" : (bps / 1e3).toFixed(0));
+
+function row(cells) {
+  const line = document.createElement("tr");
+  for (const text of cells) line.insertCell().textContent = text;
+  return line;
+}
+
+/** The picture of a member, made when it comes. */
+function tile(mine, place) {
+  const known = tiles.get(place.member);
+  if (known) return known;
+  const figure = document.createElement("figure");
+  const video = document.createElement("video");
+  const caption = document.createElement("figcaption");
+  [video.autoplay, video.playsInline] = [true, true];
+  const tracks = [mine.tracks.get(place.mid), mine.tracks.get(place.audio_mid)].filter(Boolean);
+  video.srcObject = new MediaStream(tracks);
+  figure.append(video, caption);
+  $("tiles").append(figure);
+  const made = { figure, video, caption };
+  tiles.set(place.member, made);
+  return made;
+}
+
+const layer = (place) => (place.encoding === null ? "stopped" : `${place.encoding + 1} of ${place.encodings.length}`);
+
+function show(mine, seen, { inbound, outbound }) {
+  const places = seen.room?.places ?? [];
+  for (const place of places) {
+    const { figure, caption } = tile(mine, place);
+    const report = inbound.get(place.mid);
+    const size = report?.frameWidth ? `${report.frameWidth}x${report.frameHeight}, ${(report.framesPerSecond ?? 0).toFixed(0)} a second` : "no picture yet";
+    caption.textContent = `${place.member}: ${place.encoding === null ? "video stopped" : `layer ${layer(place)}`}, ${size}`;
+    figure.classList.toggle("stopped", place.encoding === null);
+    const heard = inbound.get(place.audio_mid);
+    Object.assign(figure.dataset, {
+      member: place.member,
+      encoding: place.encoding ?? "none",
+      width: report?.frameWidth ?? 0,
+      decoded: report?.framesDecoded ?? 0,
+      heard: heard?.packetsReceived ?? 0,
+      energy: heard?.totalAudioEnergy ?? 0,
+    });
+  }
+  for (const [name, { figure }] of tiles) {
+    if (places.some((p) => p.member === name)) continue;
+    figure.remove();
+    tiles.delete(name);
+  }
+  $("places").replaceChildren(...places.map((p) => row([p.member, layer(p), kbps(p.share_bps), String(p.frames), String(p.switches)])));
+  const sent = seen.room?.encodings ?? [];
+  const size = (e) => (e.size ? `${e.size[0]}x${e.size[1]}` : "-");
+  $("encodings").replaceChildren(...sent.map((e, n) => row([String(n + 1), kbps(e.rate_bps), size(e)])));
+  $("internals").replaceChildren(...seen.internals.slice(0, 24).map(([name, value]) => row([name.replaceAll("_", " "), value === null ? "-" : Number(value.toPrecision(5)).toString()])));
+  const largest = [...outbound.values()].reduce((a, b) => ((a?.frameWidth ?? 0) > (b.frameWidth ?? 0) ? a : b), null);
+  $("local-text").textContent = largest ? `${largest.frameWidth ?? "-"}x${largest.frameHeight ?? "-"} in ${outbound.size} ${outbound.size === 1 ? "layer" : "layers"}` : "only watching";
+}
+
+async function poll(mine) {
+  try {
+    while (mine === member) {
+      const [seen, stats] = await Promise.all([mine.seen(), mine.stats()]);
+      if (mine !== member) return;
+      plots.add(seen.samples);
+      show(mine, seen, stats);
+      document.body.dataset.controller = seen.controller;
+      document.body.dataset.members = seen.room?.members ?? 1;
+      const target = seen.samples.at(-1)?.target_bps;
+      const members = seen.room?.members ?? 1;
+      $("state").textContent = `${seen.state}: ${members} ${members === 1 ? "member" : "members"}, ${seen.codec}, ${seen.controller}${target ? `, target ${kbps(target)} kbit/s` : ""}`;
+      if (seen.state === "ended") {
+        if (seen.reason?.includes("consented")) return again("This browser was not heard for a while");
+        notice(`The room was left: ${seen.reason}. Join again.`);
+        return end();
+      }
+      await new Promise((done) => setTimeout(done, POLL_MS));
+    }
+  } catch (e) {
+    if (mine !== member) return;
+    await again(e.status === 404 ? "The service was started again" : "The service does not answer");
+  }
+}
+
+async function change() {
+  about();
+  if (!member) return;
+  try {
+    await member.change({ controller: $("controller").value, max_kbps: Number($("max").value) });
+    notice("");
+  } catch (e) {
+    notice(e.message);
+  }
+}
+
+$("join").addEventListener("click", () => (member || attempt ? end() : join()));
+$("controller").addEventListener("change", change);
+$("max").addEventListener("change", change);
+$("settings").addEventListener("submit", (event) => event.preventDefault());
+addEventListener("pagehide", () => member?.leave());
+load().catch((e) => notice(`${e.message}. Open the address that weir call webrtc has printed, with /room before its #.`));
