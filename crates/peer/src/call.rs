@@ -4,6 +4,7 @@ mod ends;
 mod link;
 mod run;
 mod samples;
+mod sound;
 
 pub use link::{LinkPlan, LinkSample};
 pub use samples::{BrowserNumbers, Sample, Snapshot, Totals};
@@ -11,7 +12,7 @@ pub use samples::{BrowserNumbers, Sample, Snapshot, Totals};
 use crate::dtls::Identity;
 use crate::ice::Credentials;
 use crate::room::{Room, SeatPlan};
-use crate::sdp::{Answer, Negotiated, write};
+use crate::sdp::{Answer, Negotiated, OfferError, fragment_name, write, write_fragment};
 use crate::transport::{Transport, TransportError};
 use samples::Log;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -24,6 +25,7 @@ use weir_cc::{Limits, Registry, Sender as Controller, Setup, Spec, Transport as 
 use weir_live::call::{CallError, Camera, random};
 use weir_live::clock::Clock;
 use weir_live::udp::{UdpConfig, UdpPort, Waker};
+use weir_session::Label;
 use weir_units::{DataRate, Timestamp};
 
 /// Changes that wait for the call's thread.
@@ -62,6 +64,12 @@ pub enum StartError {
     /// The encoder or decoder.
     #[error(transparent)]
     Codec(#[from] weir_media::VideoError),
+    /// The encoder or decoder of audio.
+    #[error(transparent)]
+    AudioCodec(#[from] weir_media::audio::AudioError),
+    /// The source of audio.
+    #[error("{0}")]
+    Sound(String),
 }
 
 /// Why a controller cannot be had.
@@ -139,6 +147,43 @@ pub struct Plan<'a> {
 /// A change for the call's thread.
 enum Command {
     Change(Settings, Controller),
+    /// ICE starts again with these credentials, and this name of the other end.
+    Restart(Credentials, String),
+}
+
+/// What of ICE both ends have agreed on.
+struct Agreed {
+    /// This end's name, by which the agreement is known.
+    own: String,
+    remote: String,
+    mid: Label,
+    local: SocketAddr,
+}
+
+/// What a fragment from the other end has brought about (RFC 9725, section 4.3).
+#[derive(Debug)]
+pub enum Fragment {
+    /// Candidates, which are not needed.
+    Candidates,
+    /// A restart of ICE: this end's fragment, and the tag of what is agreed on now.
+    Restart(String, String),
+}
+
+/// Why a fragment was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum FragmentError {
+    /// It is none.
+    #[error(transparent)]
+    Fragment(#[from] OfferError),
+    /// It belongs to another agreement.
+    #[error("If-Match names another session of ICE than the one in force")]
+    Stale,
+    /// The call has ended, or fragments come faster than they take effect.
+    #[error("the call takes no restart now")]
+    Busy,
+    /// The system provides no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(getrandom::Error),
 }
 
 /// What a call's thread and others share.
@@ -160,6 +205,7 @@ pub struct Call {
     commands: SyncSender<Command>,
     registry: Arc<Registry>,
     clock: Clock,
+    agreed: Mutex<Agreed>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -170,6 +216,10 @@ impl Call {
     /// See [`StartError`].
     pub fn start(plan: Plan<'_>, registry: Arc<Registry>) -> Result<(Self, String), StartError> {
         let Plan { negotiated, settings, start_rate, shows, identity, address, link } = plan;
+        let mut negotiated = negotiated;
+        if matches!(shows, Shows::Camera(_)) && !sound::is_built_in() {
+            negotiated.further.clear();
+        }
         let clock = Clock::of_day();
         let controller = controller(&registry, &settings, start_rate, clock.now())?;
         let failed = |what: &str| {
@@ -191,6 +241,8 @@ impl Call {
             cname: &names.cname,
         };
         let answer = write(&negotiated, &answer);
+        let (mid, remote) = (negotiated.mid, negotiated.ice_name.clone());
+        let agreed = Mutex::new(Agreed { own: credentials.name.clone(), remote, mid, local });
         let (zero, now) = run::instant(&clock);
         let transport = Transport::new(identity, credentials, &negotiated.ice_name, negotiated.fingerprint, zero, now)?;
         let media = match shows {
@@ -208,7 +260,7 @@ impl Call {
         let work = run::Work::new(port, transport, clock, Arc::clone(&shared), queue, registry.clone(), begins);
         let thread = std::thread::Builder::new().name("call".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(failed("starting a call's thread"))?);
-        Ok((Self { shared, commands, registry, clock, thread }, answer))
+        Ok((Self { shared, commands, registry, clock, agreed, thread }, answer))
     }
 
     /// Changes controller and limits; the rate goes on from the current one.
@@ -222,6 +274,33 @@ impl Call {
         let _ = self.commands.try_send(Command::Change(settings, controller));
         self.shared.waker.wake();
         Ok(())
+    }
+
+    /// The tag of what of ICE is agreed on.
+    pub fn ice_tag(&self) -> String {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).own.clone()
+    }
+    /// Takes a fragment of the other end's description, which belongs to the agreement with this tag; `None` stands for any.
+    ///
+    /// # Errors
+    /// See [`FragmentError`].
+    pub fn take_fragment(&self, text: &str, tag: Option<&str>) -> Result<Fragment, FragmentError> {
+        let name = fragment_name(text)?;
+        let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        if tag.is_some_and(|tag| tag != agreed.own) {
+            return Err(FragmentError::Stale);
+        }
+        if name == agreed.remote {
+            return Ok(Fragment::Candidates);
+        }
+        let own = Credentials::random().map_err(FragmentError::Random)?;
+        let fragment = write_fragment(agreed.mid, &own, agreed.local);
+        let tag = own.name.clone();
+        let restart = Command::Restart(own, name.to_owned());
+        self.commands.try_send(restart).map_err(|_| FragmentError::Busy)?;
+        self.shared.waker.wake();
+        (agreed.own, agreed.remote) = (tag.clone(), name.to_owned());
+        Ok(Fragment::Restart(fragment, tag))
     }
 
     /// The settings in force, or about to be.

@@ -143,6 +143,33 @@ impl Caller {
         Ok(address)
     }
 
+    /// Restarts ICE: its fragment, for the other end, with a new name and password.
+    ///
+    /// # Errors
+    /// The system provides no random numbers.
+    pub fn restart(&mut self) -> Result<String, CallerError> {
+        self.own = Credentials::random()?;
+        Ok(format!(
+            "m=video 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\na=ice-ufrag:{}\r\na=ice-pwd:{}\r\n",
+            self.own.name, self.own.password
+        ))
+    }
+    /// Takes the other end's fragment: checks go on with its credentials.
+    ///
+    /// # Errors
+    /// It lacks something.
+    pub fn accept_restart(&mut self, fragment: &str) -> Result<(), CallerError> {
+        let value = |name: &'static str| {
+            let found = fragment.lines().find_map(|l| l.strip_prefix("a=")?.strip_prefix(name)?.strip_prefix(':'));
+            found.map(str::trim_end).ok_or(CallerError::Answer(name))
+        };
+        let username = format!("{}:{}", value("ice-ufrag")?, self.own.name);
+        let remote = self.remote.as_mut().ok_or(CallerError::Answer("candidate"))?;
+        (remote.username, remote.password) = (username, value("ice-pwd")?.to_owned());
+        self.next_check = Timestamp::ZERO;
+        Ok(())
+    }
+
     fn instant(&self, now: Timestamp) -> Instant {
         self.zero + Duration::from_nanos(u64::try_from(now.as_nanos()).unwrap_or(0))
     }

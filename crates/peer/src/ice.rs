@@ -73,6 +73,8 @@ pub struct IceLite {
     own: Credentials,
     /// `USERNAME` of the other end's checks.
     username: String,
+    /// Credentials of a restart that has been agreed on, until the first check with them.
+    next: Option<(Credentials, String)>,
     crypto: Arc<dyn RTCCryptoProvider>,
     /// Addresses from which authenticated checks have come, the latest last.
     seen: Vec<SocketAddr>,
@@ -88,12 +90,18 @@ impl IceLite {
         Self {
             own,
             username,
+            next: None,
             crypto,
             seen: Vec::new(),
             selected: None,
             consent: None,
             counters: IceCounters::default(),
         }
+    }
+    /// Agrees on a restart (RFC 8445, section 9): checks with these credentials are answered too, and those with the ones before until then.
+    pub fn restart(&mut self, own: Credentials, remote_name: &str) {
+        let username = format!("{}:{remote_name}", own.name);
+        self.next = Some((own, username));
     }
     /// The address that the other end has nominated.
     pub fn selected(&self) -> Option<SocketAddr> {
@@ -136,7 +144,9 @@ impl IceLite {
         if m.typ != BINDING_REQUEST || m.raw.len() != 20 + m.length as usize {
             return None;
         }
-        if m.get(ATTR_USERNAME).ok()? != self.username.as_bytes() {
+        let username = m.get(ATTR_USERNAME).ok()?;
+        let is_next = self.next.as_ref().is_some_and(|(_, next)| username == next.as_bytes());
+        if username != self.username.as_bytes() && !is_next {
             return None;
         }
         // It takes the end of the message for the fingerprint's place, and that before it for the integrity's.
@@ -144,7 +154,11 @@ impl IceLite {
             return None;
         }
         FINGERPRINT.check(&m).ok()?;
-        MessageIntegrity::check(&mut m, self.own.password.as_bytes(), self.crypto.crypto()).ok()?;
+        let own = self.next.as_ref().filter(|_| is_next).map_or(&self.own, |(own, _)| own);
+        MessageIntegrity::check(&mut m, own.password.as_bytes(), self.crypto.crypto()).ok()?;
+        if let Some((own, username)) = self.next.take_if(|_| is_next) {
+            (self.own, self.username) = (own, username);
+        }
         self.consent = Some(now);
         self.seen.retain(|a| *a != from);
         if self.seen.len() == MAX_ADDRESSES {
@@ -260,6 +274,24 @@ mod tests {
             (ice.selected(), ice.counters()),
             (Some(address(3)), IceCounters { accepted: 3, refused: 2, moves: 1 })
         );
+    }
+
+    #[test]
+    fn a_restart_takes_effect_with_its_first_check_and_ends_the_credentials_before() {
+        let (mut ice, name, password) = lite();
+        let now = Timestamp::from_secs(1);
+        ice.handle(now, address(2), &check(&name, &password, true)).expect("answered");
+        let own = Credentials::random().expect("random");
+        let (next, other) = (format!("{}:new", own.name), own.password.clone());
+        ice.restart(own, "new");
+        // Those before go on meanwhile, and neither name has the other's password.
+        assert!(ice.handle(now, address(2), &check(&name, &password, false)).is_some());
+        assert!(ice.handle(now, address(3), &check(&next, &password, true)).is_none());
+        assert!(ice.handle(now, address(3), &check(&name, &other, true)).is_none());
+        assert_eq!(ice.selected(), Some(address(2)));
+        assert!(ice.handle(now, address(3), &check(&next, &other, true)).is_some());
+        assert_eq!(ice.selected(), Some(address(3)));
+        assert!(ice.handle(now, address(2), &check(&name, &password, true)).is_none());
     }
 
     #[test]

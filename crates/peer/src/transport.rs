@@ -90,6 +90,10 @@ impl Transport {
         })
     }
 
+    /// Agrees on a restart of ICE.
+    pub fn restart(&mut self, own: Credentials, remote_name: &str) {
+        self.ice.restart(own, remote_name);
+    }
     fn instant(&self, now: Timestamp) -> Instant {
         self.zero + Duration::from_nanos(u64::try_from(now.as_nanos()).unwrap_or(0))
     }

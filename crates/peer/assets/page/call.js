@@ -32,21 +32,67 @@ export function gathered(peer) {
   });
 }
 
+/** Restarts ICE within a call (RFC 9725, section 4.3.2): media go on by the new path once its checks have passed. */
+export async function restartIce(peer, location) {
+  await peer.setLocalDescription(await peer.createOffer({ iceRestart: true }));
+  await gathered(peer);
+  const own = peer.localDescription.sdp.split("\r\n").filter((l) => /^(a=(group|mid|ice-ufrag|ice-pwd|candidate)|m=)/.test(l));
+  const headers = { "content-type": "application/trickle-ice-sdpfrag", "if-match": "*" };
+  const answer = await ask(location, { method: "PATCH", headers, body: `${own.join("\r\n")}\r\n` });
+  const theirs = await answer.text();
+  let { sdp } = peer.currentRemoteDescription;
+  for (const name of ["ice-ufrag", "ice-pwd"]) {
+    const [line] = theirs.match(new RegExp(`a=${name}:[^\\r\\n]*`));
+    sdp = sdp.replaceAll(new RegExp(`a=${name}:[^\\r\\n]*`, "g"), () => line);
+  }
+  await peer.setRemoteDescription({ type: "answer", sdp });
+}
+
+/** Longest wait for a restart to bring the connection back. */
+const RESTART_MS = 3000;
+
+/**
+ * Keeps a connection: restarts ICE when the browser's network changes, or the connection is lost for a while, and says so
+ * where that does not bring it back.
+ */
+export function keep(call, isCurrent, lostMs, onLost) {
+  const isLost = () => isCurrent() && (call.state === "failed" || call.state === "disconnected");
+  let isUnderWay = false;
+  const restart = async () => {
+    if (isUnderWay || !isCurrent() || call.state === "new" || call.state === "connecting") return;
+    isUnderWay = true;
+    await call.restart().catch(() => {});
+    await new Promise((done) => setTimeout(done, isLost() ? RESTART_MS : 0));
+    isUnderWay = false;
+    if (isLost()) onLost();
+  };
+  const onState = () => {
+    if (isLost()) setTimeout(() => isLost() && restart(), call.state === "failed" ? 0 : lostMs);
+  };
+  for (const target of [window, navigator.connection].filter(Boolean)) {
+    target.addEventListener(target === window ? "online" : "change", restart);
+  }
+  return onState;
+}
+
 export class Call {
   #peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   #location = null;
   #from = 0;
   remote = null;
 
-  /** `camera` may be null: then only Weir sends. */
-  async start(camera, { controller, max, codec, way }, onState) {
-    const track = camera?.getVideoTracks()[0];
+  /** `media` may be null, or without sound: that is then only received. */
+  async start(media, { controller, max, codec, way, sound }, onState) {
     const peer = this.#peer;
-    const direction = !track ? "recvonly" : way === "whip" ? "sendonly" : "sendrecv";
-    const transceiver = peer.addTransceiver(track ?? "video", { direction, streams: camera ? [camera] : [] });
-    this.#prefer(transceiver, codec);
+    const add = (kind, track) => {
+      const direction = !track ? "recvonly" : way === "whip" ? "sendonly" : "sendrecv";
+      if (track || way !== "whip") return peer.addTransceiver(track ?? kind, { direction, streams: track ? [media] : [] });
+    };
+    this.#prefer(add("video", media?.getVideoTracks()[0]), codec);
+    if (sound) add("audio", media?.getAudioTracks()[0]);
+    this.remote = new MediaStream();
     peer.addEventListener("track", ({ track: received }) => {
-      this.remote = new MediaStream([received]);
+      this.remote.addTrack(received);
       onState();
     });
     peer.addEventListener("connectionstatechange", onState);
@@ -69,7 +115,7 @@ export class Call {
 
   /** Bounds the browser's own rate. */
   async bound(kbps) {
-    const sender = this.#peer.getSenders().find((s) => s.track);
+    const sender = this.#peer.getSenders().find((s) => s.track?.kind === "video");
     const parameters = sender?.getParameters();
     if (!parameters?.encodings?.length) return;
     for (const encoding of parameters.encodings) encoding.maxBitrate = 1e3 * kbps;
@@ -78,6 +124,12 @@ export class Call {
 
   get state() {
     return this.#peer.connectionState;
+  }
+  restarts = 0;
+
+  async restart() {
+    await restartIce(this.#peer, this.#location);
+    this.restarts += 1;
   }
 
   async change(settings) {
@@ -93,20 +145,22 @@ export class Call {
     return seen;
   }
 
-  /** What the browser says of video in both directions. */
+  /** What the browser says of video and sound in both directions. */
   async stats() {
-    const found = { inbound: null, outbound: null, remote: null, pair: null };
+    const found = { inbound: null, outbound: null, remote: null, pair: null, heard: null, said: null };
     for (const report of (await this.#peer.getStats()).values()) {
+      if (report.type === "inbound-rtp" && report.kind === "audio") found.heard = report;
+      if (report.type === "outbound-rtp" && report.kind === "audio") found.said = report;
       if (report.type === "inbound-rtp" && report.kind === "video") found.inbound = report;
       if (report.type === "outbound-rtp" && report.kind === "video") found.outbound = report;
-      if (report.type === "remote-inbound-rtp") found.remote = report;
+      if (report.type === "remote-inbound-rtp" && report.kind === "video") found.remote = report;
       if (report.type === "candidate-pair" && report.nominated) found.pair = report;
     }
     return found;
   }
 
   /** Passes the browser's numbers on, for the service's report. */
-  async tell({ inbound, outbound, pair }) {
+  async tell({ inbound, outbound, pair, heard, said }) {
     const numbers = {
       packets_received: inbound?.packetsReceived ?? 0,
       packets_lost: inbound?.packetsLost ?? 0,
@@ -116,6 +170,8 @@ export class Call {
       packets_sent: outbound?.packetsSent ?? 0,
       bytes_sent: outbound?.bytesSent ?? 0,
       frames_encoded: outbound?.framesEncoded ?? 0,
+      audio_packets_received: heard?.packetsReceived ?? 0,
+      audio_packets_sent: said?.packetsSent ?? 0,
       round_trip_ms: pair?.currentRoundTripTime === undefined ? null : 1e3 * pair.currentRoundTripTime,
     };
     const headers = { "content-type": "application/json" };

@@ -1,6 +1,6 @@
 // The page: a call, its settings, its plots.
 
-import { Call, ask, setToken } from "/page/call.js";
+import { Call, ask, keep, setToken } from "/page/call.js";
 import { Plots } from "/page/plots.js";
 
 const $ = (id) => document.getElementById(id);
@@ -29,7 +29,7 @@ function notice(text) {
   $("notice").hidden = !text;
 }
 
-const chosen = () => ({ controller: $("controller").value, max: Number($("max").value), codec: $("codec").value, way: $("way").value });
+const chosen = () => ({ controller: $("controller").value, max: Number($("max").value), codec: $("codec").value, way: $("way").value, sound: $("sound").checked });
 
 function about() {
   $("about").textContent = menu.controllers.find((c) => c.name === $("controller").value)?.summary ?? "";
@@ -47,13 +47,17 @@ async function load() {
   document.body.dataset.ready = "yes";
 }
 
-async function openCamera() {
+async function openCamera(sound) {
   if (!navigator.mediaDevices) return null;
-  try {
-    return await navigator.mediaDevices.getUserMedia({ video: { width: 640, height: 360, frameRate: 30 } });
-  } catch {
-    return null;
+  const video = { width: 640, height: 360, frameRate: 30 };
+  for (const audio of sound ? [true, false] : [false]) {
+    try {
+      return await navigator.mediaDevices.getUserMedia({ video, audio });
+    } catch {
+      // Without a microphone the camera is asked for alone.
+    }
   }
+  return null;
 }
 
 async function begin() {
@@ -64,17 +68,22 @@ async function begin() {
   document.body.dataset.decoded = 0;
   try {
     const wanted = $("way").value !== "whep";
-    if (wanted) camera ??= await openCamera();
+    const sound = $("sound").checked;
+    if (wanted && camera?.withSound !== sound) {
+      camera?.media.getTracks().forEach((track) => track.stop());
+      const media = await openCamera(sound);
+      camera = media && { media, withSound: sound };
+    }
+    $("remote").muted = !sound;
     if (wanted && !camera) notice("No camera: only Weir sends.");
-    $("local").srcObject = wanted ? camera : null;
+    $("local").srcObject = wanted ? (camera?.media ?? null) : null;
     call = new Call();
     const mine = call;
-    await mine.start(wanted ? camera : null, chosen(), () => {
+    const kept = keep(mine, () => mine === call, LOST_MS, () => again("The connection was lost"));
+    await mine.start(wanted ? (camera?.media ?? null) : null, chosen(), () => {
       if (mine !== call) return;
       if ($("remote").srcObject !== mine.remote) $("remote").srcObject = mine.remote;
-      // The network has changed, for instance: a new offer restarts ICE too.
-      const isLost = () => mine === call && (mine.state === "failed" || mine.state === "disconnected");
-      if (isLost()) setTimeout(() => isLost() && again("The connection was lost"), mine.state === "failed" ? 0 : LOST_MS);
+      kept();
     });
     $("call").textContent = "Hang up";
     poll(mine);
@@ -141,7 +150,7 @@ function rate(report, bytes) {
   return now;
 }
 
-function numbers(seen, { inbound, outbound, remote, pair }) {
+function numbers(seen, { inbound, outbound, remote, pair, heard, said }) {
   const last = seen.samples.at(-1) ?? numbers.last ?? {};
   numbers.last = last;
   const now = { inbound: rate(inbound, "bytesReceived"), outbound: rate(outbound, "bytesSent") };
@@ -152,15 +161,17 @@ function numbers(seen, { inbound, outbound, remote, pair }) {
   const t = seen.totals;
   $("both").replaceChildren(
     row(["to the browser, kbit/s", kbps(last.sent_bps), kbps(since("inbound"))]),
-    row(["packets", count(t.packets_sent), count(inbound?.packetsReceived)]),
+    row(["packets, with sound", count(t.packets_sent), count(inbound && inbound.packetsReceived + (heard?.packetsReceived ?? 0))]),
     row(["lost", count(t.reported_lost), count(inbound?.packetsLost)]),
     row(["frames coded, decoded", count(t.frames_sent), count(inbound?.framesDecoded)]),
     row(["retransmitted", count(t.retransmitted), count(inbound?.retransmittedPacketsReceived)]),
     row(["to Weir, kbit/s", kbps(last.received_bps), kbps(since("outbound"))]),
-    row(["packets", count(t.packets_received), count(outbound?.packetsSent)]),
+    row(["packets, with sound", count(t.packets_received), count(outbound && outbound.packetsSent + (said?.packetsSent ?? 0))]),
     row(["frames decoded, coded", count(t.frames_decoded), count(outbound?.framesEncoded)]),
     row(["browser's target, kbit/s", "", kbps(outbound?.targetBitrate)]),
     row(["round trip, ms", last.rtt_ms?.toFixed(1) ?? "-", ms(pair?.currentRoundTripTime ?? remote?.roundTripTime)]),
+    row(["packets of sound to the browser", count(t.audio_sent), count(heard?.packetsReceived)]),
+    row(["packets of sound to Weir", count(t.audio_decoded), count(said?.packetsSent)]),
     row(["key frame requests", count(t.key_frame_requests), count(outbound?.pliCount)]),
   );
   $("internals").replaceChildren(...seen.internals.slice(0, 24).map(([name, value]) => row([name.replaceAll("_", " "), value === null ? "-" : Number(value.toPrecision(5)).toString()])));
@@ -184,6 +195,10 @@ async function poll(mine) {
       document.body.dataset.decoded = stats.inbound?.framesDecoded ?? 0;
       document.body.dataset.encoded = stats.outbound?.framesEncoded ?? 0;
       document.body.dataset.seen = seen.totals.frames_decoded;
+      document.body.dataset.heard = stats.heard?.packetsReceived ?? 0;
+      document.body.dataset.energy = stats.heard?.totalAudioEnergy ?? 0;
+      document.body.dataset.restarts = mine.restarts;
+      document.body.dataset.listened = seen.totals.audio_decoded;
       const target = seen.samples.at(-1)?.target_bps;
       $("state").textContent = `${seen.state}: ${seen.codec}, ${seen.controller}${target ? `, target ${kbps(target)} kbit/s` : ""}`;
       if (seen.state === "ended") {

@@ -1,6 +1,6 @@
 // A member of a room: its offer with a simulcast and places for the others, and the numbers of both ends.
 
-import { ask, gathered } from "/page/call.js";
+import { ask, gathered, restartIce } from "/page/call.js";
 
 const ANSWER_MS = 2000;
 /** Encodings by number: the lowest first, each with half of the next one's sides. */
@@ -47,6 +47,10 @@ export class Member {
 
   get state() {
     return this.#peer.connectionState;
+  }
+
+  async restart() {
+    await restartIce(this.#peer, this.#location);
   }
 
   async change(settings) {

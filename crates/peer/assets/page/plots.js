@@ -5,7 +5,7 @@ const HEIGHT = 150;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-class Plot {
+export class Plot {
   #into;
   #lines;
   #plot = null;

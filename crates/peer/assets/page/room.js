@@ -1,6 +1,6 @@
 // The page of a room: its members' pictures, and which layer of each the rate to this browser has room for.
 
-import { ask, setToken } from "/page/call.js";
+import { ask, keep, setToken } from "/page/call.js";
 import { Member } from "/page/member.js";
 import { Plots } from "/page/plots.js";
 
@@ -75,10 +75,7 @@ async function join() {
     member = new Member();
     const mine = member;
     const settings = { room: $("room").value, controller: $("controller").value, max: Number($("max").value), sends, link: $("link").checked, places: menu.members - 1 };
-    await mine.join(settings, media, () => {
-      const isLost = () => mine === member && (mine.state === "failed" || mine.state === "disconnected");
-      if (isLost()) setTimeout(() => isLost() && again("The connection was lost"), mine.state === "failed" ? 0 : LOST_MS);
-    });
+    await mine.join(settings, media, keep(mine, () => mine === member, LOST_MS, () => again("The connection was lost")));
     $("join").textContent = "Leave";
     poll(mine);
   } catch (e) {

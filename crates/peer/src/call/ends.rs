@@ -1,5 +1,6 @@
 //! The session of a call, from what was negotiated.
 
+use super::sound::{Sound, SoundPlan};
 use super::{LinkPlan, Settings, StartError};
 use crate::room::{Seat, SeatPlan, Session};
 use crate::sdp::Negotiated;
@@ -50,13 +51,15 @@ impl Names {
 /// Encoder and decoder, or the place in a room, before the call begins.
 pub(super) struct Media {
     seat: Option<SeatPlan>,
+    sound: Option<SoundPlan>,
     send: Option<VideoSend>,
     receive: Option<VideoReceive>,
 }
 
 impl Media {
     pub(super) fn new(n: &Negotiated, camera: Camera, start_rate: DataRate) -> Result<Self, StartError> {
-        let mut media = Self { seat: None, send: None, receive: None };
+        let sound = n.further.first().map(SoundPlan::new).transpose()?;
+        let mut media = Self { seat: None, sound, send: None, receive: None };
         if n.direction.sends {
             let (width, height) = camera.size();
             let frame_rate = camera.rate().as_f64();
@@ -70,7 +73,7 @@ impl Media {
         Ok(media)
     }
     pub(super) const fn of_room(seat: SeatPlan) -> Self {
-        Self { seat: Some(seat), send: None, receive: None }
+        Self { seat: Some(seat), sound: None, send: None, receive: None }
     }
 }
 
@@ -88,6 +91,7 @@ pub(super) struct Begins {
 pub(super) struct Ends {
     pub(super) endpoint: Endpoint,
     pub(super) seat: Option<Seat>,
+    pub(super) sound: Option<Sound>,
     pub(super) sending: Option<SendingVideo>,
     pub(super) receiving: Option<ReceivingVideo>,
 }
@@ -99,7 +103,7 @@ impl Begins {
         clock: Clock,
         waker: &Arc<Waker>,
         v6: bool,
-    ) -> Result<Ends, CallError> {
+    ) -> Result<Ends, StartError> {
         let Self { negotiated: n, settings, names, controller, media, link: _ } = self;
         if let Some(plan) = media.seat {
             let session = Session {
@@ -114,7 +118,7 @@ impl Begins {
                 header_overhead: if v6 { 48 } else { 28 },
             };
             let (endpoint, seat) = Seat::begin(plan, session);
-            return Ok(Ends { endpoint, seat: Some(seat), sending: None, receiving: None });
+            return Ok(Ends { endpoint, seat: Some(seat), sound: None, sending: None, receiving: None });
         }
         let config = config(&n, &settings, &names, &clock, v6);
         let repairs = n.nack && n.rtx.is_some();
@@ -148,7 +152,12 @@ impl Begins {
             content: true,
             ..ReceiveConfig::default()
         });
-        Ok(Ends { endpoint: Endpoint::new(config, send, receive, clock.now()), seat: None, sending, receiving })
+        let now = clock.now();
+        let mut endpoint = Endpoint::new(config, send, receive, now);
+        let section = n.further.iter().enumerate().next();
+        let sound =
+            media.sound.zip(section).map(|(plan, s)| plan.begin(s, names.ssrc, &mut endpoint, now)).transpose()?;
+        Ok(Ends { endpoint, seat: None, sound, sending, receiving })
     }
 }
 

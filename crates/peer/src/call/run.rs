@@ -3,7 +3,7 @@
 use super::ends::{Begins, Ends};
 use super::link::Chain;
 use super::samples::{INTERVAL, Sample};
-use super::{Command, Shared};
+use super::{Command, Shared, StartError};
 use crate::transport::{Received, Transport, TransportError};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -49,6 +49,7 @@ enum End {
     Goodbye,
     Transport(TransportError),
     Call(CallError),
+    Session(StartError),
     Link(weir_path::ConfigError),
 }
 
@@ -59,6 +60,7 @@ impl std::fmt::Display for End {
             Self::Goodbye => f.write_str("the other end has left"),
             Self::Transport(e) => e.fmt(f),
             Self::Call(e) => e.fmt(f),
+            Self::Session(e) => e.fmt(f),
             Self::Link(e) => e.fmt(f),
         }
     }
@@ -173,7 +175,14 @@ impl Work {
         if self.shared.stop.load(Ordering::Relaxed) {
             return Err(End::Stopped);
         }
-        while let Ok(Command::Change(settings, controller)) = self.commands.try_recv() {
+        while let Ok(command) = self.commands.try_recv() {
+            let (settings, controller) = match command {
+                Command::Change(settings, controller) => (settings, controller),
+                Command::Restart(own, remote) => {
+                    self.transport.restart(own, &remote);
+                    continue;
+                }
+            };
             if let Some(ends) = &mut self.ends {
                 ends.endpoint.set_limits(settings.limits, now);
                 ends.endpoint.set_controller(PathId::FIRST, controller, now);
@@ -188,6 +197,9 @@ impl Work {
                 seat.on_turn(now, &mut ends.endpoint);
             }
             ends.endpoint.handle_timeout(now);
+            if let Some(sound) = &mut ends.sound {
+                sound.on_turn(now, &mut ends.endpoint);
+            }
             if let Some(receiving) = &mut ends.receiving {
                 receiving.on_turn(now, &mut ends.endpoint);
             }
@@ -309,7 +321,7 @@ impl Work {
                 let chain = |links, seed| Chain::new(links, seed, now, v6).map_err(End::Link);
                 self.link = Some([chain(&plan.forward, plan.seed)?, chain(&plan.reverse, !plan.seed)?]);
             }
-            self.ends = Some(begins.begin(&self.registry, self.clock, &self.shared.waker, v6).map_err(End::Call)?);
+            self.ends = Some(begins.begin(&self.registry, self.clock, &self.shared.waker, v6).map_err(End::Session)?);
             self.shared.log().connect(now);
         }
         Ok(())
@@ -375,6 +387,13 @@ impl Work {
             t.retransmitted = e.retransmission_counters().packets;
             t.recovered = e.nack_counters().recovered;
             t.key_frame_requests = e.picture_counters().key_requests;
+            if let Some(sound) = &ends.sound {
+                t.audio_sent = sound.sent(e);
+                (t.audio_decoded, t.audio_concealed) = (sound.heard.decoded, sound.heard.concealed);
+                t.audio_audible = sound.heard.audible;
+                // Frames of audio are counted apart.
+                t.frames_sent = t.frames_sent.saturating_sub(t.audio_sent);
+            }
             if let Some(receiving) = &ends.receiving {
                 (t.frames_decoded, t.frames_damaged) = receiving.decoded();
             }

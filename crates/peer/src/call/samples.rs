@@ -58,6 +58,14 @@ pub struct Totals {
     pub frames_decoded: u64,
     /// Frames decoded with damage.
     pub frames_damaged: u64,
+    /// Packets of audio sent.
+    pub audio_sent: u64,
+    /// Packets of audio received and decoded, or recovered from in-band FEC.
+    pub audio_decoded: u64,
+    /// Packets of audio that were missing when they were due.
+    pub audio_concealed: u64,
+    /// Slots of audio that were not silent.
+    pub audio_audible: u64,
     /// Packets that the other end reported lost.
     pub reported_lost: u64,
     /// Packets that it reported received.
@@ -98,6 +106,10 @@ pub struct BrowserNumbers {
     pub bytes_sent: u64,
     /// `framesEncoded`.
     pub frames_encoded: u64,
+    /// `packetsReceived` of audio.
+    pub audio_packets_received: u64,
+    /// `packetsSent` of audio.
+    pub audio_packets_sent: u64,
     /// `currentRoundTripTime` of the candidate pair.
     pub round_trip_ms: Option<f64>,
 }

@@ -81,6 +81,30 @@ fn both_ends_get_keys_and_media_pass_both_ways() {
 }
 
 #[test]
+fn ice_starts_again_within_a_call() {
+    use crate::sdp::{fragment_name, write_fragment};
+    let mut p = pair(None);
+    p.run(TimeDelta::from_secs(2)).expect("connected");
+    let fragment = p.caller.restart().expect("random");
+    let name = fragment_name(&fragment).expect("a name");
+    let own = Credentials::random().expect("random");
+    let mid = weir_session::Label::new("0").expect("a label");
+    let answer = write_fragment(mid, &own, HERE.parse().expect("an address"));
+    p.transport.restart(own, name);
+    p.caller.accept_restart(&answer).expect("accepted");
+    // The keys stay, and checks renew consent: without these it would end after 30 s.
+    let accepted = p.transport.counters().0.accepted;
+    p.run(TimeDelta::from_secs(40)).expect("the call goes on");
+    assert!(p.transport.counters().0.accepted > accepted + 10 && p.transport.destination(p.now).is_some());
+    let to = p.transport.destination(p.now).expect("nominated");
+    let protected = p.caller.protect(&packet(1)).expect("protected");
+    assert!(matches!(p.transport.handle(p.now, to, &protected), Ok(Received::Media(_))));
+    for bad in ["", "a=ice-ufrag:abc\r\n", "a=ice-ufrag:ab\"c\r\n", &"a".repeat(20_000)] {
+        assert!(fragment_name(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
 fn a_call_ends_when_the_other_end_is_silent_or_closes() {
     let mut p = pair(None);
     p.run(TimeDelta::from_secs(2)).expect("connected");

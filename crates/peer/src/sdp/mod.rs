@@ -2,11 +2,16 @@
 //! for a room the sections of its other members. Other sections are rejected in the answer.
 
 mod answer;
+mod audio;
+mod call;
+mod fragment;
 mod offer;
 mod room;
 
 pub use answer::{Answer, further_ssrc, write};
-pub use offer::{Codecs, MAX_ENCODINGS, MAX_OFFER, Negotiated, Section, Wanted, negotiate};
+pub use call::negotiate;
+pub use fragment::{fragment_name, write_fragment};
+pub use offer::{Codecs, MAX_ENCODINGS, MAX_OFFER, Negotiated, Section, Wanted};
 pub(crate) use offer::{MID, REPAIRED_RID, RID, TRANSPORT_CC};
 pub use room::negotiate_room;
 

@@ -85,7 +85,7 @@ pub struct Section {
     /// Payload type.
     pub payload_type: u8,
     /// Its format parameters, as offered.
-    pub(super) format: Option<String>,
+    pub(crate) format: Option<String>,
     /// Payload type of retransmissions (RFC 4588).
     pub rtx: Option<u8>,
     /// Whether generic NACKs are used.
@@ -166,24 +166,6 @@ pub struct Negotiated {
     pub ice_name: String,
     /// Fingerprint of the other end's certificate.
     pub fingerprint: Fingerprint,
-}
-
-/// Reads an offer and decides what of it to take.
-///
-/// # Errors
-/// It is no SDP, or there is nothing in it that this end could take.
-pub fn negotiate(offer: &str, wanted: Wanted) -> Result<Negotiated, OfferError> {
-    let session = read(offer)?;
-    let media = &session.media_descriptions;
-    let mut refused = OfferError::new("the offer", "no video", "a video section");
-    for (accepted, m) in media.iter().enumerate().filter(|(_, m)| m.media_name.media == "video") {
-        match section(&session, m, wanted) {
-            // One encoding is received: the browser sends the first of a simulcast that is not taken.
-            Ok(taken) => return Ok(Negotiated { sections: kinds(media), accepted, rids: Vec::new(), ..taken }),
-            Err(e) => refused = e,
-        }
-    }
-    Err(refused)
 }
 
 /// Kinds and MIDs of sections.

@@ -1,12 +1,12 @@
 //! Reading the offer of a room's member: its camera and microphone, and places for the other members.
 
-use super::offer::{self, CCFB, TRANSPORT_CC};
+use super::audio::audio;
+use super::offer;
 use super::{Codecs, Direction, Negotiated, OfferError, Section, Wanted};
 use rtc_sdp::description::media::MediaDescription;
 use rtc_sdp::description::session::SessionDescription;
 use weir_cc::FeedbackFormat;
-use weir_media::{MediaKind, VideoCodec};
-use weir_session::Label;
+use weir_media::VideoCodec;
 
 const BOTH: Direction = Direction { sends: true, receives: true };
 
@@ -110,38 +110,4 @@ fn check(session: &SessionDescription, n: &Negotiated) -> Result<(), OfferError>
         }
     }
     Ok(())
-}
-
-/// A section of Opus; none where its packets would not be in the feedback.
-fn audio(m: &MediaDescription, index: usize, n: &Negotiated) -> Option<Section> {
-    const NAME: &str = "opus/48000/2";
-    if !m.media_name.protos.join("/").contains("SAVP") {
-        return None;
-    }
-    let mid = Label::new(offer::value(m, "mid")?)?;
-    let is_opus = |pt: &u8| offer::name_of(m, *pt).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
-    let payload_type = offer::payload_types(m).find(is_opus)?;
-    let format = offer::of_type(m, "fmtp", payload_type).next().map(str::to_owned);
-    let offers = |f: &str| offer::of_type(m, "rtcp-fb", payload_type).any(|o| o == f);
-    let by_source = n.reports == Some(FeedbackFormat::CongestionControl);
-    let extensions = offer::extensions(m, offers("transport-cc") && !by_source);
-    let number = extensions.iter().find(|e| e.uri == TRANSPORT_CC).map(|e| e.id);
-    // Without it the controller would see its packets as lost.
-    let reported = if by_source { offers(CCFB) } else { number == n.transport_sequence };
-    let feedback = if by_source { CCFB } else { "transport-cc" };
-    reported.then(|| Section {
-        index,
-        mid,
-        media: MediaKind::Audio,
-        name: NAME,
-        payload_type,
-        format,
-        rtx: None,
-        nack: false,
-        feedback: vec![feedback.to_owned()],
-        extensions,
-        direction: BOTH,
-        sources: offer::sources(m),
-        rids: Vec::new(),
-    })
 }

@@ -32,8 +32,10 @@ fn an_offer_of_chromium_is_accepted_with_its_own_numbers() {
     let answer = answer(&n);
     for line in [
         "a=ice-lite",
-        "a=group:BUNDLE 1",
-        "m=audio 0 UDP/TLS/RTP/SAVPF 0",
+        "a=group:BUNDLE 0 1",
+        "m=audio 4321 UDP/TLS/RTP/SAVPF 111",
+        "a=rtcp-fb:111 transport-cc",
+        "a=fmtp:111 minptime=10;useinbandfec=1",
         "m=video 4321 UDP/TLS/RTP/SAVPF 108 109",
         "a=setup:active",
         "a=sendrecv",

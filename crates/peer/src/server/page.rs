@@ -34,6 +34,8 @@ const FILES: &[File] = files! {
     "/room", HTML, "page/room.html";
     "/page/room.js", SCRIPT, "page/room.js";
     "/page/member.js", SCRIPT, "page/member.js";
+    "/ab", HTML, "page/ab.html";
+    "/page/ab.js", SCRIPT, "page/ab.js";
     "/page/uplot.js", SCRIPT, "uplot/uPlot.iife.min.js";
     "/page/uplot.css", STYLE, "uplot/uPlot.min.css";
     "/page/licences/uplot.txt", "text/plain; charset=utf-8", "uplot/LICENSE";
@@ -67,10 +69,11 @@ mod tests {
         for file in FILES.iter().filter(|f| !f.path.contains("uplot")) {
             assert!(!file.content.contains("https://") && !file.content.contains("http://"), "{}", file.path);
         }
-        let page = FILES[0].content;
-        assert!(!page.contains("style=") && !page.contains("<style") && !page.contains("onclick"));
-        for part in page.split('"').filter(|part| part.starts_with("/page/")) {
-            assert!(FILES.iter().any(|f| f.path == part), "{part} is linked and not there");
+        for page in FILES.iter().filter(|f| f.kind == HTML).map(|f| f.content) {
+            assert!(!page.contains("style=") && !page.contains("<style") && !page.contains("onclick"));
+            for part in page.split('"').filter(|part| part.starts_with('/')) {
+                assert!(FILES.iter().any(|f| f.path == part), "{part} is linked and not there");
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::page;
 use super::problem::Problem;
-use super::sessions::{Joining, ListedRoom, Sessions};
-use crate::call::{BrowserNumbers, Settings, Snapshot, suits};
+use super::sessions::{Accepted, Joining, ListedRoom, Sessions};
+use crate::call::{BrowserNumbers, Fragment, FragmentError, Settings, Snapshot, suits};
 use crate::sdp::{Direction, Wanted};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
@@ -22,6 +22,7 @@ use weir_media::VideoCodec;
 use weir_units::DataRate;
 
 const SDP: &str = "application/sdp";
+const FRAGMENT: &str = "application/trickle-ice-sdpfrag";
 
 pub(super) fn router(sessions: Arc<Sessions>) -> Router {
     let header = |name: &'static str, value: &'static str| {
@@ -35,8 +36,7 @@ pub(super) fn router(sessions: Arc<Sessions>) -> Router {
         .route("/rooms", get(rooms))
         .route("/rooms/{name}", post(join).options(accepts))
         .route("/calls", get(list))
-        // PATCH is answered with 405, as this end does neither trickle ICE nor restart it (RFC 9725, section 4.3.1).
-        .route("/calls/{id}", get(show).delete(end))
+        .route("/calls/{id}", get(show).delete(end).patch(patch))
         .route("/calls/{id}/settings", post(change))
         .route("/calls/{id}/browser", post(note_browser))
         .route("/controllers", get(controllers))
@@ -132,14 +132,14 @@ async fn whep(s: State<Arc<Sessions>>, q: Query<Choice>, headers: HeaderMap, bod
     offered(s, q, headers, body, Direction { receives: false, ..BOTH }).await
 }
 
-/// The text of an offer.
-fn read(headers: &HeaderMap, body: &[u8]) -> Result<String, Problem> {
+/// The text of a body of this type.
+fn text(headers: &HeaderMap, body: &[u8], wanted: &'static str) -> Result<String, Problem> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    if kind.split(';').next().is_none_or(|k| !k.trim().eq_ignore_ascii_case(SDP)) {
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "an offer is sent as application/sdp"));
+    if kind.split(';').next().is_none_or(|k| !k.trim().eq_ignore_ascii_case(wanted)) {
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("expected {wanted}")));
     }
     let text = std::str::from_utf8(body);
-    text.map(str::to_owned).map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "an offer is text in UTF-8"))
+    text.map(str::to_owned).map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "descriptions are text in UTF-8"))
 }
 
 async fn join(
@@ -149,7 +149,7 @@ async fn join(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let offer = read(&headers, &body)?;
+    let offer = text(&headers, &body, SDP)?;
     let settings = choice.settings(&sessions.config.settings)?;
     let codec = choice.codec.as_ref().map(|_| choice.codec(VideoCodec::Vp8)).transpose()?;
     let joining = Joining { room, codec, settings, by_link: choice.by_link()? };
@@ -163,7 +163,7 @@ async fn offered(
     body: Bytes,
     direction: Direction,
 ) -> Result<Response, Problem> {
-    let offer = read(&headers, &body)?;
+    let offer = text(&headers, &body, SDP)?;
     let settings = choice.settings(&sessions.config.settings)?;
     let codec = choice.codec(sessions.config.codec)?;
     let wanted = Wanted { codec, built_in: sessions.codecs, direction };
@@ -172,12 +172,15 @@ async fn offered(
 }
 
 /// The answer to an offer that was accepted: the call's name, and a description.
-fn answered(accepted: Result<Result<(String, String), Problem>, tokio::task::JoinError>) -> Result<Response, Problem> {
+fn answered(accepted: Result<Result<Accepted, Problem>, tokio::task::JoinError>) -> Result<Response, Problem> {
     let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "an error of the service");
-    let (id, answer) = accepted.map_err(failed)??;
-    let location = format!("/calls/{id}");
-    Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, SDP.to_owned()), (header::LOCATION, location)], answer)
-        .into_response())
+    let Accepted { id, answer, ice_tag } = accepted.map_err(failed)??;
+    let headers = [
+        (header::CONTENT_TYPE, SDP.to_owned()),
+        (header::LOCATION, format!("/calls/{id}")),
+        (header::ETAG, format!("\"{ice_tag}\"")),
+    ];
+    Ok((StatusCode::CREATED, headers, answer).into_response())
 }
 
 async fn rooms(State(sessions): State<Arc<Sessions>>) -> Json<Vec<ListedRoom>> {
@@ -213,6 +216,39 @@ async fn show(
     Query(since): Query<Since>,
 ) -> Result<Json<Snapshot>, Problem> {
     Ok(Json(sessions.get(&id)?.snapshot(since.from)))
+}
+
+/// Candidates, which are not needed, or a restart of ICE (RFC 9725, section 4.3).
+async fn patch(
+    State(sessions): State<Arc<Sessions>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let call = sessions.get(&id)?;
+    let text = text(&headers, &body, FRAGMENT)?;
+    let tag = headers.get(header::IF_MATCH).and_then(|v| v.to_str().ok()).map(str::trim);
+    let Some(tag) = tag else {
+        let detail = "If-Match names the session of ICE: the ETag of the answer, or * for a restart";
+        return Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, detail));
+    };
+    let tag = Some(tag.trim_matches('"')).filter(|tag| *tag != "*");
+    let problem = |e: FragmentError| {
+        let status = match &e {
+            FragmentError::Fragment(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            FragmentError::Stale => StatusCode::PRECONDITION_FAILED,
+            FragmentError::Busy => StatusCode::CONFLICT,
+            FragmentError::Random(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Problem::new(status, e.to_string())
+    };
+    Ok(match call.take_fragment(&text, tag).map_err(problem)? {
+        Fragment::Candidates => StatusCode::NO_CONTENT.into_response(),
+        Fragment::Restart(fragment, tag) => {
+            ([(header::CONTENT_TYPE, FRAGMENT.to_owned()), (header::ETAG, format!("\"{tag}\""))], fragment)
+                .into_response()
+        }
+    })
 }
 
 async fn end(State(sessions): State<Arc<Sessions>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {

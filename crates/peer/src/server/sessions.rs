@@ -41,6 +41,16 @@ struct Entry {
     is_member: bool,
 }
 
+/// An offer that was accepted.
+pub(super) struct Accepted {
+    /// The call's name.
+    pub(super) id: String,
+    /// The answer.
+    pub(super) answer: String,
+    /// The tag of what of ICE is agreed on.
+    pub(super) ice_tag: String,
+}
+
 /// An offer of a room's member.
 pub(super) struct Joining {
     pub(super) room: String,
@@ -113,14 +123,14 @@ impl Sessions {
         self.token.as_bytes().ct_eq(token.as_bytes()).into()
     }
 
-    /// Accepts an offer; returns the call's name and the answer.
+    /// Accepts an offer; returns the answer.
     pub(super) fn accept(
         &self,
         offer: &str,
         wanted: Wanted,
         settings: Settings,
         by_link: bool,
-    ) -> Result<(String, String), Problem> {
+    ) -> Result<Accepted, Problem> {
         // A place is taken before there is work.
         if self.running() >= self.config.limits.calls {
             return Err(full());
@@ -132,8 +142,8 @@ impl Sessions {
         self.start(id, negotiated, settings, Shows::Camera(camera), by_link)
     }
 
-    /// Accepts a member of a room, which begins with its first; returns the call's name and the answer.
-    pub(super) fn join(&self, offer: &str, joining: Joining) -> Result<(String, String), Problem> {
+    /// Accepts a member of a room, which begins with its first; returns the answer.
+    pub(super) fn join(&self, offer: &str, joining: Joining) -> Result<Accepted, Problem> {
         let Joining { room: name, codec, settings, by_link } = joining;
         let is_name = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_name) {
@@ -175,7 +185,7 @@ impl Sessions {
         settings: Settings,
         shows: Shows,
         by_link: bool,
-    ) -> Result<(String, String), Problem> {
+    ) -> Result<Accepted, Problem> {
         let address = self.config.media.unwrap_or(self.config.listen.ip());
         let start_rate = settings.limits.clamp(self.config.start_rate);
         let identity = &self.identity;
@@ -187,6 +197,7 @@ impl Sessions {
             StartError::Full(members) => full_room(members),
             e => failed(&e),
         })?;
+        let ice_tag = call.ice_tag();
         let mut calls = self.calls();
         if !is_member && running(&calls) >= self.config.limits.calls {
             return Err(full());
@@ -196,7 +207,7 @@ impl Sessions {
             oldest.and_then(|n| calls.remove(n));
         }
         calls.push_back(Entry { id: id.clone(), call: Arc::new(call), is_member });
-        Ok((id, answer))
+        Ok(Accepted { id, answer, ice_tag })
     }
 
     /// The rooms with members, by name.

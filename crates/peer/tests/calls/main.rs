@@ -183,3 +183,37 @@ async fn a_call_is_controlled_by_feedback_of_rfc_8888() {
     watching.join().expect("the caller went on to the end");
     service.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fragments_trickle_and_restart_ice_as_whip_has_it() {
+    let service = service().await;
+    let (status, answer) = post(&service, "/whep", &service.token, CHROMIUM.as_bytes()).await;
+    let value = |text: &str, name: &str| text.lines().find_map(|l| l.strip_prefix(name)).map(str::to_owned);
+    let (call, tag) = (value(&answer, "location: ").expect("named"), value(&answer, "etag: ").expect("tagged"));
+    assert_eq!(status, 201);
+    let patch = async |tag: Option<&str>, name: &str| {
+        let condition = tag.map(|tag| format!("if-match: {tag}\r\n")).unwrap_or_default();
+        let kind = "content-type: application/trickle-ice-sdpfrag";
+        let headers = format!("authorization: Bearer {}\r\n{kind}\r\n{condition}", service.token);
+        let body = format!("a=ice-ufrag:{name}\r\na=ice-pwd:0123456789abcdefghijkl\r\n");
+        strangers::with_headers(&service, "PATCH", &call, &headers, body.as_bytes()).await
+    };
+    // Candidates of the agreement in force; none of another, and nothing without a condition.
+    assert_eq!(patch(Some(&tag), "fey8").await.0, 204);
+    assert_eq!(patch(None, "fey8").await.0, 428);
+    assert_eq!(patch(Some("\"other\""), "fey8").await.0, 412);
+    assert_eq!(patch(Some(&tag), "a").await.0, 422);
+    let (status, fragment) = patch(Some("*"), "other").await;
+    assert!(
+        status == 200 && fragment.contains("a=ice-pwd:") && fragment.contains("a=candidate:1 1 udp "),
+        "{fragment}"
+    );
+    let next = value(&fragment, "etag: ").expect("tagged");
+    assert_eq!(value(&fragment, "a=ice-ufrag:"), Some(next.trim_matches('"').to_owned()));
+    assert!(next != tag);
+    assert_eq!((patch(Some(&tag), "other").await.0, patch(Some(&next), "other").await.0), (412, 204));
+    let headers =
+        format!("authorization: Bearer {}\r\ncontent-type: application/sdp\r\nif-match: *\r\n", service.token);
+    assert_eq!(strangers::with_headers(&service, "PATCH", &call, &headers, b"").await.0, 415);
+    service.stop().await;
+}

@@ -63,9 +63,27 @@ pub(crate) async fn end(service: &RunningServer, call: &str) {
 }
 
 async fn request(service: &RunningServer, method: &str, path: &str, token: &str, body: &[u8]) -> (u16, String) {
+    with_headers(
+        service,
+        method,
+        path,
+        &format!("authorization: Bearer {token}\r\ncontent-type: application/sdp\r\n"),
+        body,
+    )
+    .await
+}
+
+/// A request with these headers, each with its line end.
+pub(crate) async fn with_headers(
+    service: &RunningServer,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &[u8],
+) -> (u16, String) {
     let mut stream = TcpStream::connect(service.address).await.expect("connected");
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: weir\r\nauthorization: Bearer {token}\r\ncontent-type: application/sdp\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: weir\r\n{headers}\
          content-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );

@@ -1,5 +1,6 @@
 //! The page of a running service, in a browser with a made-up camera: pictures both ways.
 
+mod ab;
 #[expect(dead_code, reason = "shared with the coverage map's page")]
 #[path = "../../../coverage/tests/page/browser.rs"]
 mod browser;
@@ -16,7 +17,7 @@ use weir_peer::server::{ClipConfig, RunningServer, ServerConfig, serve};
 use weir_units::{DataRate, TimeDelta};
 
 const NO_BROWSER: &str = "skipped: no chromium on this machine";
-const CAMERA: [&str; 2] = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
+const CAMERA: [&str; 3] = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--mute-audio"];
 /// Share of packets lost in the second call, each way.
 const LOSS: f64 = 0.04;
 /// A service; its calls lose packets if wanted.
@@ -83,7 +84,11 @@ async fn frames_pass(browser: &mut Browser, count: f64) {
     browser.until(&format!("Number(document.body.dataset.seen) > {seen} + {count} / 2")).await;
 }
 
+/// One test at a time: each has browsers that encode and decode.
+static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 fn run(test: impl Future<Output = ()>) {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(test);
 }
@@ -107,7 +112,7 @@ fn pictures_go_both_ways_under_a_controller_that_changes() {
         let (first, last) = (codecs[0], *codecs.last().expect("one at least"));
         for ((codec, name), loses) in [(first, false), (last, true)] {
             let service = service(codec, loses).await;
-            call(&mut browser, &service, name).await;
+            call(&mut browser, &service, name, if loses { 160.0 } else { 40.0 }).await;
             check(service, loses).await;
         }
         assert_eq!(browser.complaints, Vec::<String>::new());
@@ -141,7 +146,8 @@ async fn restarts(browser: &mut Browser) {
     service.stop().await;
 }
 
-async fn call(browser: &mut Browser, service: &RunningServer, codec: &str) {
+/// A call of this many further frames after the controller has changed.
+async fn call(browser: &mut Browser, service: &RunningServer, codec: &str, count: f64) {
     browser.open("about:blank", 1280, 900).await;
     browser.open(&service.page(), 1280, 900).await;
     browser.until("document.body.dataset.ready === 'yes'").await;
@@ -151,11 +157,17 @@ async fn call(browser: &mut Browser, service: &RunningServer, codec: &str) {
     browser.until("Number(document.body.dataset.decoded) > 20").await;
     browser.until("Number(document.body.dataset.seen) > 10").await;
     assert!(number(browser, "encoded").await > 10.0);
+    // Sound both ways, and what comes is no silence.
+    browser.until("Number(document.body.dataset.heard) > 50 && Number(document.body.dataset.listened) > 50").await;
+    browser.until("Number(document.body.dataset.energy) > 0").await;
     assert_eq!(browser.eval("document.getElementById('remote').videoWidth").await, 320);
 
     choose(browser, "controller", "scream").await;
     browser.until("document.body.dataset.controller === 'scream'").await;
-    frames_pass(browser, 40.0).await;
+    // ICE starts again within the call, as when the browser's network changes.
+    browser.eval("dispatchEvent(new Event('online'))").await;
+    browser.until("document.body.dataset.restarts === '1'").await;
+    frames_pass(browser, count).await;
     for plot in ["rates", "delays", "losses"] {
         let count = browser.eval(&coloured(plot)).await.as_u64().expect("a number");
         assert!(count > 50, "{plot}: {count} pixels");
@@ -169,6 +181,8 @@ async fn call(browser: &mut Browser, service: &RunningServer, codec: &str) {
 }
 
 async fn check(service: RunningServer, loses: bool) {
+    // The restart of ICE was none of the call.
+    assert_eq!(service.calls().len(), 1);
     let calls = service.stop().await;
     let calls: Vec<_> = calls.iter().map(|(_, c)| c).filter(|c| c.setup_ms.is_some()).collect();
     assert_eq!(calls.len(), 1);
@@ -183,9 +197,14 @@ async fn check(service: RunningServer, loses: bool) {
         return;
     }
     assert!(t.frames_damaged < 5, "{t:?}");
+    assert!(t.audio_sent > 50 && t.audio_decoded > 50 && t.audio_audible > 5, "{t:?}");
     // What the browser says of the same call, just before its end.
     let b = call.browser.expect("its numbers");
     let near = |own: u64, theirs: u64| own.abs_diff(theirs) < 20 + own / 5;
-    assert!(near(t.packets_sent, b.packets_received) && near(t.packets_received, b.packets_sent), "{t:?} {b:?}");
+    assert!(
+        near(t.packets_sent, b.packets_received + b.audio_packets_received)
+            && near(t.packets_received, b.packets_sent + b.audio_packets_sent),
+        "{t:?} {b:?}"
+    );
     assert!(near(t.frames_sent, b.frames_decoded) && near(t.frames_decoded, b.frames_encoded), "{t:?} {b:?}");
 }

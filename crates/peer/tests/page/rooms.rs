@@ -15,8 +15,6 @@ use weir_units::{DataRate, DataSize, TimeDelta};
 const WIDE: DataRate = DataRate::from_mbps(3);
 const NARROW: DataRate = DataRate::from_kbps(350);
 const NARROW_FROM: TimeDelta = TimeDelta::from_secs(15);
-const SWITCHES: [&str; 4] = [CAMERA[0], CAMERA[1], "--autoplay-policy=no-user-gesture-required", "--mute-audio"];
-
 fn link() -> LinkPlan {
     let at = |at, rate| Step { at, rate };
     let steps = vec![at(TimeDelta::ZERO, WIDE), at(NARROW_FROM, NARROW)];
@@ -44,11 +42,11 @@ fn tile(expression: &str) -> String {
 fn pages_see_each_other_and_a_slow_one_the_lower_layer() {
     run(async {
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
-        let Some(mut slow) = Browser::start(folders[0].path(), &SWITCHES).await else {
+        let Some(mut slow) = Browser::start(folders[0].path(), &CAMERA).await else {
             println!("{NO_BROWSER}");
             return;
         };
-        let mut fast = Browser::start(folders[1].path(), &SWITCHES).await.expect("as the other");
+        let mut fast = Browser::start(folders[1].path(), &CAMERA).await.expect("as the other");
         let config = ServerConfig { link: Some(link()), ..config(VideoCodec::H264, false) };
         let service = serve(config, Arc::new(Registry::builtin())).await.expect("started");
         join(&mut fast, &service, "off").await;
