@@ -161,6 +161,34 @@ async fn a_slow_member_gets_lower_layers_and_the_others_keep_theirs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_for_key_frames_without_end_gets_few_and_the_others_their_pictures() {
+    let service = service(weir_peer::server::Limits::default()).await;
+    #[expect(clippy::disallowed_methods, reason = "an Instant has no other origin")]
+    let zero = Instant::now();
+    let mut members = Vec::new();
+    for number in 0..3 {
+        members.push(join(&service, zero, number, false).await);
+    }
+    members[2].nags = true;
+    let stop = Arc::new(AtomicBool::new(false));
+    let running = run(members, zero, &stop);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let calls: Vec<Snapshot> = service.calls().into_iter().map(|(_, call)| call).collect();
+    let seconds = zero.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    let heard = running.join().expect("members went on to the end");
+    println!("{:?} requests of the one who nags", heard[2].nagged);
+    assert!(heard[2].nagged > 100);
+    for call in &calls[..2] {
+        let requested = call.room.as_ref().expect("in a room").key_frames_requested;
+        // Two a second of each encoding at most, and the first of each.
+        assert!((1..=(6.0 * seconds) as u64 + 3).contains(&requested), "{requested} in {seconds} s");
+    }
+    assert!(heard[..2].iter().all(|h| h.broken == 0 && h.frames > 30), "{heard:?}");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rooms_and_members_are_bounded_and_need_the_token() {
     let limits = weir_peer::server::Limits { rooms: 2, members: 3, ..weir_peer::server::Limits::default() };
     let service = service(limits).await;

@@ -96,6 +96,8 @@ pub(crate) struct Heard {
     pub(crate) changes: u64,
     /// Frames that a decoder could not take: another encoding's without a key frame, or behind a gap.
     pub(crate) broken: u64,
+    /// Times that it has asked for a key frame for nothing.
+    pub(crate) nagged: u64,
     /// Frames behind a gap that shows in sequence numbers: what was lost, and not recovered.
     pub(crate) gaps: u64,
     /// By source: numbers of all packets.
@@ -147,6 +149,8 @@ pub(crate) struct Member {
     answer: String,
     number: u8,
     buffer: Vec<u8>,
+    /// Whether it asks for key frames all the time.
+    pub(crate) nags: bool,
 }
 
 fn identity(ssrc: u32, is_audio: bool, mid: &str, rid: Option<&str>) -> StreamIdentity {
@@ -169,7 +173,7 @@ impl Member {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         socket.set_nonblocking(true).expect("set");
         let (answer, heard) = (answer.to_owned(), Arc::default());
-        Self { caller, socket, end: None, heard, answer, number, buffer: vec![0; 2_048] }
+        Self { caller, socket, end: None, heard, answer, number, buffer: vec![0; 2_048], nags: false }
     }
 
     /// Its session: what it sends begins now.
@@ -242,6 +246,15 @@ impl Member {
         }
         let Some(end) = &mut self.end else { return };
         end.handle_timeout(now);
+        let ids = if self.nags { end.incoming_ids().collect() } else { Vec::new() };
+        for id in ids {
+            if let Some(mut stream) = end.incoming(id).filter(|s| s.counters().packets > 0) {
+                // Answered or not: asked again.
+                stream.on_decoded(0, true);
+                stream.request_key_frame(now);
+                self.heard.lock().expect("no panic").nagged += 1;
+            }
+        }
         let mut out = Vec::new();
         while let Some(t) = end.poll_transmit(now, &mut out) {
             out.resize(out.len() + t.payload as usize, 0);

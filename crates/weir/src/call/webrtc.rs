@@ -91,6 +91,7 @@ pub(super) fn call(session: &Session, args: &WebrtcArgs) -> Done {
         })?;
         if !args.output.quiet {
             remark(&format!("open {} ; Ctrl-C ends", running.page()));
+            remark("rooms are at /room there, two calls beside each other at /ab");
             if !args.listen.ip().is_loopback() {
                 remark("others can reach this, and signalling is not encrypted: put a proxy that speaks TLS in front");
             }
@@ -125,8 +126,21 @@ fn table(s: &Snapshot) -> String {
         ("circuit breaker", format!("stopped the media {} times", t.media_stops)),
         ("received", format!("{} packets, {:.3} MB", t.packets_received, t.bytes_received as f64 / 1e6)),
         ("decoded", format!("{} frames, {} damaged", t.frames_decoded, t.frames_damaged)),
+        ("sound", format!("{} packets sent, {} decoded, {} missing", t.audio_sent, t.audio_decoded, t.audio_concealed)),
         ("refused", format!("{} packets, {} datagrams of strangers", t.refused, t.strangers)),
     ];
+    if let Some(room) = &s.room {
+        let layers = room.places.iter().map(|p| p.encoding.map_or("-".into(), |n| (n + 1).to_string()));
+        let layers: Vec<String> = layers.collect();
+        rows.extend([
+            ("room", format!("member {}, {} present at the end", room.member, room.members)),
+            ("layers of the others", if layers.is_empty() { "none".into() } else { layers.join(" ") }),
+            ("key frames requested", format!("{} for others", room.key_frames_requested)),
+        ]);
+    }
+    if let Some(cpu) = t.cpu_ms {
+        rows.push(("CPU of its thread", format!("{:.2} s", cpu as f64 / 1e3)));
+    }
     if let Some(b) = &s.browser {
         let rtt = b.round_trip_ms.map_or("-".into(), |x| format!("{x:.1} ms"));
         let lost = share(b.packets_lost.max(0).unsigned_abs(), b.packets_received);
