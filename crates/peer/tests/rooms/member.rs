@@ -98,7 +98,7 @@ pub(crate) struct Heard {
     pub(crate) broken: u64,
     /// Times that it has asked for a key frame for nothing.
     pub(crate) nagged: u64,
-    /// Frames behind a gap that shows in sequence numbers: what was lost, and not recovered.
+    /// Frames behind a gap that shows in sequence numbers or picture IDs: what was lost and not recovered, or dropped before it was sent.
     pub(crate) gaps: u64,
     /// By source: numbers of all packets.
     numbers: HashMap<u32, HashSet<u16>>,
@@ -106,8 +106,8 @@ pub(crate) struct Heard {
     firsts: HashMap<u32, Vec<First>>,
 }
 
-/// A frame's first packet: sequence number, member, encoding, the frame's number, whether it is a key frame.
-type First = (u16, u8, u8, u32, bool);
+/// A frame's first packet: sequence number and picture ID, member, encoding, the frame's number, whether it is a key frame.
+type First = ((u16, u16), u8, u8, u32, bool);
 
 struct Ears(Arc<Mutex<Heard>>);
 
@@ -121,14 +121,15 @@ impl Ears {
         }
         heard.numbers.entry(view.ssrc()).or_default().insert(view.sequence());
         // X and I with a picture ID of 15 bits, as forwarded: four bytes.
-        let [first, _, _, _, frame @ ..] = view.payload() else { return };
+        let [first, _, high, low, frame @ ..] = view.payload() else { return };
         let Some([tag, .., member, encoding, a, b, c, d]) = frame.get(..HEAD + 6).filter(|_| first & 0x10 != 0) else {
             return;
         };
         let number = u32::from_be_bytes([*a, *b, *c, *d]);
         heard.frames += 1;
         let firsts = heard.firsts.entry(view.ssrc()).or_default();
-        firsts.push((view.sequence(), *member, *encoding, number, tag & 1 == 0));
+        let picture = u16::from_be_bytes([*high, *low]) & 0x7fff;
+        firsts.push(((view.sequence(), picture), *member, *encoding, number, tag & 1 == 0));
     }
 }
 
@@ -268,14 +269,17 @@ impl Member {
         let mut heard = self.heard.lock().expect("no panic").clone();
         let numbers = std::mem::take(&mut heard.numbers);
         for (ssrc, mut frames) in std::mem::take(&mut heard.firsts) {
-            let Some(&(origin, ..)) = frames.first() else { continue };
-            frames.sort_by_key(|f| f.0.wrapping_sub(origin) as i16);
-            let mut last: Option<(u16, u8, u8, u32)> = None;
+            let Some(&((origin, _), ..)) = frames.first() else { continue };
+            frames.sort_by_key(|f| f.0.0.wrapping_sub(origin) as i16);
+            let mut last: Option<((u16, u16), u8, u8, u32)> = None;
             for (sequence, member, encoding, number, key) in frames {
                 let follows = last.is_some_and(|l| (l.1, l.2, l.3) == (member, encoding, number - 1));
                 heard.changes += u64::from(last.is_some_and(|l| l.2 != encoding));
-                let missing =
-                    |l: u16| (0..sequence.wrapping_sub(l)).any(|n| !numbers[&ssrc].contains(&l.wrapping_add(n)));
+                let missing = |(before, picture): (u16, u16)| {
+                    let skips = sequence.1 != picture.wrapping_add(1) & 0x7fff;
+                    let between = sequence.0.wrapping_sub(before);
+                    skips || (0..between).any(|n| !numbers[&ssrc].contains(&before.wrapping_add(n)))
+                };
                 match last.is_some_and(|l| missing(l.0)) {
                     _ if follows || key => {}
                     true => heard.gaps += 1,
