@@ -40,6 +40,7 @@ async function load() {
   $("max").value = given.get("max") ?? menu.max_kbps;
   $("room").value = given.get("room") ?? "lobby";
   $("sends").value = given.get("sends") ?? "2";
+  $("codec").value = given.get("codec") ?? "";
   $("link").checked = given.get("link") !== "off";
   $("link-line").hidden = !menu.has_link;
   about();
@@ -74,7 +75,7 @@ async function join() {
     $("local").srcObject = media;
     member = new Member();
     const mine = member;
-    const settings = { room: $("room").value, controller: $("controller").value, max: Number($("max").value), sends, link: $("link").checked, places: menu.members - 1 };
+    const settings = { room: $("room").value, controller: $("controller").value, max: Number($("max").value), sends, codec: $("codec").value, link: $("link").checked, places: menu.members - 1 };
     await mine.join(settings, media, keep(mine, () => mine === member, LOST_MS, () => again("The connection was lost")));
     $("join").textContent = "Leave";
     poll(mine);

@@ -248,6 +248,35 @@ mod tests {
     }
 
     #[test]
+    fn any_packets_are_taken_and_what_is_kept_is_bounded() {
+        let mut state = 1u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for codec in [VideoCodec::Vp8, VideoCodec::H264] {
+            let mut a = Assembly::new(codec);
+            let (mut data, mut whole, mut sequence) = (Vec::new(), 0, 0u16);
+            for n in 0..30_000i64 {
+                let mut payload: Vec<u8> = (0..next(60)).map(|_| next(256) as u8).collect();
+                // Beginnings of key frames among them.
+                if let Some(first) = payload.first_mut().filter(|_| next(3) == 0) {
+                    *first = if codec == VideoCodec::Vp8 { 0x10 } else { 0x65 };
+                }
+                sequence = if next(200) == 0 { next(65_536) as u16 } else { sequence.wrapping_add(next(3) as u16) };
+                let (rtp_timestamp, marker) = (n as u32 / 3 * 3_000, next(2) == 0);
+                a.add(&Packet { sequence, rtp_timestamp, marker, payload: &payload });
+                while a.poll(at(n), &mut data).is_some() {
+                    whole += 1;
+                }
+                let kept: usize = a.packets.values().flat_map(|p| &p.payload).map(|p| p.bytes.len()).sum();
+                assert!(a.size == kept && a.packets.len() <= MAX_PACKETS + 1, "{n}: {} {kept}", a.size);
+            }
+            assert!(whole > 5 && a.lost > 100, "{codec}: {whole} whole, {} lost", a.lost);
+        }
+    }
+
+    #[test]
     fn sizes_are_those_of_the_key_frames_header() {
         let key = [0x10, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x02, 0x68, 0x41, 9];
         assert_eq!(size_of(VideoCodec::Vp8, &key), Some((640, 360)));
