@@ -187,7 +187,7 @@ async fn main() {
             let profile = tempfile::tempdir().expect("a folder");
             let mut browser = Browser::start(profile.path(), &switches).await.expect("chromium");
             let way = if is_weir { "whep" } else { "whip" };
-            browser.open(&format!("{}&way={way}", service.page()), 1280, 900).await;
+            browser.open(&format!("{}&way={way}&sound=off", service.page()), 1280, 900).await;
             browser.until("document.body.dataset.ready === 'yes'").await;
             browser.eval("document.getElementById('call').click()").await;
             browser.until("Number(document.body.dataset.samples) > 0").await;

@@ -43,6 +43,7 @@ async function load() {
   $("codec").value = given.get("codec") ?? menu.codec;
   $("max").value = menu.max_kbps;
   $("way").value = given.get("way") ?? "call";
+  $("sound").checked = given.get("sound") !== "off";
   about();
   document.body.dataset.ready = "yes";
 }

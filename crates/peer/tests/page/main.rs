@@ -130,8 +130,9 @@ async fn restarts(browser: &mut Browser) {
     let service = again(([127, 0, 0, 1], 0).into(), "first").await;
     let address = service.address;
     browser.open("about:blank", 1280, 900).await;
-    browser.open(&format!("{}&way=whep", service.page()), 1280, 900).await;
+    browser.open(&format!("{}&way=whep&sound=off", service.page()), 1280, 900).await;
     browser.until("document.body.dataset.ready === 'yes'").await;
+    assert_eq!(browser.eval("document.getElementById('sound').checked").await, false);
     click(browser, "call").await;
     browser.until("Number(document.body.dataset.decoded) > 10").await;
     service.stop().await;
