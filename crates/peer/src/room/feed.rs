@@ -91,8 +91,8 @@ impl FrameSource for Feed {
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
         let forwarded = super::lock(&self.queue).frames.pop_front_if(|f| f.captured <= now)?;
         let coded = &forwarded.coded;
-        let (kind, size) = (coded.key, DataSize::from_bytes(coded.data.len() as u64));
-        let kind = if kind { FrameKind::Key } else { FrameKind::Delta };
+        let size = DataSize::from_bytes(coded.data.len() as u64);
+        let kind = if coded.key { FrameKind::Key } else { FrameKind::Delta };
         let mut frame = Frame::video(self.number, forwarded.captured, size, kind, forwarded.rtp_timestamp);
         (frame.discardable, frame.marker) = (coded.discardable, coded.marker);
         self.number += 1;
@@ -115,7 +115,7 @@ impl FrameSource for Feed {
             return true;
         };
         let layer = coded.layer.map(|l| LayerInfo { tl0_pic_idx: l.tl0_pic_idx.map(|_| tl0_pic_idx), ..l });
-        // Most frames have one owner by now: their bytes are not copied then.
+        // The last who takes it does not copy its bytes.
         let coded = Arc::try_unwrap(coded).unwrap_or_else(|shared| (*shared).clone());
         let frame = CodedFrame {
             data: coded.data,

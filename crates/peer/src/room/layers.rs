@@ -6,7 +6,8 @@ use crate::sdp::MAX_ENCODINGS;
 use weir_session::allocation::{Demand, Hysteresis, MediaKind, Next, Share, share_out};
 use weir_units::{DataRate, Timestamp};
 
-/// An encoding's rate varies with its key frames: it may have this share more than measured, and so has what is left of the target. A calibrated value.
+/// What the highest encoding of a member may have of its measured rate, which varies with key frames. Above the margin of
+/// [`Hysteresis`], so that this is asked for in full. Chosen here.
 const ROOM: f64 = 1.3;
 /// Rate of audio that is not measured yet: Opus as browsers begin with it, and its headers.
 const AUDIO: DataRate = DataRate::from_kbps(50);

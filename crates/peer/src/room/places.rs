@@ -55,10 +55,25 @@ struct Taken {
     audio_packets: u64,
 }
 
+impl Taken {
+    fn new(member: Arc<Member>) -> Self {
+        Self {
+            member,
+            shares: Shares::new(),
+            current: None,
+            offset: None,
+            asked: None,
+            switches: 0,
+            frames: 0,
+            audio_packets: 0,
+        }
+    }
+}
+
 impl Place {
     pub(super) fn new(video: Option<Stream>, audio: Option<Stream>) -> Self {
-        let lines = (Timeline::default(), Timeline::default());
-        Self { video, audio, taken: None, picture_id: 0, tl0_pic_idx: 0, video_line: lines.0, audio_line: lines.1 }
+        let (video_line, audio_line) = (Timeline::default(), Timeline::default());
+        Self { video, audio, taken: None, picture_id: 0, tl0_pic_idx: 0, video_line, audio_line }
     }
 
     fn set_paused(&self, endpoint: &mut Endpoint, is_paused: bool, now: Timestamp) {
@@ -185,20 +200,7 @@ impl Places {
                 continue;
             }
             let Some(place) = self.places.iter_mut().find(|p| p.taken.is_none()) else { continue };
-            let shares = Shares::new();
-            let member = Arc::clone(member);
-            let numbers = (0, 0, 0);
-            let (switches, frames, audio_packets) = numbers;
-            place.taken = Some(Taken {
-                member,
-                shares,
-                current: None,
-                offset: None,
-                asked: None,
-                switches,
-                frames,
-                audio_packets,
-            });
+            place.taken = Some(Taken::new(Arc::clone(member)));
             (place.video_line.shift, place.audio_line.shift) = (None, None);
             place.set_paused(endpoint, false, now);
         }
