@@ -1,8 +1,8 @@
 //! Rooms: what each member sends goes to the others, without being decoded (a selective forwarding unit, RFC 7667, section 3.7).
 //!
-//! Each member's call has a thread and a session of its own. There its packets become frames again ([`assembly`]), which are passed to the other
-//! members' threads. Each of those chooses one of a member's encodings by the target of its own controller ([`layers`]), and sends the frames
-//! as a stream of its own: sources, numbers, timestamps, retransmission and pacing are those of its session ([`places`]).
+//! Each member's call has a thread and a session of its own. There its packets become frames again (`assembly`), which are passed to the other
+//! members' threads. Each of those chooses one of a member's encodings by the target of its own controller (`layers`), and sends the frames
+//! as a stream of its own: sources, numbers, timestamps, retransmission and pacing are those of its session (`places`).
 
 mod assembly;
 mod feed;
