@@ -21,7 +21,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use weir_cc::tunable::SetupError;
-use weir_cc::{Limits, Registry, Sender as Controller, Setup, Spec, Transport as Carrier};
+use weir_cc::{Limits, Receiver as Estimator, Registry, Sender as Controller, Setup, Spec, Transport as Carrier};
 use weir_live::call::{CallError, Camera, random};
 use weir_live::clock::Clock;
 use weir_live::udp::{UdpConfig, UdpPort, Waker};
@@ -83,7 +83,15 @@ pub enum ControllerError {
         "controller `{0}` needs more than transport-wide feedback, which is all that browsers send; these do not: {1}"
     )]
     NeedsMore(String, String),
+    /// The other end of this call has no per-packet feedback.
+    #[error(
+        "controller `{0}` needs per-packet feedback; this call's other end has the receiver's estimate alone, which `{REMB}` follows"
+    )]
+    Remb(String),
 }
+
+/// The controller of calls whose other end has no feedback but its estimate.
+const REMB: &str = "gcc-remb";
 
 /// Whether transport-wide feedback suffices for a controller.
 pub fn suits(spec: &Spec) -> bool {
@@ -107,6 +115,21 @@ pub fn controller(
         return Err(ControllerError::NeedsMore(settings.controller.clone(), names.join(", ")));
     }
     Ok(pair.sender)
+}
+
+/// The controller that follows the other end's estimate, and its half that estimates what that end may send.
+fn by_estimate(
+    registry: &Registry,
+    settings: &Settings,
+    start_rate: DataRate,
+    now: Timestamp,
+) -> Result<(Controller, Option<Estimator>), ControllerError> {
+    if settings.controller != REMB {
+        return Err(ControllerError::Remb(settings.controller.clone()));
+    }
+    let setup = Setup { limits: settings.limits, start_rate, now, seed: 1, params: Vec::new() };
+    let pair = registry.make(REMB, &setup)?;
+    Ok((pair.sender, pair.receiver))
 }
 
 /// What the other end gets.
@@ -205,6 +228,8 @@ pub struct Call {
     commands: SyncSender<Command>,
     registry: Arc<Registry>,
     clock: Clock,
+    /// Whether the other end has its estimate alone.
+    remb: bool,
     agreed: Mutex<Agreed>,
     thread: Option<JoinHandle<()>>,
 }
@@ -215,13 +240,23 @@ impl Call {
     /// # Errors
     /// See [`StartError`].
     pub fn start(plan: Plan<'_>, registry: Arc<Registry>) -> Result<(Self, String), StartError> {
-        let Plan { negotiated, settings, start_rate, shows, identity, address, link } = plan;
+        let Plan { negotiated, mut settings, start_rate, shows, identity, address, link } = plan;
         let mut negotiated = negotiated;
         if matches!(shows, Shows::Camera(_)) && !sound::is_built_in() {
             negotiated.further.clear();
         }
+        if negotiated.remb && matches!(shows, Shows::Room(_)) {
+            // What is forwarded needs a controller's own share-out.
+            return Err(ControllerError::Remb(settings.controller).into());
+        }
         let clock = Clock::of_day();
-        let controller = controller(&registry, &settings, start_rate, clock.now())?;
+        let (controller, estimator) = if negotiated.remb {
+            // Whatever was chosen: nothing else is possible.
+            REMB.clone_into(&mut settings.controller);
+            by_estimate(&registry, &settings, start_rate, clock.now())?
+        } else {
+            (controller(&registry, &settings, start_rate, clock.now())?, None)
+        };
         let failed = |what: &str| {
             let what = what.to_owned();
             move |source| CallError::Socket { what, source }
@@ -256,11 +291,12 @@ impl Call {
         let log = Log::new(&negotiated, &settings, local, now);
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log) });
         let (commands, queue): (_, Receiver<Command>) = sync_channel(MAX_COMMANDS);
-        let begins = ends::Begins { negotiated, settings, names, controller, media, link };
+        let remb = negotiated.remb;
+        let begins = ends::Begins { negotiated, settings, names, controller, estimator, media, link };
         let work = run::Work::new(port, transport, clock, Arc::clone(&shared), queue, registry.clone(), begins);
         let thread = std::thread::Builder::new().name("call".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(failed("starting a call's thread"))?);
-        Ok((Self { shared, commands, registry, clock, agreed, thread }, answer))
+        Ok((Self { shared, commands, registry, clock, remb, agreed, thread }, answer))
     }
 
     /// Changes controller and limits; the rate goes on from the current one.
@@ -269,7 +305,12 @@ impl Call {
     /// There is no such controller for browsers. Nothing changes then.
     pub fn change(&self, settings: Settings) -> Result<(), ControllerError> {
         let rate = self.shared.log().target().unwrap_or(settings.limits.floor);
-        let controller = controller(&self.registry, &settings, settings.limits.clamp(rate), self.clock.now())?;
+        let (rate, now) = (settings.limits.clamp(rate), self.clock.now());
+        let controller = if self.remb {
+            by_estimate(&self.registry, &settings, rate, now)?.0
+        } else {
+            controller(&self.registry, &settings, rate, now)?
+        };
         // A full queue means that changes come faster than they take effect: the next one does.
         let _ = self.commands.try_send(Command::Change(settings, controller));
         self.shared.waker.wake();

@@ -5,7 +5,7 @@ use super::{LinkPlan, Settings, StartError};
 use crate::room::{Seat, SeatPlan, Session};
 use crate::sdp::Negotiated;
 use std::sync::Arc;
-use weir_cc::{FeedbackPlan, Registry, Sender as Controller, circuit_breaker, feedback_guard};
+use weir_cc::{FeedbackPlan, Receiver as Estimator, Registry, Sender as Controller, circuit_breaker, feedback_guard};
 use weir_live::call::{CallError, Camera, ReceivingVideo, SendingVideo, VideoReceive, VideoSend, random};
 use weir_live::clock::Clock;
 use weir_live::udp::Waker;
@@ -83,6 +83,8 @@ pub(super) struct Begins {
     pub(super) settings: Settings,
     pub(super) names: Names,
     pub(super) controller: Controller,
+    /// Estimates what the other end may send, where it asks for that (REMB).
+    pub(super) estimator: Option<Estimator>,
     pub(super) media: Media,
     pub(super) link: Option<LinkPlan>,
 }
@@ -104,7 +106,7 @@ impl Begins {
         waker: &Arc<Waker>,
         v6: bool,
     ) -> Result<Ends, StartError> {
-        let Self { negotiated: n, settings, names, controller, media, link: _ } = self;
+        let Self { negotiated: n, settings, names, controller, estimator, media, link: _ } = self;
         if let Some(plan) = media.seat {
             let session = Session {
                 negotiated: &n,
@@ -128,7 +130,7 @@ impl Begins {
             sending = Some(started);
             send = Some(SendConfig {
                 packetiser: Packetiser { max_payload: PAYLOAD, ..Packetiser::default() },
-                per_packet_feedback: true,
+                per_packet_feedback: n.reports.is_some(),
                 retransmission: repairs.then(|| RetransmissionConfig { kept: KEPT, ..RetransmissionConfig::default() }),
                 max_queue_age: Some(QUEUE),
                 circuit_breaker: Some(circuit_breaker::Config::default()),
@@ -145,6 +147,7 @@ impl Begins {
         };
         let receive = receiving.as_ref().map(|_| ReceiveConfig {
             feedback: n.reports.map(|format| FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC }),
+            controller: estimator,
             nack: repairs.then(NackConfig::default),
             playout_deadline: Some(DEADLINE),
             adaptive_playout: Some(AdaptivePlayout::up_to(DEADLINE)),
@@ -177,6 +180,8 @@ fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6:
         session_bandwidth: settings.limits.ceiling,
         transport_sequence_id: n.transport_sequence.unwrap_or(1),
         transport_sequence: n.transport_sequence.is_some(),
+        abs_send_time_id: n.abs_send_time.unwrap_or(2),
+        abs_send_time: n.remb,
         ntp_epoch: clock.ntp_epoch(),
         header_overhead: if v6 { 48 } else { 28 },
         ..EndpointConfig::default()

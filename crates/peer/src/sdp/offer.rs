@@ -21,6 +21,8 @@ pub const MAX_ENCODINGS: usize = 3;
 
 /// Feedback of RFC 8888, section 6.
 pub(super) const CCFB: &str = "ack ccfb";
+/// The receiver's estimate (draft-alvestrand-rmcat-remb-03).
+const REMB: &str = "goog-remb";
 pub(crate) const TRANSPORT_CC: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 const ABS_SEND_TIME: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
 pub(crate) const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
@@ -142,6 +144,8 @@ pub struct Negotiated {
     pub nack: bool,
     /// Per-packet feedback, both ways.
     pub reports: Option<FeedbackFormat>,
+    /// Whether the receiver's estimate (REMB) is all the feedback that the other end has.
+    pub remb: bool,
     pub(super) feedback: Vec<String>,
     pub(super) extensions: Vec<Extension>,
     /// Number of the header extension with transport-wide sequence numbers.
@@ -254,7 +258,10 @@ pub(super) fn section(
         (false, true) => Some(FeedbackFormat::TransportWide),
         (false, false) => None,
     };
-    let of_reports = [(CCFB, by_source), ("transport-cc", is_transport_wide)].into_iter().filter(|f| f.1).map(|f| f.0);
+    // An estimate needs the times of sending.
+    let remb = reports.is_none() && offers(REMB) && extensions.iter().any(|e| e.uri == ABS_SEND_TIME);
+    let of_reports = [(CCFB, by_source), ("transport-cc", is_transport_wide), (REMB, remb)];
+    let of_reports = of_reports.into_iter().filter(|f| f.1).map(|f| f.0);
     let others = ["nack", "nack pli", "ccm fir"].into_iter().filter(|f| offers(f));
     let feedback: Vec<String> = of_reports.chain(others).map(str::to_owned).collect();
     let number = |uri| extensions.iter().find(|e| e.uri == uri).map(|e| e.id);
@@ -265,10 +272,10 @@ pub(super) fn section(
         sends: direction.sends && wanted.direction.sends,
         receives: direction.receives && wanted.direction.receives,
     };
-    if direction.sends && reports.is_none() {
-        let expected =
-            "feedback that controllers need: a=rtcp-fb transport-cc and its a=extmap, or a=rtcp-fb ack ccfb (RFC 8888)";
-        return Err(OfferError::new("m=video", "neither transport-cc nor ack ccfb", expected));
+    if direction.sends && reports.is_none() && !remb {
+        let expected = "feedback that controllers need: a=rtcp-fb transport-cc or goog-remb with its a=extmap, or a=rtcp-fb ack ccfb \
+                        (RFC 8888)";
+        return Err(OfferError::new("m=video", "neither transport-cc, ack ccfb nor goog-remb", expected));
     }
     if !direction.sends && !direction.receives {
         return Err(OfferError::new("m=video", "nothing would be sent", "a direction of media"));
@@ -285,6 +292,7 @@ pub(super) fn section(
         rtx,
         nack,
         reports,
+        remb,
         transport_sequence,
         abs_send_time,
         mid_extension,

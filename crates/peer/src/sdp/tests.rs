@@ -64,6 +64,18 @@ fn feedback_of_rfc_8888_is_taken_where_it_is_offered() {
 }
 
 #[test]
+fn the_receivers_estimate_is_taken_where_there_is_nothing_better() {
+    let offer = OFFER.replace("transport-cc", "unknown");
+    let n = negotiate(&offer, H264).expect("accepted");
+    assert_eq!((n.reports, n.remb), (None, true));
+    let answer = answer(&n);
+    assert!(answer.contains("a=rtcp-fb:108 goog-remb") && answer.contains("abs-send-time"), "{answer}");
+    assert!(!negotiate(OFFER, H264).expect("accepted").remb);
+    // Without the times of sending it would estimate nothing.
+    assert!(negotiate(&offer.replace("abs-send-time", "unknown"), H264).is_err());
+}
+
+#[test]
 fn directions_are_those_that_both_ends_want() {
     let whip = Wanted { direction: Direction { sends: false, receives: true }, ..H264 };
     let n = negotiate(OFFER, whip).expect("accepted");
@@ -87,7 +99,7 @@ fn offers_that_would_not_be_safe_or_of_use_are_refused_by_name() {
     refused(&OFFER.replace("a=rtcp-mux", "a=x"), "rtcp-mux");
     refused(&OFFER.replace("actpass", "active"), "a=setup");
     refused(&OFFER.replace("a=ice-ufrag:fey8", "a=ice-ufrag:fe\"8"), "a=ice-ufrag");
-    refused(&OFFER.replace("transport-cc", "nothing"), "transport-cc");
+    refused(&OFFER.replace("transport-cc", "nothing").replace("goog-remb", "nothing"), "transport-cc");
     refused(&OFFER.replace("VP8/90000", "VP7/90000").replace("H264/90000", "H266/90000"), "VP8");
     // A fingerprint is 32 bytes.
     refused(&OFFER.replace(":80\r\n", "\r\n"), "a=fingerprint");
