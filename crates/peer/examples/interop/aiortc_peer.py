@@ -13,14 +13,15 @@ from av import VideoFrame
 
 job = json.loads(sys.argv[1])
 said = {"offer": "", "answer": "", "state": "", "error": None, "frames": 0, "packets": 0, "retransmissions": 0}
+said["more"] = {"estimates": 0}
 
 
-def counted(module, name):
+def counted(module, name, among, what):
     """Counts the calls of a function of the library: it keeps no such statistics."""
     function = getattr(module, name)
 
     def counts(*args, **kwargs):
-        said["retransmissions"] += 1
+        among[what] += 1
         return function(*args, **kwargs)
 
     setattr(module, name, counts)
@@ -60,10 +61,11 @@ async def watch(track):
 async def main():
     peer, sends = RTCPeerConnection(), job["way"] == "whip"
     if sends:
-        counted(aiortc.rtcrtpsender, "wrap_rtx")
+        counted(aiortc.rtcrtpsender, "wrap_rtx", said, "retransmissions")
+        counted(aiortc.rtcrtpsender, "unpack_remb_fci", said["more"], "estimates")
         transceiver = peer.addTransceiver(Camera(*job["size"]), direction="sendonly")
     else:
-        counted(aiortc.rtcrtpreceiver, "unwrap_rtx")
+        counted(aiortc.rtcrtpreceiver, "unwrap_rtx", said, "retransmissions")
         transceiver = peer.addTransceiver("video", direction="recvonly")
     codecs = (RTCRtpSender if sends else RTCRtpReceiver).getCapabilities("video").codecs
     wanted = [c for c in codecs if c.mimeType.lower() == "video/" + job["codec"]]

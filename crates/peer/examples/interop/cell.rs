@@ -11,7 +11,6 @@ use weir_peer::call::{LinkPlan, Settings, Snapshot};
 use weir_peer::server::{ClipConfig, ServerConfig, serve};
 use weir_units::{DataRate, TimeDelta};
 
-
 /// What came of a call.
 #[derive(Debug)]
 pub(crate) struct Cell {
@@ -68,7 +67,7 @@ pub(crate) async fn run(job: Job, address: IpAddr, loss: f64) -> Cell {
         start_rate: DataRate::from_kbps(500),
         codec: VideoCodec::Vp8,
         clip: ClipConfig { character: Character::TalkingHead, size: SIZE, rate: "30".parse().expect("a rate") },
-        link: Some(LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 3 }),
+        link: Some(LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 5 }),
         limits: weir_peer::server::Limits::default(),
     };
     let service = serve(config, Arc::new(Registry::builtin())).await.expect("started");

@@ -90,7 +90,9 @@ fn asked() -> Asked {
             ("--loss", _) => asked.loss = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.loss),
             ("--keep", _) => asked.folder = arguments.next().map(PathBuf::from),
             (other, _) => {
-                eprintln!("{other}: expected chromium, firefox, gstreamer, aiortc, pion, --seconds N, --loss PERCENT or --keep FOLDER");
+                eprintln!(
+                    "{other}: expected chromium, firefox, gstreamer, aiortc, pion, --seconds N, --loss PERCENT or --keep FOLDER"
+                );
                 std::process::exit(2);
             }
         }

@@ -171,7 +171,9 @@ pub(crate) async fn prepare(peer: Peer) -> Result<Command, String> {
                          assert Gst.ElementFactory.find('webrtcbin') and Gst.ElementFactory.find('nicesrc')";
             let found = output(Command::new(python).args(["-c", check]), short).await;
             found.map_err(|e| {
-                format!("{e} (Debian: gir1.2-gst-plugins-bad-1.0 gstreamer1.0-nice gstreamer1.0-plugins-bad python3-gi)")
+                format!(
+                    "{e} (Debian: gir1.2-gst-plugins-bad-1.0 gstreamer1.0-nice gstreamer1.0-plugins-bad python3-gi)"
+                )
             })?;
             Ok(script(python, "gstreamer_peer.py"))
         }
