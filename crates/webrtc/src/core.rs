@@ -78,7 +78,11 @@ impl Core {
     /// When to call [`Self::on_timeout`] next; later than the last event.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let (due, _) = self.flow.poll_timeout()?;
-        let since_epoch = u64::try_from(due.as_nanos()).ok()?;
+        self.instant(due)
+    }
+    /// The application's time, once there was an event.
+    pub(crate) fn instant(&self, at: Timestamp) -> Option<Instant> {
+        let since_epoch = u64::try_from(at.as_nanos()).ok()?;
         self.epoch?.checked_add(Duration::from_nanos(since_epoch))
     }
 
@@ -96,7 +100,8 @@ impl Core {
         self.flow.metrics(out);
     }
 
-    fn time(&mut self, at: Instant) -> Timestamp {
+    /// The controller's time.
+    pub(crate) fn time(&mut self, at: Instant) -> Timestamp {
         let epoch = *self.epoch.get_or_insert(at);
         let since = at.saturating_duration_since(epoch);
         Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))

@@ -42,6 +42,8 @@ mod rates;
 pub mod rtc_gcc;
 mod sent_numbers;
 mod settings;
+#[cfg(feature = "str0m")]
+pub mod str0m;
 
 pub use estimator::Estimator;
 pub use interceptor::CongestionControl;
