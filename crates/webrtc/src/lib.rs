@@ -26,6 +26,8 @@
 //! With `rtc`'s `configure_congestion_control(registry, estimator, feedback, &mut media_engine)` an [`Estimator`] goes where
 //! its own `Gcc` went. That function's pacer then sends at the media rate.
 //!
+//! Beside str0m, in RTP mode with its own estimate off: the module `str0m`, behind the feature of that name.
+//!
 //! # What the chain does not let through
 //!
 //! - Probes: padding made here would pass neither the pacer nor the numbering, which are closer to the application. A
