@@ -49,7 +49,7 @@ crate::tunables! {
         /// Delay that remains after a drain and is not taken for a queue: at most so many times the noise of the delay, ...
         residual_share: f64 = 40.0, 0.0 => 200.0;
         /// ... and at most this.
-        residual_most: TimeDelta = 20.0, 0.0 => 200.0;
+        residual_most: TimeDelta = 25.0, 0.0 => 200.0;
         /// Time constant with which the noise is forgotten.
         noise_memory: TimeDelta = 120_000.0, 1_000.0 => 600_000.0;
         /// What is added to `fall_rise`, in the same noise.
