@@ -58,7 +58,7 @@ pub(crate) fn refused(e: &SetupError, registry: &Registry) -> Failure {
             Failure::new(Status::UnknownName, format!("controller `{controller}` has no parameter `{name}`{hint}"))
         }
         SetupError::UnknownParam { .. } => Failure::new(Status::UnknownName, e.to_string()),
-        SetupError::OutOfRange { .. } => Failure::new(Status::BadValue, e.to_string()),
+        SetupError::OutOfRange { .. } | SetupError::Refused { .. } => Failure::new(Status::BadValue, e.to_string()),
     }
 }
 

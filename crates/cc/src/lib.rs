@@ -14,6 +14,7 @@ pub mod cubic;
 pub mod cue;
 pub mod dpfec;
 pub mod drive;
+mod families;
 pub mod fbra;
 pub mod fec_probing;
 pub mod feedback_guard;
@@ -57,7 +58,7 @@ pub use flow::Flow;
 pub use history::{HistoryCounters, ReportedPacket, SentHistory};
 pub use one_way_delay::OneWayDelayMeter;
 pub use pacer::{Pacer, PacerDecision};
-pub use registry::{Receiver, Registry, Sender};
+pub use registry::{Entry, Receiver, Registry, Sender};
 pub use spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, ReportPlan, Setup, Spec, Start, Transport};
 /// Times, rates, sizes and the ECN field, as used by controllers.
 pub use weir_units as units;

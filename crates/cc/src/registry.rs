@@ -2,6 +2,7 @@
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityForecast, CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
+use crate::families::Kept;
 use crate::fec_probing::{self, FecProbing};
 use crate::map_guided::{self, MapGuided};
 use crate::spec::{Algorithm, Pair, Setup, Spec};
@@ -11,6 +12,31 @@ use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Makes both halves for one of an algorithm's names.
 type Make = Arc<dyn Fn(&str, &Setup) -> Result<Pair<Sender, Receiver>, SetupError> + Send + Sync>;
+
+/// An entry with its `+fec` and `+map` entries, and what makes its controller: what a family gives for a name.
+#[derive(Clone)]
+pub struct Entry {
+    spec: Spec,
+    probing: Spec,
+    guided: Spec,
+    make: Make,
+}
+
+impl Entry {
+    /// An entry, and the function that makes its controller from the entry's name and a setup.
+    pub fn new(
+        spec: Spec,
+        make: impl Fn(&str, &Setup) -> Result<Pair<Sender, Receiver>, SetupError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { probing: fec_probing::spec(&spec), guided: map_guided::spec(&spec), spec, make: Arc::new(make) }
+    }
+}
+
+/// Gives the entry of a name that begins with the family's prefix.
+type Load = Arc<dyn Fn(&str) -> Result<Entry, SetupError> + Send + Sync>;
+
+/// Greatest number of entries that families give a registry.
+const MOST_FOUND: usize = 1024;
 
 /// The controllers available by name: built-in ones and those added by a program. Each is also available with probing
 /// of its steps by forward error correction, as `NAME+fec` ([`FecProbing`]), and bounded by a forecast of capacity, as
@@ -24,12 +50,23 @@ pub struct Registry {
     guided: Vec<Spec>,
     /// The constructor of each.
     makes: Vec<Make>,
+    /// Prefixes of names, and what gives their entries.
+    families: Vec<(String, Load)>,
+    /// Entries that families have given.
+    found: Arc<Kept<Entry>>,
 }
 
 impl Registry {
     /// A registry of the built-in controllers.
     pub fn builtin() -> Self {
-        let mut registry = Self { specs: Vec::new(), probing: Vec::new(), guided: Vec::new(), makes: Vec::new() };
+        let mut registry = Self {
+            specs: Vec::new(),
+            probing: Vec::new(),
+            guided: Vec::new(),
+            makes: Vec::new(),
+            families: Vec::new(),
+            found: Arc::new(Kept::new()),
+        };
         add_builtin(&mut registry);
         registry
     }
@@ -58,10 +95,44 @@ impl Registry {
             self.guided.remove(old);
             self.makes.remove(old);
         }
-        self.probing.push(fec_probing::spec(&spec));
-        self.guided.push(map_guided::spec(&spec));
-        self.specs.push(spec);
-        self.makes.push(Arc::new(make));
+        let entry = Entry::new(spec, make);
+        self.probing.push(entry.probing);
+        self.guided.push(entry.guided);
+        self.specs.push(entry.spec);
+        self.makes.push(entry.make);
+    }
+    /// Adds controllers whose names begin with `prefix`: `load` gives the entry of such a name when [`Self::find`] is first
+    /// asked for it, and may read files for that. They are in no list.
+    pub fn add_family(
+        &mut self,
+        prefix: &str,
+        load: impl Fn(&str) -> Result<Entry, SetupError> + Send + Sync + 'static,
+    ) {
+        self.families.retain(|(known, _)| known != prefix);
+        self.families.push((prefix.into(), Arc::new(load)));
+    }
+    /// The entry of a name that the user of this program has given, on the command line or in a scenario. It asks the families
+    /// for names not known yet; [`Self::get`] and [`Self::make`] know the name from then on. Names from elsewhere, such as the other
+    /// end of a call, belong into [`Self::get`], which reads nothing.
+    ///
+    /// # Errors
+    /// No controller has this name, or its family refuses it.
+    pub fn find(&self, name: &str) -> Result<&Spec, SetupError> {
+        let unknown = || SetupError::UnknownController { name: name.into() };
+        if self.get(name).is_none() {
+            let plain = [fec_probing::SUFFIX, map_guided::SUFFIX].iter().find_map(|s| name.strip_suffix(s));
+            let plain = plain.unwrap_or(name);
+            let family = self.families.iter().find(|(prefix, _)| plain.starts_with(prefix.as_str()));
+            let (_, load) = family.ok_or_else(unknown)?;
+            let mut entry = load(plain)?;
+            if self.found.iter().count() >= MOST_FOUND {
+                let why = format!("more than {MOST_FOUND} controllers of its kind");
+                return Err(SetupError::Refused { controller: plain.into(), why });
+            }
+            entry = Entry { spec: Spec { name: plain.into(), ..entry.spec }, ..entry };
+            self.found.add(plain, entry);
+        }
+        self.get(name).ok_or_else(unknown)
     }
     /// All entries in the order of registration, without their `+fec` and `+map` entries.
     pub fn specs(&self) -> &[Spec] {
@@ -77,29 +148,34 @@ impl Registry {
     }
     /// The entry of a name, including `+fec` and `+map` names.
     pub fn get(&self, name: &str) -> Option<&Spec> {
-        self.specs.iter().chain(&self.probing).chain(&self.guided).find(|s| s.name == name)
+        let found = self.found.iter().flat_map(|(_, e)| [&e.spec, &e.probing, &e.guided]);
+        self.specs.iter().chain(&self.probing).chain(&self.guided).chain(found).find(|s| s.name == name)
     }
     /// Makes a controller by name. Errors: an unknown name, an unknown parameter, a value outside its range.
     pub fn make(&self, name: &str, setup: &Setup) -> Result<Pair<Sender, Receiver>, SetupError> {
-        let plain = self.specs.iter().position(|s| s.name == name);
-        if let Some(make) = plain.and_then(|i| self.makes.get(i)) {
+        let listed = self.specs.iter().zip(&self.probing).zip(&self.guided).zip(&self.makes);
+        let listed = listed.map(|(((spec, probing), guided), make)| (spec, probing, guided, make));
+        let found = self.found.iter().map(|(_, e)| (&e.spec, &e.probing, &e.guided, &e.make));
+        let all: Vec<_> = listed.chain(found).collect();
+        // An entry of the whole name comes before one inside a wrapper.
+        if let Some((.., make)) = all.iter().find(|(spec, ..)| spec.name == name) {
             return make(name, setup);
         }
-        let guided = self.guided.iter().position(|s| s.name == name);
-        if let Some((inner, make)) = guided.and_then(|i| self.specs.get(i).zip(self.makes.get(i))) {
-            let (config, setup) = map_guided::split(setup)?;
-            let pair = make(&inner.name, &setup)?;
-            let sender = MapGuided::new(config, pair.sender, &setup.start())?;
-            return Ok(Pair { sender: Sender::MapGuided(Box::new(sender)), receiver: pair.receiver });
+        for (spec, probing, guided, make) in all {
+            if guided.name == name {
+                let (config, setup) = map_guided::split(setup)?;
+                let pair = make(&spec.name, &setup)?;
+                let sender = MapGuided::new(config, pair.sender, &setup.start())?;
+                return Ok(Pair { sender: Sender::MapGuided(Box::new(sender)), receiver: pair.receiver });
+            }
+            if probing.name == name {
+                let (config, setup) = fec_probing::split(setup)?;
+                let pair = make(&spec.name, &setup)?;
+                let sender = FecProbing::new(config, pair.sender, &setup.start())?;
+                return Ok(Pair { sender: Sender::FecProbing(Box::new(sender)), receiver: pair.receiver });
+            }
         }
-        let probing = self.probing.iter().position(|s| s.name == name);
-        let Some((inner, make)) = probing.and_then(|i| self.specs.get(i).zip(self.makes.get(i))) else {
-            return Err(SetupError::UnknownController { name: name.into() });
-        };
-        let (config, setup) = fec_probing::split(setup)?;
-        let pair = make(&inner.name, &setup)?;
-        let sender = FecProbing::new(config, pair.sender, &setup.start())?;
-        Ok(Pair { sender: Sender::FecProbing(Box::new(sender)), receiver: pair.receiver })
+        Err(SetupError::UnknownController { name: name.into() })
     }
 }
 

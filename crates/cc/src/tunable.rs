@@ -116,6 +116,13 @@ pub enum SetupError {
         /// The value requested.
         value: f64,
     },
+    /// What the controller is made from is at fault, such as a file that its name gives.
+    Refused {
+        /// The controller.
+        controller: String,
+        /// The fault, and what is expected.
+        why: String,
+    },
 }
 
 impl core::fmt::Display for SetupError {
@@ -136,6 +143,7 @@ impl core::fmt::Display for SetupError {
                 p.max,
                 unit = p.unit
             ),
+            Self::Refused { controller, why } => write!(f, "controller `{controller}`: {why}"),
         }
     }
 }

@@ -28,9 +28,18 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// The controllers by name: built-in ones, and the caller's.
-fn registry(own: Vec<(String, Py<PyAny>)>, failed: &Failed) -> Registry {
+/// The controllers by name: built-in ones, and learned policies as `onnx:FILE`.
+fn known() -> Registry {
+    #[cfg_attr(not(feature = "onnx"), expect(unused_mut))]
     let mut registry = Registry::builtin();
+    #[cfg(feature = "onnx")]
+    weir_onnx::add_to(&mut registry);
+    registry
+}
+
+/// The same, and the caller's.
+fn registry(own: Vec<(String, Py<PyAny>)>, failed: &Failed) -> Registry {
+    let mut registry = known();
     for (name, class) in own {
         let (spec, failed) = (PythonController::spec(&name), failed.clone());
         registry.register(spec, move |_, setup| {
@@ -117,7 +126,7 @@ fn scenarios() -> PyResult<String> {
 /// The names of a scenario's variants as JSON; none without variants.
 #[pyfunction]
 fn variants(scenario: Given) -> PyResult<String> {
-    let file = scenario.open(&Registry::builtin()).map_err(|e| value_error(&e))?;
+    let file = scenario.open(&known()).map_err(|e| value_error(&e))?;
     json(&file.variants().into_iter().flatten().collect::<Vec<_>>())
 }
 

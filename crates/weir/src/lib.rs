@@ -17,6 +17,7 @@ mod list;
 mod output;
 mod overlay;
 mod pcap;
+mod policies;
 mod progress;
 mod quality;
 mod reading;
@@ -51,7 +52,7 @@ pub fn main(registry: Registry) -> ExitCode {
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(output::USAGE));
         }
     };
-    let session = Session::new(registry);
+    let session = Session::new(policies::with_policies(registry));
     let done = match args.command {
         None => compare::compare(&session, &args.compare),
         Some(Command::Compare(a)) => compare::compare(&session, &a),

@@ -8,7 +8,7 @@ use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
 use weir_cc::map_guided::SUFFIX;
-use weir_cc::{Limits, Registry, Transport, tunable::SetupError};
+use weir_cc::{Limits, Registry, Transport};
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel};
 use weir_live::srtp::Suite;
@@ -249,8 +249,8 @@ impl MediaArgs {
                 }
             },
         };
-        if registry.get(&controller).is_none() {
-            return wrong("--controller", SetupError::UnknownController { name: controller }.to_string());
+        if let Err(e) = registry.find(&controller) {
+            return wrong("--controller", e.to_string());
         }
         if controller.ends_with(SUFFIX) || FORESEEING.contains(&controller.as_str()) {
             let inner = controller.strip_suffix(SUFFIX).unwrap_or(DEFAULT);

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 23] = [
+const FLOORS: [(&str, u32); 24] = [
     ("units", 0),
     ("cc", 1),
     ("wire", 1),
@@ -17,6 +17,7 @@ const FLOORS: [(&str, u32); 23] = [
     ("media", 2),
     ("sim", 2),
     ("dccp", 2),
+    ("onnx", 2),
     ("session", 3),
     ("codecs", 3),
     ("live", 4),

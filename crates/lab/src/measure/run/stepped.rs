@@ -145,9 +145,7 @@ impl Stepping {
         let (mut own, inner) = (registry.clone(), registry.clone());
         let entry: Spec = match observed {
             None => spec(OUTSIDE, "a rate set from outside", "the caller's", step),
-            Some(name) => {
-                own.get(name).cloned().ok_or(weir_cc::tunable::SetupError::UnknownController { name: name.into() })?
-            }
+            Some(name) => own.find(name)?.clone(),
         };
         let (controller, is_observed) = (entry.name.clone(), observed.is_some());
         own.register(entry, move |name, setup| {

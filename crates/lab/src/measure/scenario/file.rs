@@ -114,11 +114,8 @@ impl ScenarioFile {
             versions.iter().any(|(_, raw)| raw.rtp.iter().any(|(_, f)| f.value.controller.value == PLACEHOLDER));
         let first = &versions[0].1;
         for c in first.controllers.iter().map(|(name, _)| name).chain(first.compare.iter().flatten()) {
-            if registry.get(&c.value).is_none() {
-                let known: Vec<&str> = registry.specs().iter().map(|s| s.name.as_str()).collect();
-                return Err(text
-                    .error(c.span.clone(), format!("no controller is named `{}`", c.value))
-                    .help(suggest::help(&c.value, &known)));
+            if let Err(e) = registry.find(&c.value) {
+                return Err(suggest::controller(text.error(c.span.clone(), e.to_string()), &e, registry, &[]));
             }
         }
         let compare = match &first.compare {
@@ -244,12 +241,8 @@ impl ScenarioFile {
             return Err(InputError::whole(&self.text.file, "the file compares controllers: name one")
                 .help(suggest::help("", &names)));
         }
-        if let Some(c) = controller
-            && registry.get(c).is_none()
-        {
-            let known: Vec<&str> = registry.specs().iter().map(|s| s.name.as_str()).collect();
-            return Err(InputError::whole(&self.text.file, format!("no controller is named `{c}`"))
-                .help(suggest::help(c, &known)));
+        if let Some(Err(e)) = controller.map(|c| registry.find(c)) {
+            return Err(suggest::controller(InputError::whole(&self.text.file, e.to_string()), &e, registry, &[]));
         }
         resolve(&self.text, raw, traces, &Request { name: &self.name, variant, controller, registry })
     }

@@ -217,12 +217,9 @@ impl Flows<'_> {
         let placeholder = f.controller.value == PLACEHOLDER;
         let name = if placeholder { self.request.controller.unwrap_or(PLACEHOLDER) } else { &f.controller.value };
         let registry = self.request.registry;
-        let spec = registry.get(name).ok_or_else(|| {
-            let mut known: Vec<&str> = registry.specs().iter().map(|s| s.name.as_str()).collect();
-            known.push(PLACEHOLDER);
-            self.text
-                .error(f.controller.span.clone(), format!("no controller is named `{name}`"))
-                .help(suggest::help(name, &known))
+        let spec = registry.find(name).map_err(|e| {
+            let error = self.text.error(f.controller.span.clone(), e.to_string());
+            suggest::controller(error, &e, registry, &[PLACEHOLDER])
         })?;
         let none = RawController::default();
         let c = self.raw.controllers.get(name).unwrap_or(&none);

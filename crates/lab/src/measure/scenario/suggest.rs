@@ -1,5 +1,9 @@
 //! The nearest valid name for one that was mistyped.
 
+use super::error::InputError;
+use weir_cc::Registry;
+use weir_cc::tunable::SetupError;
+
 /// The candidate most similar to `given`, if any is similar enough.
 pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = given.to_lowercase();
@@ -24,6 +28,14 @@ pub(crate) fn help(given: &str, candidates: &[&str]) -> String {
         Some(near) => format!("did you mean `{near}`? Known here: {}", list()),
         None => format!("known here: {}", list()),
     }
+}
+
+/// An error about a controller, with the nearest names if it is one of an unknown name; `others` are names known beside the
+/// registry's.
+pub(crate) fn controller(error: InputError, e: &SetupError, registry: &Registry, others: &[&str]) -> InputError {
+    let SetupError::UnknownController { name } = e else { return error };
+    let known: Vec<&str> = registry.specs().iter().map(|s| s.name.as_str()).chain(others.iter().copied()).collect();
+    error.help(help(name, &known))
 }
 
 #[cfg(test)]

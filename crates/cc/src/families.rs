@@ -1,0 +1,66 @@
+//! Entries of a registry that are made when they are asked for.
+
+use std::sync::OnceLock;
+
+/// Entries by name, to which others can be added while references to some are held: shared by a registry's clones.
+pub(crate) struct Kept<E> {
+    first: OnceLock<Box<Node<E>>>,
+}
+
+struct Node<E> {
+    name: String,
+    entry: E,
+    next: OnceLock<Box<Self>>,
+}
+
+impl<E> Kept<E> {
+    pub(crate) const fn new() -> Self {
+        Self { first: OnceLock::new() }
+    }
+
+    /// All entries with their names, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &E)> {
+        let nodes = std::iter::successors(self.first.get(), |node| node.next.get());
+        nodes.map(|node| (node.name.as_str(), &node.entry))
+    }
+
+    /// Adds an entry; of several of one name the first is found.
+    pub(crate) fn add(&self, name: &str, entry: E) {
+        let mut node = Box::new(Node { name: name.into(), entry, next: OnceLock::new() });
+        let mut place = &self.first;
+        // Where another thread has filled the place, the next one is tried.
+        while let Err(refused) = place.set(node) {
+            node = refused;
+            match place.get() {
+                Some(taken) => place = &taken.next,
+                None => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_added_while_others_are_held_and_by_several_threads() {
+        let kept = Kept::new();
+        kept.add("a", 1);
+        let get = |name: &str| kept.iter().find(|(known, _)| *known == name).map(|(_, entry)| entry);
+        let held = get("a");
+        kept.add("a", 2);
+        std::thread::scope(|threads| {
+            for n in 0..4 {
+                let kept = &kept;
+                threads.spawn(move || (0..50).for_each(|i| kept.add(&format!("{n}-{i}"), i)));
+            }
+        });
+        assert_eq!(held, Some(&1));
+        assert_eq!(kept.iter().count(), 202);
+        for n in 0..4 {
+            assert_eq!(get(&format!("{n}-49")), Some(&49));
+        }
+        assert_eq!(get("b"), None);
+    }
+}
