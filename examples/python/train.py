@@ -56,7 +56,7 @@ class Calls(VecEnv):
                 self.ended.append(self.returns[n] / self.steps[n])
             self.returns[over] = self.steps[over] = 0
             observations = self.envs.reset(options={"reset_mask": over})[0]
-        return observations, rewards.copy(), over, infos
+        return observations, rewards, over, infos
 
     def close(self):
         self.envs.close()

@@ -6,6 +6,7 @@ mod gym;
 mod interrupt;
 mod outcome;
 mod scenario;
+mod sweep;
 
 use controller::{Failed, PythonController};
 use interrupt::Interrupt;
@@ -15,9 +16,13 @@ use pyo3::prelude::*;
 use scenario::Given;
 use weir_cc::{Registry, Sender};
 use weir_lab::measure::catalogue;
-use weir_lab::measure::compare::{Plan, Repeat};
+use weir_lab::measure::compare::{KEPT_RUNS, Outcome, Plan, Repeat};
 use weir_lab::measure::run::{RunError, RunOptions};
-use weir_lab::measure::scenario::InputError;
+use weir_lab::measure::scenario::{InputError, ScenarioFile};
+use weir_lab::publish::papers::PaperData;
+
+/// Runs of each scenario if neither the caller nor the paper states a number, as on the command line.
+const PAPER_RUNS: u32 = 5;
 
 /// A fault in what the caller gave: with its place, and a remedy if one is known.
 fn value_error(e: &InputError) -> PyErr {
@@ -101,14 +106,56 @@ fn compare(
     let files = files.map_err(|e| value_error(&e))?;
     let repeat = Repeat { runs, own: false, seed };
     let plan = Plan::new(&files, controllers.as_deref(), repeat, &registry).map_err(|e| value_error(&e))?;
+    let outcome = all_runs(py, &plan, &registry, threads, Interrupt::new(progress, failed))?;
+    Ok((json(&outcome.json())?, outcome.failures))
+}
+
+/// A paper's experiments. Gives the JSON of `weir reproduce --json` without its schema's name, and the failures.
+#[pyfunction]
+#[pyo3(signature = (paper, *, table=None, runs=None, seed=None, threads=None, progress=None))]
+fn reproduce(
+    py: Python<'_>,
+    paper: &str,
+    table: Option<&str>,
+    runs: Option<u32>,
+    seed: Option<u64>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Vec<String>)> {
+    let registry = known();
+    let mut data = PaperData::open(paper).map_err(|e| value_error(&e))?;
+    if let Some(table) = table {
+        data = data.with_table(table).map_err(|e| value_error(&e))?;
+    }
+    let files = data.scenarios().iter().map(|s| ScenarioFile::open(s, &registry)).collect::<Result<Vec<_>, _>>();
+    let files = files.map_err(|e| value_error(&e))?;
+    let repeat = Repeat { runs: runs.or(data.runs).unwrap_or(PAPER_RUNS), own: runs.is_none(), seed };
+    let plan = Plan::new(&files, None, repeat, &registry).map_err(|e| value_error(&e))?;
+    if !plan.keeps_runs() {
+        let message = format!("runs: {}: a paper's numbers need each run's result: at most {KEPT_RUNS}", plan.runs());
+        return Err(PyValueError::new_err(message));
+    }
+    let outcome = all_runs(py, &plan, &registry, threads, Interrupt::new(progress, Failed::default()))?;
+    let runs: Vec<_> = outcome.runs().cloned().collect();
+    let reproduction = weir_lab::publish::reproduce::reproduce(&data.paper, &runs);
+    Ok((json(&reproduction)?, outcome.failures))
+}
+
+/// Makes a plan's runs on several threads, while this one looks for signals.
+fn all_runs(
+    py: Python<'_>,
+    plan: &Plan,
+    registry: &Registry,
+    threads: Option<usize>,
+    interrupt: Interrupt,
+) -> PyResult<Outcome> {
     let all = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let interrupt = Interrupt::new(progress, failed.clone());
     let notice = |share| interrupt.progress(share);
-    let options = RunOptions { registry: &registry, series: false, stop: interrupt.stop(), progress: &notice };
+    let options = RunOptions { registry, series: false, stop: interrupt.stop(), progress: &notice };
     let work = || plan.run(threads.unwrap_or(all).max(1), &options, None, &|_, _| {});
     let outcome = interrupt.heeded(py, work)?;
     interrupt.raise()?;
-    Ok((json(&outcome.json())?, outcome.failures))
+    Ok(outcome)
 }
 
 /// The controllers as JSON: name, summary, source, whether it adapts, parameters.
@@ -123,13 +170,6 @@ fn scenarios() -> PyResult<String> {
     json(&catalogue::scenarios(&Registry::builtin()).map_err(|e| value_error(&e))?)
 }
 
-/// The names of a scenario's variants as JSON; none without variants.
-#[pyfunction]
-fn variants(scenario: Given) -> PyResult<String> {
-    let file = scenario.open(&known()).map_err(|e| value_error(&e))?;
-    json(&file.variants().into_iter().flatten().collect::<Vec<_>>())
-}
-
 #[pymodule]
 fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -138,9 +178,12 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(run, module)?,
         wrap_pyfunction!(compare, module)?,
+        wrap_pyfunction!(reproduce, module)?,
         wrap_pyfunction!(controllers, module)?,
         wrap_pyfunction!(scenarios, module)?,
-        wrap_pyfunction!(variants, module)?,
+        wrap_pyfunction!(sweep::sweep_plan, module)?,
+        wrap_pyfunction!(sweep::sweep_make, module)?,
+        wrap_pyfunction!(sweep::sweep_keep, module)?,
     ] {
         module.add_function(function)?;
     }

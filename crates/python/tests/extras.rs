@@ -1,16 +1,32 @@
-//! What needs the package's extras: environments, sweeps, and the document's examples, in a Python with gymnasium and pyarrow.
+//! What needs the package's extras: environments, sweeps, tables for other libraries, the document's examples, the notebooks and the
+//! documents' site, in a Python that has them.
 
 mod package_folder;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The system's Python if it has both, or that of an environment below the target folder, which is made once.
+/// What is installed, and how it is imported.
+const PACKAGES: [(&str, &str); 11] = [
+    ("numpy", "numpy"),
+    ("pyarrow>=14", "pyarrow"),
+    ("gymnasium>=1.1,<2", "gymnasium"),
+    ("pandas>=2", "pandas"),
+    ("polars>=1", "polars"),
+    ("matplotlib>=3.7", "matplotlib"),
+    ("onnx>=1.16", "onnx"),
+    ("nbclient", "nbclient"),
+    ("ipykernel", "ipykernel"),
+    ("mkdocs-material>=9.5", "material"),
+    ("mypy", "mypy"),
+];
+
+/// The system's Python if it has all of them, or that of an environment below the target folder, which is made once.
 fn python() -> Result<PathBuf, String> {
-    let works = |python: &Path| {
-        let check = "import sys, numpy, pyarrow, gymnasium; sys.exit(tuple(map(int, gymnasium.__version__.split('.')[:2])) < (1, 1))";
-        Command::new(python).args(["-c", check]).output().is_ok_and(|o| o.status.success())
-    };
+    let names = PACKAGES.map(|(_, name)| name).join(", ");
+    let check =
+        format!("import sys, {names}; sys.exit(tuple(map(int, gymnasium.__version__.split('.')[:2])) < (1, 1))");
+    let works = |python: &Path| Command::new(python).args(["-c", &check]).output().is_ok_and(|o| o.status.success());
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("extras");
     let own = venv.join("bin/python");
     if let Some(found) = [PathBuf::from("python3"), own.clone()].into_iter().find(|p| works(p)) {
@@ -22,27 +38,30 @@ fn python() -> Result<PathBuf, String> {
         Err(e) => Err(e.to_string()),
     };
     run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    run(Command::new(&own).args(["-m", "pip", "install", "--quiet", "numpy", "pyarrow>=14", "gymnasium>=1.1,<2"]))?;
+    run(Command::new(&own).args(["-m", "pip", "install", "--quiet"]).args(PACKAGES.map(|(package, _)| package)))?;
     if works(&own) { Ok(own) } else { Err("they were installed and do not load".into()) }
 }
 
 #[test]
-fn environments_sweeps_and_the_document_work_in_python() {
+fn environments_sweeps_tables_and_the_documents_work_in_python() {
     let python = match python() {
         Ok(python) => python,
         Err(e) => {
-            println!("SKIPPED: no Python with gymnasium 1.1 and pyarrow, and none could be made from PyPI: {e}");
+            println!("SKIPPED: no Python with the package's extras, and none could be made from PyPI: {e}");
             return;
         }
     };
     let folder = package_folder::made();
+    let binary = package_folder::target().join("weir");
+    assert!(binary.is_file(), "{}: build it with `cargo build -p weir`", binary.display());
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for file in ["test_gym.py", "test_sweep.py"] {
+    for file in ["test_gym.py", "test_sweep.py", "test_extras.py"] {
         let out = Command::new(&python)
             .arg(root.join("tests").join(file))
             .current_dir(folder.path())
             .env("PYTHONPATH", folder.path())
             .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("WEIR_BINARY", &binary)
             .output()
             .expect("python runs");
         let said = [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();

@@ -18,12 +18,15 @@ fn the_package_works_in_python() {
     // Cargo builds a package's programs for its own tests alone; the command line's tests come first in the workspace.
     let binary = package_folder::target().join("weir");
     assert!(binary.is_file(), "{}: build it with `cargo build -p weir`", binary.display());
+    let library = package_folder::target().join("deps/libweir_capi.so");
+    assert!(library.is_file(), "{}: build it with `cargo test -p weir-capi --no-run`", library.display());
     let folder = package_folder::made();
     let out = Command::new(python)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/test_weir.py"))
         .env("PYTHONPATH", folder.path())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("WEIR_BINARY", binary)
+        .env("WEIR_LIBRARY", library)
         .env("WEIR_FOLDER", folder.path())
         .output()
         .expect("python runs");

@@ -1,5 +1,6 @@
 """The environments, and the blocks of docs/python.md: run by tests/gym.rs in a Python with gymnasium."""
 
+import os
 import pathlib
 import re
 import unittest
@@ -133,6 +134,9 @@ class Document(unittest.TestCase):
         blocks = re.findall(r"^```python\n(.*?)^```", DOC.read_text(), re.S | re.M)
         self.assertGreaterEqual(len(blocks), 4)
         names = {}
+        # Paths in the document are those of the checkout.
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(DOC.parents[1])
         for n, block in enumerate(blocks):
             exec(compile(block, f"{DOC}, block {n + 1}", "exec"), names)
 

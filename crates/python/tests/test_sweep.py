@@ -1,12 +1,14 @@
 """Sweeps: run by tests/extras.rs in a Python with pyarrow."""
 
 import concurrent.futures
+import json
+import os
 import pathlib
+import subprocess
 import tempfile
 import unittest
 
 import weir
-import weir._sweep
 
 SHORT = """
 title = "Short"
@@ -74,7 +76,25 @@ class Sweeps(unittest.TestCase):
             self.assertEqual((left.done + left.kept, left.kept), (12, 6))
         alone = weir.sweep(GRID, self.folder / "b")
         self.assertEqual(content(left), content(alone))
-        self.assertEqual(list(self.folder.rglob("*.unfinished")), [])
+        self.assertEqual(list(self.folder.rglob("*.part")), [])
+
+    def test_the_command_line_and_python_share_a_folder(self):
+        grid = self.folder / "grid.toml"
+        lists = 'controllers = ["gcc", "nada"]\nseeds = 3\n[set]\nlinks.bottleneck.delay = ["20 ms", "80 ms"]\n'
+        grid.write_text(f"scenarios = [{json.dumps(SHORT)}]\n{lists}")
+
+        def binary(out):
+            command = [os.environ["WEIR_BINARY"], "sweep", str(grid), "--out", str(self.folder / out), "--quiet"]
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+        self.assertIn("0 kept before, 12 made", binary("a"))
+        here = weir.sweep(GRID, self.folder / "a")
+        self.assertEqual((here.done, here.kept), (0, 12))
+        there = weir.sweep(GRID, self.folder / "b")
+        self.assertIn("12 kept before, 0 made", binary("b"))
+        files = lambda out: {f.relative_to(self.folder / out): f.read_bytes() for f in sorted((self.folder / out).rglob("*.*"))}
+        self.assertEqual(files("a"), files("b"))
+        self.assertEqual(content(here), content(there))
 
     def test_failures_are_kept_beside_results(self):
         grid = GRID | {"set": {"links.bottleneck.delay": ["20 ms"], "rtp.call.floor": ["50 kbps", "9 Gbps"]}}

@@ -1,5 +1,6 @@
 """The package as its users have it: run by tests/package.rs with WEIR_BINARY, the command line of the same build."""
 
+import ctypes
 import json
 import os
 import signal
@@ -49,6 +50,32 @@ class Runs(unittest.TestCase):
         self.assertEqual(run.controller, "nada")
         self.assertGreater(run.flow("video").rates.goodput_bps, 1e6)
 
+    def test_the_binary_python_and_c_give_the_same_bytes(self):
+        library = ctypes.CDLL(os.environ["WEIR_LIBRARY"])
+        for scenario, controller, seed in [("quick", "sluice", 7), (SHORT, "gcc", 2), ("rfc8867/5.6-long-tcp", "scream", 1)]:
+            path = os.path.join(os.environ["WEIR_FOLDER"], "same.toml")
+            if "\n" in scenario:
+                with open(path, "w") as file:
+                    file.write(scenario)
+                scenario = path
+            here, _ = weir._weir.run(["name", scenario], controller=controller, seed=seed, series=False)
+            handle, length, number = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_uint64(seed)
+            made = library.weir_run_json(
+                scenario.encode(), controller.encode(), ctypes.byref(number), ctypes.byref(handle)
+            )
+            self.assertEqual(made, 0)
+            library.weir_text_copy(handle, None, ctypes.c_size_t(0), ctypes.byref(length))
+            text = ctypes.create_string_buffer(length.value)
+            self.assertEqual(library.weir_text_copy(handle, text, length, ctypes.byref(length)), 0)
+            self.assertEqual(library.weir_free(handle), 0)
+            self.assertEqual(text.raw.rstrip(b"\0"), here.encode())
+            command = [BINARY, "run", scenario, "--controller", controller, "--seed", str(seed), "--quiet", "--json"]
+            printed = subprocess.run(command, capture_output=True, check=True).stdout
+            # The command line indents, and names its schema.
+            line = b"".join(line.strip() for line in printed.splitlines()).replace(b'": ', b'":')
+            schema = b'"schema":"weir:run:1",'
+            self.assertEqual(line.replace(schema, b"", 1), here.encode())
+
     def test_a_comparison_has_the_command_lines_numbers_at_any_number_of_threads(self):
         one = weir.compare("quick", controllers=["gcc", "scream"], runs=2, threads=1)
         three = weir.compare("quick", controllers=["gcc", "scream"], runs=2, threads=3)
@@ -59,6 +86,15 @@ class Runs(unittest.TestCase):
         self.assertEqual({row["controller"] for row in one.rows()}, {"gcc", "scream"})
         self.assertGreater(one.rows()[0]["goodput_bps"], 1e6)
         self.assertEqual(one.failures, [])
+
+    def test_a_reproduction_has_the_command_lines_numbers(self):
+        here = weir.reproduce("rmcat-comparison", table="2", runs=1, threads=2)
+        there = binary("reproduce", "rmcat-comparison", "--table", "2", "--runs", "1", "--quiet", "--json")
+        self.assertEqual(here.to_dict(), there)
+        self.assertGreater(len([r for r in here.rows() if r["measured"] is not None]), 3)
+        self.assertIn("<table>", here._repr_html_())
+        with self.assertRaisesRegex(ValueError, "rmcat-comparison"):
+            weir.reproduce("rmcat-comparisn")
 
     def test_series_are_arrays(self):
         run = weir.run("quick", controller="gcc")

@@ -14,6 +14,7 @@ mod overlay;
 mod pcap;
 mod quality;
 mod scoreboard;
+mod sweep;
 mod tune;
 
 pub(crate) use compare::{CompareArgs, FigureFormat, ReproduceArgs, WorkArgs};
@@ -24,6 +25,7 @@ pub(crate) use overlay::{Division, OverlayArgs};
 pub(crate) use pcap::{At, PcapArgs};
 pub(crate) use quality::{ClipArgs, Luma, QualityArgs};
 pub(crate) use scoreboard::ScoreboardArgs;
+pub(crate) use sweep::SweepArgs;
 pub(crate) use tune::TuneArgs;
 
 use clap::builder::PossibleValuesParser;
@@ -82,6 +84,9 @@ Examples:
   weir compare --scenario responsiveness --scenario my-link.toml --runs 10 --out results
   weir compare --controllers gcc,nada --json --quiet | jq '.aggregates[].metrics'")]
     Compare(CompareArgs),
+    /// Run every combination of a grid once, and keep the results as Parquet
+    #[command(after_help = sweep::EXAMPLES)]
+    Sweep(SweepArgs),
     /// Run a paper's experiments and compare its numbers with the measured ones
     #[command(after_help = "\
 Durations on two cores: rmcat-comparison some seconds, the others minutes (fbra's and dccp-video's have real encoders). Where

@@ -29,6 +29,7 @@ mod schema;
 mod scoreboard;
 mod scorecard;
 mod session;
+mod sweep;
 mod tables;
 mod testbed;
 mod tune;
@@ -57,6 +58,7 @@ pub fn main(registry: Registry) -> ExitCode {
         None => compare::compare(&session, &args.compare),
         Some(Command::Compare(a)) => compare::compare(&session, &a),
         Some(Command::Reproduce(a)) => reproduce::reproduce(&session, &a),
+        Some(Command::Sweep(a)) => sweep::sweep(&session, &a),
         Some(Command::Run(a)) => run::run(&session, &a),
         Some(Command::Explain(a)) => explain::command(&session, &a),
         Some(Command::List(a)) => list::list(&session, &a),

@@ -124,7 +124,8 @@ fn every_command_succeeds_within_80_columns_and_the_time_stated() {
         assert!(all.iter().any(|l| l.command.starts_with(start)), "README.md has no `{start}` any more");
     }
     let folder = tempfile::tempdir().expect("a folder");
-    // A file that the reader is assumed to have.
+    // Files that the reader is assumed to have.
+    std::fs::write(folder.path().join("grid.toml"), "scenarios = \"quick\"\nseeds = 2\n").expect("writable");
     let clip = "weir clip talking-head --size 640x480 --rate 15 --frames 15 --out decoded.y4m -q";
     assert_eq!(at_terminal(folder.path(), clip, None).0, Some(0));
     let mut count = 0;

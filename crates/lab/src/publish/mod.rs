@@ -15,5 +15,6 @@ pub mod series_files;
 pub mod series_read;
 mod smooth;
 pub mod stability;
+pub mod sweep;
 pub mod tune;
 pub mod twins;

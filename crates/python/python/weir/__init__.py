@@ -8,8 +8,8 @@
 """
 
 from ._controllers import Controller, Feedback, PACKET
-from ._results import Comparison, Run, Series
-from ._simulate import Scenario, compare, controllers, run, scenarios
+from ._results import Comparison, Reproduction, Run, Series
+from ._simulate import Scenario, compare, controllers, reproduce, run, scenarios
 from ._sweep import Sweep, sweep
 from ._weir import __version__
 
@@ -18,6 +18,7 @@ __all__ = [
     "Controller",
     "Feedback",
     "PACKET",
+    "Reproduction",
     "Run",
     "Scenario",
     "Series",
@@ -25,6 +26,7 @@ __all__ = [
     "__version__",
     "compare",
     "controllers",
+    "reproduce",
     "run",
     "scenarios",
     "sweep",

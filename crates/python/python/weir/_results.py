@@ -8,6 +8,28 @@ from typing import Any
 import numpy as np
 
 
+class Tabular:
+    """What can be given to pandas, Polars and pyarrow as it is: any of them takes it by the Arrow PyCapsule interface."""
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """A Polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The Arrow PyCapsule interface, by pyarrow: ``pyarrow.table(x)``, DuckDB and others; for Polars see :meth:`to_polars`."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
 class Fields(Mapping[str, Any]):
     """A JSON object whose fields are attributes too."""
 
@@ -50,15 +72,17 @@ def _wrapped(value: Any) -> Any:
     return value
 
 
-class Series(Mapping[Any, "np.ndarray[Any, np.dtype[np.float64]]"]):
+class Series(Tabular, Mapping[Any, "np.ndarray[Any, np.dtype[np.float64]]"]):
     """Time series of a run: one value a sampling interval, NaN where there is none.
 
     ``series["time_s"]`` is the end of each interval; ``series["video", "sent_bps"]`` a flow's column, ``series["bottleneck",
-    "queue_delay_ms"]`` a link's. Where a flow and a link have one name, the flow's column is meant.
+    "queue_delay_ms"]`` a link's. Where a flow and a link have one name, the flow's column is meant. An array is made when it is first
+    asked for, and shared with what is made of it.
     """
 
     def __init__(self, columns: Any) -> None:
         self._columns = columns
+        self._arrays: dict[Any, np.ndarray[Any, np.dtype[np.float64]]] = {}
         self._kinds: dict[Any, tuple[str, str, str]] = {}
         for kind, name, column in columns.columns():
             self._kinds.setdefault((name, column) if name else column, (kind, name, column))
@@ -72,7 +96,9 @@ class Series(Mapping[Any, "np.ndarray[Any, np.dtype[np.float64]]"]):
         place = self._kinds.get(key)
         if place is None:
             raise KeyError(f"no column {key!r}: there are {', '.join(map(repr, self._kinds))}")
-        return np.frombuffer(self._columns.column(*place), dtype=np.float64)
+        if key not in self._arrays:
+            self._arrays[key] = np.frombuffer(self._columns.column(*place), dtype=np.float64)
+        return self._arrays[key]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._kinds)
@@ -93,14 +119,8 @@ class Series(Mapping[Any, "np.ndarray[Any, np.dtype[np.float64]]"]):
 
         return pandas.DataFrame(self.to_dict()).set_index("time_s")
 
-    def to_polars(self) -> Any:
-        """A Polars DataFrame."""
-        import polars
-
-        return polars.DataFrame(self.to_dict())
-
     def to_arrow(self) -> Any:
-        """A pyarrow Table."""
+        """A pyarrow Table over the arrays, which are not copied; NaN stays NaN."""
         import pyarrow
 
         return pyarrow.table(self.to_dict())
@@ -166,7 +186,40 @@ class Run(Fields):
         return axes
 
 
-class Comparison(Fields):
+class Rows(Tabular, Fields):
+    """A result that is a table."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table's rows."""
+        raise NotImplementedError
+
+    def to_arrow(self) -> Any:
+        """:meth:`rows` as a pyarrow Table."""
+        import pyarrow
+
+        rows = self.rows()
+        # Rows differ in their columns.
+        names = dict.fromkeys(name for row in rows for name in row)
+        return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+
+    def to_pandas(self) -> Any:
+        """:meth:`rows` as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head, rows = self._table()
+        cells = lambda tag, row: "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in row) + "</tr>"
+        return f"<table>{cells('th', head)}{''.join(cells('td', row) for row in rows)}</table>"
+
+
+class Comparison(Rows):
     """Many runs: ``aggregates`` has each scenario, variant and controller with means and 95 % confidence intervals."""
 
     def __init__(self, data: dict[str, Any], failures: list[str]) -> None:
@@ -184,8 +237,31 @@ class Comparison(Fields):
                 rows.append(row | {name: metric["mean"] for name, metric in flow["metrics"].items()})
         return rows
 
-    def to_pandas(self) -> Any:
-        """:meth:`rows` as a pandas DataFrame."""
-        import pandas
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        def shown(value: float | None, scale: float, unit: str) -> str:
+            return "" if value is None else f"{value / scale:,.0f} {unit}"
 
-        return pandas.DataFrame(self.rows())
+        rows = [
+            [r["scenario"], r["variant"], r["controller"], r["flow"], shown(r.get("goodput_bps"), 1e3, "kbit/s"),
+             shown(r.get("one_way_delay_p95_ms"), 1, "ms")]
+            for r in self.rows()
+        ]
+        return ["scenario", "variant", "controller", "flow", "goodput", "delay, p95"], rows
+
+
+class Reproduction(Rows):
+    """A paper's numbers beside those measured: ``cells`` and ``claims``, as docs/results.md explains them."""
+
+    def __init__(self, data: dict[str, Any], failures: list[str]) -> None:
+        super().__init__(data)
+        #: Runs that failed, in words.
+        self.failures = failures
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a published number: table, scenario, condition, algorithm, metric, unit, published, measured and so on."""
+        return list(self.to_dict()["cells"])
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        names = ["table", "scenario", "condition", "algorithm", "metric", "published", "measured"]
+        shown = lambda v: "" if v is None else f"{v:.4g}" if isinstance(v, float) else str(v)
+        return names, [[shown(row.get(name)) for name in names] for row in self.rows()]

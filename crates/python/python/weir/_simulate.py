@@ -10,7 +10,7 @@ from typing import Any, Union
 
 from . import _weir
 from ._controllers import Controller
-from ._results import Comparison, Run, Series
+from ._results import Comparison, Reproduction, Run, Series
 
 #: A scenario: the name of a built-in one, the path of a TOML file, a dict of its tables, or an entry of scenarios().
 ScenarioLike = Union[str, "os.PathLike[str]", Mapping[str, Any], "Scenario"]
@@ -99,6 +99,28 @@ def compare(
             progress=bar,
         )
     return Comparison(json.loads(text), failures)
+
+
+def reproduce(
+    paper: str | os.PathLike[str],
+    *,
+    table: str | None = None,
+    runs: int | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> Reproduction:
+    """Runs a paper's experiments: its published numbers beside those measured.
+
+    ``paper`` is a name (``weir list papers``) or a folder with a reproduce.toml, ``table`` one of its tables. The numbers are those
+    of ``weir reproduce --json``, at any number of threads. Without ``runs`` each scenario is run as often as the paper says, or 5
+    times.
+    """
+    with _Bar(progress) as bar:
+        text, failures = _weir.reproduce(
+            os.fspath(paper), table=table, runs=runs, seed=seed, threads=threads, progress=bar
+        )
+    return Reproduction(json.loads(text), failures)
 
 
 def _given(scenario: ScenarioLike) -> list[str]:

@@ -128,7 +128,7 @@ class _Calls:
         observations, rewards, over, numbers = self.calls.step(actions.tobytes())
         table = np.frombuffer(numbers).reshape(self.count, len(NUMBERS)).T
         info = dict(zip(NUMBERS, table))
-        return self._observations(observations), np.frombuffer(rewards), np.frombuffer(over, dtype=np.bool_), info
+        return self._observations(observations), np.frombuffer(rewards).copy(), np.frombuffer(over, dtype=np.bool_).copy(), info
 
     def _observations(self, raw: bytes) -> np.ndarray:
         # A copy: arrays over bytes are read-only.

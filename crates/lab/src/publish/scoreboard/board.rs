@@ -10,6 +10,7 @@ use crate::measure::run::{RunError, RunOptions, Task, run, run_each};
 use crate::measure::scenario::{InputError, Scenario, ScenarioFile};
 use std::path::Path;
 use weir_cc::Registry;
+use weir_cc::tunable::SetupError;
 
 /// Suffix of a controller's name whose runs are not simulated but made by [`Order::live`].
 pub const LIVE: &str = "@live";
@@ -177,7 +178,13 @@ fn tally(controller: &str, rows: &[RowScores]) -> Tally {
 
 /// A row's scenario under a controller, `NAME` or `NAME:PARAMETER=VALUE:...`. Errors: the name, a parameter or its value.
 pub fn scenario(row: &Row, controller: &str, registry: &Registry) -> Result<Scenario, InputError> {
-    let (name, params) = controller.split_once(':').map_or((controller, None), |(name, params)| (name, Some(params)));
+    // The name of a learned policy has a colon itself.
+    let (name, params) = match registry.find(controller) {
+        Err(SetupError::UnknownController { .. }) => {
+            controller.split_once(':').map_or((controller, None), |(name, params)| (name, Some(params)))
+        }
+        _ => (controller, None),
+    };
     let file = match &row.source {
         Source::BuiltIn(built_in) => ScenarioFile::builtin(built_in, registry)?,
         Source::Text(text, files) => {

@@ -1,0 +1,114 @@
+"""Tables for other libraries, types, learned policies, the notebooks and the documents' site: run by tests/extras.rs."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import matplotlib
+import numpy as np
+
+import weir
+
+# The package is tested from a copy of it; this file stays in the checkout.
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+POLICY = ROOT / "examples/python/policy.onnx"
+matplotlib.use("agg")
+
+
+class Tables(unittest.TestCase):
+    def test_series_go_to_other_libraries_without_a_copy(self):
+        import polars
+        import pyarrow
+
+        run = weir.run("quick", controller="gcc", seed=1)
+        name = f"{run.flows[0].name}.sent_bps"
+        mine = run.series[run.flows[0].name, "sent_bps"]
+        self.assertIs(run.series[run.flows[0].name, "sent_bps"], mine)
+        arrow = pyarrow.table(run.series)
+        self.assertEqual(arrow[name].chunk(0).buffers()[1].address, mine.__array_interface__["data"][0])
+        for frame in (polars.from_arrow(arrow), run.series.to_polars()):
+            np.testing.assert_array_equal(frame[name].to_numpy(), mine)
+        self.assertEqual(run.series.to_pandas().index.name, "time_s")
+        # NaN is what it was.
+        delays = run.series[run.flows[0].name, "delay_ms"]
+        self.assertEqual(np.isnan(arrow[f"{run.flows[0].name}.delay_ms"].to_numpy()).sum(), np.isnan(delays).sum())
+
+    def test_results_are_tables(self):
+        import pyarrow
+
+        both = weir.compare("quick", controllers=["gcc", "nada"])
+        self.assertEqual(pyarrow.table(both)["controller"].to_pylist(), ["gcc", "nada"])
+        self.assertEqual(both.to_polars()["goodput_bps"].to_list(), [r["goodput_bps"] for r in both.rows()])
+        self.assertIn("<td>nada</td>", both._repr_html_())
+        self.assertEqual(len(weir.run("quick", controller="gcc").plot()), 2)
+
+
+class Policies(unittest.TestCase):
+    def test_the_examples_policy_beats_gcc_in_links_of_its_training_and_is_named_in_faults(self):
+        import gymnasium
+        import weir.gym
+
+        name = f"onnx:{POLICY}"
+
+        def reward(controller):
+            envs = gymnasium.make_vec(
+                "weir/Call-v0", num_envs=16, vectorization_mode="vector_entry_point", controller=controller, duration_s=30
+            )
+            envs.reset(seed=5)
+            return np.mean([envs.step(np.zeros((16, 1)))[1] for _ in range(500)])
+
+        learned, gcc = reward(name), reward("gcc")
+        self.assertGreater(learned, gcc + 0.02)
+        self.assertLess(learned, 1.0)
+        run = weir.run("quick", controller=name, seed=2)
+        self.assertEqual(run.controller, name)
+        again = weir.compare("quick", controllers=[name], runs=2, seed=2, threads=2)
+        self.assertGreater(again.rows()[0]["goodput_bps"], 0.5e6)
+        for absent in ("onnx:absent.onnx", f"onnx:{__file__}"):
+            with self.assertRaisesRegex(ValueError, absent.split("/")[-1].removeprefix("onnx:")):
+                weir.run("quick", controller=absent)
+
+
+class Types(unittest.TestCase):
+    def test_a_typed_program_is_checked_against_the_package(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "typed.py"
+            for text, faults in [
+                ('run: weir.Run = weir.run("quick", controller="gcc", seed=1)\nassert run.series is not None\nlength: float = run.series.interval_s\n', 0),
+                ('weir.run("quick", sed=1)\nweir.run(3)\n', 2),
+            ]:
+                file.write_text("import weir\n\n" + text)
+                command = [sys.executable, "-m", "mypy", "--cache-dir", folder, "--follow-imports=silent", str(file)]
+                environment = os.environ | {"MYPYPATH": os.environ["PYTHONPATH"]}
+                out = subprocess.run(command, capture_output=True, text=True, env=environment)
+                self.assertEqual(out.stdout.count(": error:"), faults, out.stdout)
+
+
+class Documents(unittest.TestCase):
+    def test_the_notebooks_run(self):
+        import nbclient
+        import nbformat
+
+        notebooks = sorted((ROOT / "examples/python/notebooks").glob("*.ipynb"))
+        self.assertEqual(len(notebooks), 3)
+        os.environ["MPLBACKEND"] = "agg"
+        for notebook in notebooks:
+            with self.subTest(notebook.name), tempfile.TemporaryDirectory() as folder:
+                content = nbformat.read(notebook, as_version=4)
+                self.assertFalse(any(cell.get("outputs") for cell in content.cells), "outputs are not kept")
+                client = nbclient.NotebookClient(content, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}})
+                client.execute()
+
+    def test_the_site_is_built(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
+            out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+            self.assertEqual(out.returncode, 0, out.stderr)
+            self.assertIn("weir.run", (pathlib.Path(folder) / "python/index.html").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
