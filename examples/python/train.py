@@ -136,7 +136,6 @@ def main():
         gae_lambda=0.95, learning_rate=lambda left: 7e-4 * max(left, 0.05), ent_coef=0.0, clip_range=0.2,
         policy_kwargs={"net_arch": [64, 64], "log_std_init": -1.6, "activation_fn": torch.nn.Tanh},
     )
-    # An action of 0 is 1 Mbit/s: calls begin in the middle of the scale.
     model.learn(arguments.steps, callback=Progress(calls, arguments.minutes))
     export(model.policy, arguments.out)
     print(f"written: {arguments.out}")

@@ -104,8 +104,8 @@ impl Grid {
     /// A grid in a TOML file. Errors: it cannot be read, or the fault and its place.
     pub fn read(path: &Path) -> Result<Self, InputError> {
         let file = path.display().to_string();
-        let text = crate::measure::scenario::read_text(path, MAX_GRID).map_err(|why| InputError::whole(&file, why))?;
-        let text: Arc<str> = text.into();
+        let text: Arc<str> =
+            crate::measure::scenario::read_text(path, MAX_GRID).map_err(|why| InputError::whole(&file, why))?;
         toml::from_str(&text).map_err(|e: toml::de::Error| match e.span() {
             Some(span) => InputError::at(&file, &text, span, e.message()),
             None => InputError::whole(&file, e.message()),
