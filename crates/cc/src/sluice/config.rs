@@ -80,6 +80,9 @@ crate::tunables! {
         mark_weight: f64 = 0.0625, 0.001 => 1.0;
         /// ... by this power of the share that is not marked.
         mark_power: f64 = 4.0, 0.0 => 20.0;
+        /// The queue wanted is shortened by this power of the mean share of packets that is not lost: queue management drops what
+        /// stands longer than it allows.
+        loss_power: f64 = 12.0, 0.0 => 50.0;
         /// Pacing rate as a multiple of the media rate where marks hold the queue.
         pacing_marked: f64 = 1.0, 1.0 => 10.0;
         /// Factor on the rate at a classic mark, once per round trip.

@@ -113,6 +113,8 @@ pub struct Sluice {
     stall: f64,
     /// Mean share of packets marked.
     marked: f64,
+    /// Mean share of packets lost.
+    lost: f64,
     /// Packets sent after this time show the effect of the last classic mark.
     eased_at: f64,
     scalable: Scalable,
@@ -162,6 +164,7 @@ impl Sluice {
             after_drain: 0.0,
             stall: 0.0,
             marked: 0.0,
+            lost: 0.0,
             eased_at: 0.0,
             scalable: Scalable::default(),
             doing: Doing::Start,
@@ -231,6 +234,8 @@ impl Sluice {
         let long = service;
         let marked = f64::from(d.marked) / f64::from(d.received);
         self.marked += c.mark_weight * (marked - self.marked);
+        let lost = f64::from(d.lost) / f64::from(d.received + d.lost);
+        self.lost += c.mark_weight * (lost - self.lost);
         let is_classic = d.queue_least > CLASSIC.max(3.0 * PACKET_BITS / self.rate.max(1e3));
         self.scalable.update(Marks {
             now,
@@ -264,6 +269,8 @@ impl Sluice {
         self.wanted =
             self.queue_wanted(served) + (self.config.stall_share * self.stall).max(self.config.jitter_share * noise);
         self.wanted *= libm::pow(1.0 - self.marked, self.config.mark_power);
+        // Queue management that cannot mark drops instead; loss that has another cause stays, and costs little by this.
+        self.wanted *= libm::pow(1.0 - self.lost, self.config.loss_power);
         self.wanted += residual;
         let saturated = self.busy >= SATURATED;
         if self.starting && saturated && self.queue > self.wanted {
