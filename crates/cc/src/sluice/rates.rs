@@ -14,6 +14,8 @@ const SETTLED_STALL: f64 = 0.001;
 const UNEVEN: f64 = 0.003;
 /// Share of the pacing rate from which a train of packets has not been slowed.
 const UNSLOWED: f64 = 0.85;
+/// Mean share of packets lost from which the rate does not exceed what the link is seen to serve.
+const LOSING: f64 = 0.02;
 /// Mean share of marks from which they hold the queue.
 const MARKED: f64 = 0.2;
 /// Share of the bound by marks from which it holds the rate.
@@ -133,7 +135,9 @@ impl Sluice {
         let pacing = self.pacing();
         let most = bursts.map_or(f64::INFINITY, |b| {
             let shown = if b > UNSLOWED * pacing { b.max(pacing) } else { b };
-            (c.growth_share * shown).max(self.rate * least)
+            // What is dropped of each frame leaves no queue: beyond the service rate, losses are of this rate.
+            let least = if self.lost > LOSING { self.capacity.max(0.5 * self.rate) } else { self.rate * least };
+            (c.growth_share * shown).max(least)
         });
         self.rounds += 1;
         self.grown_at = now;

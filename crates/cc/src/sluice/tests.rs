@@ -14,10 +14,12 @@ struct Link {
     /// When the link has sent what it has, ns.
     free_at: i64,
     sequence: u64,
-    /// Sent and not yet reported: departure and arrival in ns.
-    flying: Vec<(i64, i64)>,
+    /// Sent and not yet reported: departure in ns, and arrival or, if it is dropped, when that is known.
+    flying: Vec<(i64, i64, bool)>,
     /// Greatest queueing delay reported, s.
     queue: f64,
+    /// Queueing delay beyond which packets are dropped, ns.
+    limit: i64,
     credit: f64,
 }
 
@@ -30,7 +32,17 @@ impl Link {
         let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(50) };
         let start = Start { limits, rate: DataRate::from_kbps(300), now: Timestamp::ZERO };
         let sluice = Sluice::new(Config::default(), &start).expect("defaults are sound");
-        Self { sluice, now: 0, capacity, free_at: 0, sequence: 0, flying: vec![], queue: 0.0, credit: 0.0 }
+        Self {
+            sluice,
+            now: 0,
+            capacity,
+            free_at: 0,
+            sequence: 0,
+            flying: vec![],
+            queue: 0.0,
+            limit: i64::MAX,
+            credit: 0.0,
+        }
     }
 
     fn rate(&self) -> f64 {
@@ -62,8 +74,11 @@ impl Link {
 
     fn send(&mut self, at: Timestamp) {
         let service = (PACKET as f64 * 8.0 / self.capacity * 1e9) as i64;
-        self.free_at = self.free_at.max(self.now) + service;
-        self.flying.push((self.now, self.free_at + ONE_WAY));
+        let is_dropped = self.free_at - self.now > self.limit;
+        if !is_dropped {
+            self.free_at = self.free_at.max(self.now) + service;
+        }
+        self.flying.push((self.now, self.free_at + ONE_WAY, is_dropped));
         self.sequence += 1;
         self.sluice.on_packet_sent(&SentPacket {
             now: at,
@@ -83,17 +98,17 @@ impl Link {
         let made = self.now - ONE_WAY;
         let arrived = self.flying.iter().take_while(|f| f.1 <= made).count();
         let results: Vec<PacketResult> = (self.flying.drain(..arrived).enumerate())
-            .map(|(i, (sent, arrival))| PacketResult {
+            .map(|(i, (sent, arrival, is_dropped))| PacketResult {
                 sequence: i as u64,
                 departure: Timestamp::from_nanos(sent),
-                arrival: Some(RemoteTimestamp::from_nanos(arrival)),
+                arrival: (!is_dropped).then(|| RemoteTimestamp::from_nanos(arrival)),
                 size: DataSize::from_bytes(PACKET),
                 ecn: Ecn::NotEct,
                 probe: 0,
                 was_lost: false,
             })
             .collect();
-        let Some(last) = results.last() else { return };
+        let Some(last) = results.iter().rfind(|p| p.arrival.is_some()) else { return };
         let delay = last.arrival.map_or(0, |a| a.as_nanos()) - last.departure.as_nanos();
         self.queue = (delay - ONE_WAY) as f64 * 1e-9;
         self.sluice.on_cue(&Cue::TransportFeedback(TransportFeedback {
@@ -193,4 +208,20 @@ fn a_source_that_does_not_use_the_rate_changes_nothing() {
         link.run(17);
     }
     assert!(link.rate() >= 0.95 * before, "{} after {before}", link.rate());
+}
+
+#[test]
+fn a_queue_that_holds_less_than_a_frame_does_not_let_the_rate_exceed_the_service() {
+    // Of each frame three packets pass; what is dropped of it leaves no queue behind.
+    let mut link = Link::new(1e6);
+    link.limit = 20 * MS;
+    link.sluice.on_limits(Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(5) }, Timestamp::ZERO);
+    link.run(10_000);
+    let (mut sum, mut most) = (0.0, 0.0_f64);
+    for _ in 0..200 {
+        link.run(50);
+        sum += link.rate() / 200.0;
+        most = most.max(link.rate());
+    }
+    assert!((0.6e6..1.06e6).contains(&sum) && most < 1.3e6, "{sum}, {most} at most");
 }
