@@ -1,21 +1,18 @@
 // Two calls beside each other: Weir's clip under two controllers, through equal links.
 
-import { Call, ask, setToken } from "/page/call.js";
+import { Call, ask } from "/page/call.js";
+import { $, notice, open } from "/page/common.js";
 import { Plot } from "/page/plots.js";
 
-const $ = (id) => document.getElementById(id);
 const SIDES = ["a", "b"];
 const POLL_MS = 200;
 const WINDOW_S = 60;
 /** Samples saved of each call: an hour. */
 const MAX_SAMPLES = 36000;
 
-// The token is in the fragment, which browsers do not send; the setting is in the address.
-const secret = new URLSearchParams(location.hash.slice(1));
-if (secret.has("token")) sessionStorage.setItem("token", secret.get("token"));
-setToken(sessionStorage.getItem("token") ?? "");
+// The setting is in the address.
+open();
 const given = new URLSearchParams(location.search);
-history.replaceState(null, "", location.pathname + location.search);
 
 const plots = {
   rates: new Plot($("rates"), [["target A", "one"], ["sent A", "one-light"], ["target B", "two"], ["sent B", "two-light"], ["capacity of the links", "four"]]),
@@ -24,11 +21,6 @@ const plots = {
 };
 let menu = null;
 let run = null;
-
-function notice(text) {
-  $("notice").textContent = text;
-  $("notice").hidden = !text;
-}
 
 const setting = () => ({ ab: SIDES.map((s) => $(`controller-${s}`).value), max: Number($("max").value) });
 

@@ -1,22 +1,13 @@
 // The page: a call, its settings, its plots.
 
-import { Call, ask, keep, setToken } from "/page/call.js";
+import { Call, ask, keep } from "/page/call.js";
+import { $, LOST_MS, about, answers, kbps, notice, open, openMedia, row, showInternals } from "/page/common.js";
 import { Plots } from "/page/plots.js";
 
-const $ = (id) => document.getElementById(id);
 const POLL_MS = 200;
-/** Interval and time for which a call that was lost is made again. */
-const AGAIN_MS = 500;
-const PATIENCE_MS = 60000;
-/** Time for which a connection may be lost before the call is made again. */
-const LOST_MS = 1500;
+const CAMERA = { width: 640, height: 360, frameRate: 30 };
 
-// The token is in the fragment, which browsers do not send.
-const given = new URLSearchParams(location.hash.slice(1));
-if (given.has("token")) sessionStorage.setItem("token", given.get("token"));
-setToken(sessionStorage.getItem("token") ?? "");
-history.replaceState(null, "", location.pathname);
-
+const given = open();
 const plots = new Plots($("rates"), $("delays"), $("losses"));
 let call = null;
 let camera = null;
@@ -24,16 +15,7 @@ let menu = null;
 /** The attempt to make a lost call again. */
 let attempt = null;
 
-function notice(text) {
-  $("notice").textContent = text;
-  $("notice").hidden = !text;
-}
-
 const chosen = () => ({ controller: $("controller").value, max: Number($("max").value), codec: $("codec").value, way: $("way").value, sound: $("sound").checked });
-
-function about() {
-  $("about").textContent = menu.controllers.find((c) => c.name === $("controller").value)?.summary ?? "";
-}
 
 async function load() {
   menu = await (await ask("/controllers")).json();
@@ -44,21 +26,8 @@ async function load() {
   $("max").value = menu.max_kbps;
   $("way").value = given.get("way") ?? "call";
   $("sound").checked = given.get("sound") !== "off";
-  about();
+  about(menu);
   document.body.dataset.ready = "yes";
-}
-
-async function openCamera(sound) {
-  if (!navigator.mediaDevices) return null;
-  const video = { width: 640, height: 360, frameRate: 30 };
-  for (const audio of sound ? [true, false] : [false]) {
-    try {
-      return await navigator.mediaDevices.getUserMedia({ video, audio });
-    } catch {
-      // Without a microphone the camera is asked for alone.
-    }
-  }
-  return null;
 }
 
 async function begin() {
@@ -72,7 +41,7 @@ async function begin() {
     const sound = $("sound").checked;
     if (wanted && camera?.withSound !== sound) {
       camera?.media.getTracks().forEach((track) => track.stop());
-      const media = await openCamera(sound);
+      const media = await openMedia(CAMERA, sound);
       camera = media && { media, withSound: sound };
     }
     $("remote").muted = !sound;
@@ -98,29 +67,18 @@ async function begin() {
 /** Makes a call that was lost again, once the service answers. */
 async function again(why) {
   const lost = call;
-  const mine = { until: Date.now() + PATIENCE_MS };
+  const mine = {};
   [call, attempt] = [null, mine];
   $("remote").srcObject = null;
   $("state").textContent = "Calling again.";
   notice(`${why}: calling again.`);
   lost?.stop().catch(() => {});
-  while (mine === attempt && Date.now() < mine.until) {
-    try {
-      await ask("/controllers", { signal: AbortSignal.timeout(AGAIN_MS * 4) });
-      if (mine !== attempt) return;
-      attempt = null;
-      return begin();
-    } catch (e) {
-      if (e.status === 401) {
-        notice("The service was started again with another token: open the address that it has printed.");
-        return end();
-      }
-    }
-    await new Promise((done) => setTimeout(done, AGAIN_MS));
+  if (await answers(() => mine === attempt, why, "Call again")) {
+    if (mine !== attempt) return;
+    attempt = null;
+    return begin();
   }
-  if (mine !== attempt) return;
-  notice(`${why}, and the service does not answer. Call again.`);
-  await end();
+  if (mine === attempt) await end();
 }
 
 async function end() {
@@ -134,15 +92,8 @@ async function end() {
   document.body.dataset.idle = "yes";
 }
 
-const kbps = (bps) => (bps === null || bps === undefined ? "-" : (bps / 1e3).toFixed(0));
 const count = (n) => (n === null || n === undefined ? "-" : String(n));
 const ms = (s) => (s === null || s === undefined ? "-" : (1e3 * s).toFixed(1));
-
-function row(cells) {
-  const line = document.createElement("tr");
-  for (const text of cells) line.insertCell().textContent = text;
-  return line;
-}
 
 let before = null;
 
@@ -175,7 +126,7 @@ function numbers(seen, { inbound, outbound, remote, pair, heard, said }) {
     row(["packets of sound to Weir", count(t.audio_decoded), count(said?.packetsSent)]),
     row(["key frame requests", count(t.key_frame_requests), count(outbound?.pliCount)]),
   );
-  $("internals").replaceChildren(...seen.internals.slice(0, 24).map(([name, value]) => row([name.replaceAll("_", " "), value === null ? "-" : Number(value.toPrecision(5)).toString()])));
+  showInternals(seen.internals);
   if (!before || now.inbound?.at - (before.inbound?.at ?? 0) >= 900) before = now;
   const shown = (report, rate) => report ? `${report.frameWidth ?? "-"}x${report.frameHeight ?? "-"}, ${(report.framesPerSecond ?? 0).toFixed(0)} a second, ${kbps(rate)} kbit/s` : "-";
   $("remote-text").textContent = shown(inbound, last.sent_bps);
@@ -217,7 +168,7 @@ async function poll(mine) {
 }
 
 async function change() {
-  about();
+  about(menu);
   if (!call) return;
   const { controller, max } = chosen();
   try {

@@ -1,37 +1,19 @@
 // The page of a room: its members' pictures, and which layer of each the rate to this browser has room for.
 
-import { ask, keep, setToken } from "/page/call.js";
+import { ask, keep } from "/page/call.js";
+import { $, LOST_MS, about, answers, kbps, notice, open, openMedia, row, showInternals } from "/page/common.js";
 import { Member } from "/page/member.js";
 import { Plots } from "/page/plots.js";
 
-const $ = (id) => document.getElementById(id);
 const POLL_MS = 250;
-/** Interval and time for which a member that was lost joins again. */
-const AGAIN_MS = 500;
-const PATIENCE_MS = 60000;
-const LOST_MS = 1500;
 
-// The token is in the fragment, which browsers do not send.
-const given = new URLSearchParams(location.hash.slice(1));
-if (given.has("token")) sessionStorage.setItem("token", given.get("token"));
-setToken(sessionStorage.getItem("token") ?? "");
-history.replaceState(null, "", location.pathname);
-
+const given = open();
 const plots = new Plots($("rates"), $("delays"), $("losses"));
 const tiles = new Map();
 let member = null;
 let media = null;
 let menu = null;
 let attempt = null;
-
-function notice(text) {
-  $("notice").textContent = text;
-  $("notice").hidden = !text;
-}
-
-function about() {
-  $("about").textContent = menu.controllers.find((c) => c.name === $("controller").value)?.summary ?? "";
-}
 
 async function load() {
   menu = await (await ask("/controllers")).json();
@@ -43,22 +25,8 @@ async function load() {
   $("codec").value = given.get("codec") ?? "";
   $("link").checked = given.get("link") !== "off";
   $("link-line").hidden = !menu.has_link;
-  about();
+  about(menu);
   document.body.dataset.ready = "yes";
-}
-
-async function openMedia(sends, sound) {
-  if (!navigator.mediaDevices || !sends) return null;
-  const [width, height] = sends === 3 ? [1280, 720] : [640, 360];
-  const video = { width, height, frameRate: 30 };
-  for (const audio of sound ? [true, false] : [false]) {
-    try {
-      return await navigator.mediaDevices.getUserMedia({ video, audio });
-    } catch {
-      // Without a microphone the camera is asked for alone.
-    }
-  }
-  return null;
 }
 
 async function join() {
@@ -70,7 +38,8 @@ async function join() {
   try {
     const sends = Number($("sends").value);
     media?.getTracks().forEach((t) => t.stop());
-    media = await openMedia(sends, $("sound").checked);
+    const [width, height] = sends === 3 ? [1280, 720] : [640, 360];
+    media = sends ? await openMedia({ width, height, frameRate: 30 }, $("sound").checked) : null;
     if (sends && !media) notice("No camera: you only watch.");
     $("local").srcObject = media;
     member = new Member();
@@ -89,29 +58,18 @@ async function join() {
 /** Joins again once the service answers. */
 async function again(why) {
   const lost = member;
-  const mine = { until: Date.now() + PATIENCE_MS };
+  const mine = {};
   [member, attempt] = [null, mine];
   clear();
   $("state").textContent = "Joining again.";
   notice(`${why}: joining again.`);
   lost?.leave().catch(() => {});
-  while (mine === attempt && Date.now() < mine.until) {
-    try {
-      await ask("/controllers", { signal: AbortSignal.timeout(AGAIN_MS * 4) });
-      if (mine !== attempt) return;
-      attempt = null;
-      return join();
-    } catch (e) {
-      if (e.status === 401) {
-        notice("The service was started again with another token: open the address that it has printed.");
-        return end();
-      }
-    }
-    await new Promise((done) => setTimeout(done, AGAIN_MS));
+  if (await answers(() => mine === attempt, why, "Join again")) {
+    if (mine !== attempt) return;
+    attempt = null;
+    return join();
   }
-  if (mine !== attempt) return;
-  notice(`${why}, and the service does not answer. Join again.`);
-  await end();
+  if (mine === attempt) await end();
 }
 
 function clear() {
@@ -127,14 +85,6 @@ async function end() {
   clear();
   await left?.leave().catch(() => {});
   document.body.dataset.idle = "yes";
-}
-
-const kbps = (bps) => (bps === null || bps === undefined ? "-" : (bps / 1e3).toFixed(0));
-
-function row(cells) {
-  const line = document.createElement("tr");
-  for (const text of cells) line.insertCell().textContent = text;
-  return line;
 }
 
 /** The picture of a member, made when it comes. */
@@ -183,7 +133,7 @@ function show(mine, seen, { inbound, outbound }) {
   const sent = seen.room?.encodings ?? [];
   const size = (e) => (e.size ? `${e.size[0]}x${e.size[1]}` : "-");
   $("encodings").replaceChildren(...sent.map((e, n) => row([String(n + 1), kbps(e.rate_bps), size(e)])));
-  $("internals").replaceChildren(...seen.internals.slice(0, 24).map(([name, value]) => row([name.replaceAll("_", " "), value === null ? "-" : Number(value.toPrecision(5)).toString()])));
+  showInternals(seen.internals);
   const largest = [...outbound.values()].reduce((a, b) => ((a?.frameWidth ?? 0) > (b.frameWidth ?? 0) ? a : b), null);
   $("local-text").textContent = largest ? `${largest.frameWidth ?? "-"}x${largest.frameHeight ?? "-"} in ${outbound.size} ${outbound.size === 1 ? "layer" : "layers"}` : "only watching";
 }
@@ -214,7 +164,7 @@ async function poll(mine) {
 }
 
 async function change() {
-  about();
+  about(menu);
   if (!member) return;
   try {
     await member.change({ controller: $("controller").value, max_kbps: Number($("max").value) });

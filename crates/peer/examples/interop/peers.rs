@@ -1,4 +1,4 @@
-//! The programs that call: how each is started, what it is told, and what it says afterwards.
+//! The programs that call: how each is started, what it is given, and what it reports afterwards.
 
 #[expect(dead_code, reason = "shared with tests of pages")]
 #[path = "../../../coverage/tests/page/browser.rs"]
@@ -85,7 +85,7 @@ const fn short(codec: VideoCodec) -> &'static str {
 /// Pictures' size in all calls.
 pub(crate) const SIZE: (u32, u32) = (320, 180);
 
-/// What a peer is told.
+/// What a peer is given.
 fn told(job: &Job, service: &RunningServer) -> String {
     json!({
         "service": format!("http://{}", service.address),

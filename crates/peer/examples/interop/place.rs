@@ -8,7 +8,7 @@ use weir_live::netns::Namespace;
 const OWN: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const NOBODY: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 
-/// Runs a closure in such a namespace; it is told the address for media. Threads and programs that it starts are there too.
+/// Runs a closure in such a namespace; it is given the address for media. Threads and programs that it starts are there too.
 pub(crate) fn inside<T: Send + 'static>(
     job: impl FnOnce(IpAddr) -> T + Send + 'static,
 ) -> Result<T, weir_live::netns::SetupError> {

@@ -30,6 +30,7 @@ const FILES: &[File] = files! {
     "/page/page.css", STYLE, "page/page.css";
     "/page/main.js", SCRIPT, "page/main.js";
     "/page/call.js", SCRIPT, "page/call.js";
+    "/page/common.js", SCRIPT, "page/common.js";
     "/page/plots.js", SCRIPT, "page/plots.js";
     "/room", HTML, "page/room.html";
     "/page/room.js", SCRIPT, "page/room.js";
