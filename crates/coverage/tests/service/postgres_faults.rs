@@ -83,6 +83,17 @@ async fn report(seen: &Seen, mut client: Client, reporter: u64) {
     }
 }
 
+/// Waits until so many batches are acknowledged: a busy machine takes its time for it.
+async fn kept(seen: &Seen, least: usize) {
+    for _ in 0..200 {
+        if seen.kept.load(Ordering::SeqCst) >= least {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{} batches of {least} after 20 s", seen.kept.load(Ordering::SeqCst));
+}
+
 #[test]
 fn a_database_that_is_away_loses_nothing_and_is_found_again() {
     let cluster = Cluster::start();
@@ -102,8 +113,8 @@ fn a_database_that_is_away_loses_nothing_and_is_found_again() {
         let reporters = (0..30).map(|n| report(&seen, client(&running, &key), n));
         let stages = async {
             tokio::time::sleep(Duration::from_millis(800)).await;
+            kept(&seen, 5).await;
             let before = (seen.kept.load(Ordering::SeqCst), resident_mb());
-            assert!(before.0 >= 5, "{before:?}");
             tokio::task::block_in_place(|| cluster.crash());
             // Answers that were under way.
             tokio::time::sleep(Duration::from_millis(300)).await;
@@ -123,9 +134,8 @@ fn a_database_that_is_away_loses_nothing_and_is_found_again() {
             assert!(refused >= 30, "{refused}");
             assert_eq!(seen.kept.load(Ordering::SeqCst), at_crash, "nothing is acknowledged meanwhile");
             tokio::task::block_in_place(|| cluster.resume());
-            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            kept(&seen, at_crash + 5).await;
             let after = (seen.kept.load(Ordering::SeqCst), resident_mb());
-            assert!(after.0 >= at_crash + 5, "{at_crash} {after:?}");
             assert!(after.1 < before.1 + 60, "MB: {before:?} {after:?}");
             seen.ended.store(true, Ordering::SeqCst);
             println!("away {away} s: {before:?} to {after:?} batches and MB, {refused} refused");
