@@ -1,13 +1,19 @@
 //! A call: its settings, its thread, and what can be seen of it meanwhile.
 
+mod browser;
 mod ends;
 mod link;
+mod packets;
+mod record;
 mod run;
 mod samples;
 mod sound;
 
+pub use browser::{BadNumber, BrowserNumbers, BrowserSample};
 pub use link::{LinkPlan, LinkSample};
-pub use samples::{BrowserNumbers, Sample, Snapshot, Totals};
+pub use packets::{KeptPacket, MAX_BYTES, PAYLOAD_KEPT, Packets};
+pub use record::{Record, Terms};
+pub use samples::{Change, Sample, Snapshot, Totals};
 
 use crate::dtls::Identity;
 use crate::ice::Credentials;
@@ -214,11 +220,15 @@ struct Shared {
     stop: AtomicBool,
     waker: Arc<Waker>,
     log: Mutex<Log>,
+    packets: Mutex<Packets>,
 }
 
 impl Shared {
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn packets(&self) -> MutexGuard<'_, Packets> {
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -231,6 +241,7 @@ pub struct Call {
     /// Whether the other end has its estimate alone.
     remb: bool,
     agreed: Mutex<Agreed>,
+    terms: Terms,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -280,6 +291,16 @@ impl Call {
         let agreed = Mutex::new(Agreed { own: credentials.name.clone(), remote, mid, local });
         let (zero, now) = run::instant(&clock);
         let transport = Transport::new(identity, credentials, &negotiated.ice_name, negotiated.fingerprint, zero, now)?;
+        let in_room = matches!(shows, Shows::Room(_));
+        let terms = Terms {
+            formats: Terms::formats(&negotiated),
+            repairs: negotiated.nack && negotiated.rtx.is_some(),
+            feedback: negotiated.reports,
+            start_rate,
+            link: link.clone(),
+            in_room,
+            began: clock.unix(now),
+        };
         let media = match shows {
             Shows::Camera(camera) => ends::Media::new(&negotiated, camera, start_rate)?,
             Shows::Room(place) => {
@@ -289,14 +310,15 @@ impl Call {
             }
         };
         let log = Log::new(&negotiated, &settings, local, now);
-        let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log) });
+        let packets = Mutex::new(Packets::up_to(if in_room { 0 } else { MAX_BYTES }));
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log), packets });
         let (commands, queue): (_, Receiver<Command>) = sync_channel(MAX_COMMANDS);
         let remb = negotiated.remb;
         let begins = ends::Begins { negotiated, settings, names, controller, estimator, media, link };
         let work = run::Work::new(port, transport, clock, Arc::clone(&shared), queue, registry.clone(), begins);
         let thread = std::thread::Builder::new().name("call".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(failed("starting a call's thread"))?);
-        Ok((Self { shared, commands, registry, clock, remb, agreed, thread }, answer))
+        Ok((Self { shared, commands, registry, clock, remb, agreed, terms, thread }, answer))
     }
 
     /// Changes controller and limits; the rate goes on from the current one.
@@ -348,13 +370,33 @@ impl Call {
     pub fn settings(&self) -> Settings {
         self.shared.log().settings().clone()
     }
-    /// What has been seen of it, with the samples from the `from`-th on.
-    pub fn snapshot(&self, from: u64) -> Snapshot {
-        self.shared.log().snapshot(from)
+    /// What has been seen of it, with this end's samples from the `from`-th on, and those of the browser likewise.
+    pub fn snapshot(&self, from: u64, browser_from: u64) -> Snapshot {
+        self.shared.log().snapshot(from, browser_from)
+    }
+    /// All that is kept of it.
+    pub fn record(&self) -> Record {
+        let log = self.shared.log();
+        let (snapshot, browser) = log.whole();
+        let limits = log.settings().limits;
+        Record { snapshot, browser, limits, changes: log.changes().to_vec(), terms: self.terms.clone() }
+    }
+    /// Its last packets.
+    pub fn packets(&self) -> Packets {
+        self.shared.packets().clone()
+    }
+    /// The time of day of an instant of its clock, since 1970.
+    pub fn time_of_day(&self, at: Timestamp) -> std::time::Duration {
+        self.clock.unix(at)
     }
     /// Takes the browser's own numbers.
-    pub fn note_browser(&self, numbers: BrowserNumbers) {
-        self.shared.log().browser = Some(numbers);
+    ///
+    /// # Errors
+    /// One is outside its range; none is taken then.
+    pub fn note_browser(&self, numbers: BrowserNumbers) -> Result<(), BadNumber> {
+        numbers.check()?;
+        self.shared.log().note_browser(numbers, self.clock.now());
+        Ok(())
     }
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
@@ -365,10 +407,10 @@ impl Call {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.waker.wake();
     }
-    /// Ends it now; returns the last of it.
-    pub fn finish(mut self) -> Snapshot {
+    /// Ends it now; returns what is kept of it.
+    pub fn finish(mut self) -> Record {
         self.join();
-        self.snapshot(u64::MAX)
+        self.record()
     }
     fn join(&mut self) {
         self.stop();

@@ -15,6 +15,8 @@ pub mod dtls;
 pub mod ice;
 #[cfg(feature = "server")]
 pub mod room;
+#[cfg(feature = "server")]
+pub mod saved;
 pub mod sdp;
 #[cfg(feature = "server")]
 pub mod server;

@@ -160,10 +160,6 @@ impl<W: Write> PcapWriter<W> {
     /// Announces an RTP flow by SAP and SDP, before its first packet.
     pub fn announce(&mut self, now: Timestamp, a: &Announcement<'_>) -> Result<(), PcapFileError> {
         let Announcement { flow, payload_type, .. } = *a;
-        let [sender, receiver] = [address(flow, Direction::Forward), address(flow, Direction::Reverse)];
-        let ip = |a: [u8; 4]| format!("{}.{}.{}.{}", a[0], a[1], a[2], a[3]);
-        // A line end would end the description's line.
-        let name: String = a.name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let (over, attributes) = match a.kind {
             PacketKind::Udp => ("", String::new()),
             // RFC 5762, section 5.
@@ -171,10 +167,22 @@ impl<W: Write> PcapWriter<W> {
                 ("DCCP/", format!("a=dccp-service-code:{}\r\na=setup:passive\r\n", ServiceCode::RTP_VIDEO))
             }
         };
+        let media = format!(
+            "m=video {RTP_PORT} {over}RTP/AVPF {payload_type}\r\na=rtpmap:{payload_type} x-simulated/90000\r\n\
+             a=rtcp-mux\r\na=rtcp-rsize\r\n{attributes}"
+        );
+        self.announce_media(now, flow, a.name, &media)
+    }
+
+    /// Announces an RTP flow whose media are described by `media`: lines of SDP from `m=` on, with [`RTP_PORT`], each with its line
+    /// end.
+    pub fn announce_media(&mut self, now: Timestamp, flow: u16, name: &str, media: &str) -> Result<(), PcapFileError> {
+        let [sender, receiver] = [address(flow, Direction::Forward), address(flow, Direction::Reverse)];
+        let ip = |a: [u8; 4]| format!("{}.{}.{}.{}", a[0], a[1], a[2], a[3]);
+        // A line end would end the description's line.
+        let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let sdp = format!(
-            "v=0\r\no=- {flow} 1 IN IP4 {}\r\ns={name}\r\nc=IN IP4 {}\r\nt=0 0\r\n\
-             m=video {RTP_PORT} {over}RTP/AVPF {payload_type}\r\na=rtpmap:{payload_type} x-simulated/90000\r\n\
-             a=rtcp-mux\r\na=rtcp-rsize\r\n{attributes}",
+            "v=0\r\no=- {flow} 1 IN IP4 {}\r\ns={name}\r\nc=IN IP4 {}\r\nt=0 0\r\n{media}",
             ip(sender),
             ip(receiver)
         );

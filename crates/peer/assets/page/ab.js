@@ -1,7 +1,7 @@
 // Two calls beside each other: Weir's clip under two controllers, through equal links.
 
 import { Call, ask } from "/page/call.js";
-import { $, notice, open } from "/page/common.js";
+import { $, download, notice, open } from "/page/common.js";
 import { Plot } from "/page/plots.js";
 
 const SIDES = ["a", "b"];
@@ -79,9 +79,10 @@ async function end() {
 
 async function poll(mine) {
   try {
-    while (mine === run && !mine.isOver) {
+    for (let turn = 0; mine === run && !mine.isOver; turn += 1) {
       await Promise.all(mine.calls.map(async (call, n) => {
         [mine.seen[n], mine.stats[n]] = await Promise.all([call.seen(), call.stats()]);
+        if (turn % 5 === 0) call.tell(mine.stats[n]).catch(() => {});
         mine.samples[n].push(...mine.seen[n].samples);
         mine.samples[n].splice(0, mine.samples[n].length - MAX_SAMPLES);
       }));
@@ -164,12 +165,9 @@ async function change() {
 /** The run as JSON: the setting, and of each call its samples, sums and the browser's numbers. */
 function save() {
   const kept = { setting: setting(), calls: run.calls.map((_, n) => ({ controller: run.seen[n]?.controller, totals: run.seen[n]?.totals, browser: run.stats[n]?.inbound ?? null, samples: run.samples[n] })) };
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(kept)], { type: "application/json" }));
-  link.download = `weir-${run.ab.join("-")}.json`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  document.body.dataset.saved = JSON.stringify(kept).length;
+  const text = JSON.stringify(kept);
+  download(new Blob([text], { type: "application/json" }), `weir-${run.ab.join("-")}.json`);
+  document.body.dataset.saved = text.length;
 }
 
 async function copy() {

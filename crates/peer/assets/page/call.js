@@ -79,6 +79,7 @@ export class Call {
   #peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   #location = null;
   #from = 0;
+  #browserFrom = 0;
   remote = null;
 
   /** `media` may be null, or without sound: that is then only received. */
@@ -140,8 +141,9 @@ export class Call {
   /** What the service has seen since the last time. */
   async seen() {
     const signal = AbortSignal.timeout(ANSWER_MS);
-    const seen = await (await ask(`${this.#location}?from=${this.#from}`, { signal })).json();
+    const seen = await (await ask(`${this.#location}?from=${this.#from}&browser_from=${this.#browserFrom}`, { signal })).json();
     this.#from = seen.first + seen.samples.length;
+    this.#browserFrom = seen.browser_first + seen.browser_samples.length;
     return seen;
   }
 
@@ -159,8 +161,10 @@ export class Call {
     return found;
   }
 
-  /** Passes the browser's numbers on, for the service's report. */
-  async tell({ inbound, outbound, pair, heard, said }) {
+  /** Passes the browser's numbers on: the service keeps them as a series beside its own. */
+  async tell({ inbound, outbound, remote, pair, heard, said }) {
+    const ms = (seconds) => (seconds === undefined ? null : 1e3 * seconds);
+    const sum = (reports, ...fields) => reports.reduce((all, r) => fields.reduce((n, f) => n + (r?.[f] ?? 0), all), 0);
     const numbers = {
       packets_received: inbound?.packetsReceived ?? 0,
       packets_lost: inbound?.packetsLost ?? 0,
@@ -172,10 +176,32 @@ export class Call {
       frames_encoded: outbound?.framesEncoded ?? 0,
       audio_packets_received: heard?.packetsReceived ?? 0,
       audio_packets_sent: said?.packetsSent ?? 0,
-      round_trip_ms: pair?.currentRoundTripTime === undefined ? null : 1e3 * pair.currentRoundTripTime,
+      round_trip_ms: ms(pair?.currentRoundTripTime),
+      at_ms: (pair ?? inbound ?? outbound)?.timestamp ?? null,
+      all_bytes_received: sum([inbound, heard], "bytesReceived", "headerBytesReceived"),
+      all_bytes_sent: sum([outbound, said], "bytesSent", "headerBytesSent"),
+      jitter_ms: ms(inbound?.jitter),
+      playout_delay_s: inbound?.jitterBufferDelay ?? 0,
+      played: inbound?.jitterBufferEmittedCount ?? 0,
+      target_bps: outbound?.targetBitrate ?? null,
+      retransmitted: outbound?.retransmittedPacketsSent ?? 0,
+      remote_packets_lost: remote?.packetsLost ?? 0,
+      remote_loss: remote?.fractionLost ?? null,
+      remote_round_trip_ms: ms(remote?.roundTripTime),
+      remote_jitter_ms: ms(remote?.jitter),
+      available_bps: pair?.availableOutgoingBitrate ?? null,
+      pair_bytes_received: pair?.bytesReceived ?? 0,
+      pair_bytes_sent: pair?.bytesSent ?? 0,
     };
     const headers = { "content-type": "application/json" };
     await ask(`${this.#location}/browser`, { method: "POST", headers, body: JSON.stringify(numbers) });
+  }
+
+  /** A file of the call, and its name. */
+  async file(name) {
+    const answer = await ask(`${this.#location}/${name}`);
+    const given = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "");
+    return { blob: await answer.blob(), name: given?.[1] ?? name };
   }
 
   async stop() {

@@ -74,3 +74,12 @@ export function showInternals(internals) {
   const shown = (value) => (value === null ? "-" : Number(value.toPrecision(5)).toString());
   $("internals").replaceChildren(...internals.slice(0, 24).map(([name, value]) => row([name.replaceAll("_", " "), shown(value)])));
 }
+
+/** Has the browser save a file. */
+export function download(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,15 +1,17 @@
 // The page: a call, its settings, its plots.
 
 import { Call, ask, keep } from "/page/call.js";
-import { $, LOST_MS, about, answers, kbps, notice, open, openMedia, row, showInternals } from "/page/common.js";
+import { $, LOST_MS, about, answers, download, kbps, notice, open, openMedia, row, showInternals } from "/page/common.js";
 import { Plots } from "/page/plots.js";
 
 const POLL_MS = 200;
 const CAMERA = { width: 640, height: 360, frameRate: 30 };
 
 const given = open();
-const plots = new Plots($("rates"), $("delays"), $("losses"));
+const plots = new Plots($("rates"), $("delays"), $("losses"), true);
 let call = null;
+/** The call that is saved: the one that runs, or the last. */
+let lastCall = null;
 let camera = null;
 let menu = null;
 /** The attempt to make a lost call again. */
@@ -56,6 +58,8 @@ async function begin() {
       kept();
     });
     $("call").textContent = "Hang up";
+    lastCall = mine;
+    $("saves").disabled = false;
     poll(mine);
   } catch (e) {
     notice(`No call: ${e.message}`);
@@ -121,6 +125,8 @@ function numbers(seen, { inbound, outbound, remote, pair, heard, said }) {
     row(["packets, with sound", count(t.packets_received), count(outbound && outbound.packetsSent + (said?.packetsSent ?? 0))]),
     row(["frames decoded, coded", count(t.frames_decoded), count(outbound?.framesEncoded)]),
     row(["browser's target, kbit/s", "", kbps(outbound?.targetBitrate)]),
+    row(["browser's estimate, kbit/s", "", kbps(pair?.availableOutgoingBitrate)]),
+    row(["lost to Weir, as it reports", "", count(remote?.packetsLost)]),
     row(["round trip, ms", last.rtt_ms?.toFixed(1) ?? "-", ms(pair?.currentRoundTripTime ?? remote?.roundTripTime)]),
     row(["packets of sound to the browser", count(t.audio_sent), count(heard?.packetsReceived)]),
     row(["packets of sound to Weir", count(t.audio_decoded), count(said?.packetsSent)]),
@@ -140,7 +146,7 @@ async function poll(mine) {
       const [seen, stats] = await Promise.all([mine.seen(), mine.stats()]);
       if (mine !== call) return;
       if (turn++ % 5 === 0) mine.tell(stats).catch(() => {});
-      plots.add(seen.samples);
+      plots.add(seen.samples, seen.browser_samples);
       numbers(seen, stats);
       document.body.dataset.samples = plots.count;
       document.body.dataset.controller = seen.controller;
@@ -180,6 +186,23 @@ async function change() {
   }
 }
 
+/** Saves the run as one of the service's files. */
+async function save(button) {
+  button.disabled = true;
+  try {
+    // The newest numbers of this browser are part of it.
+    if (call && call === lastCall) await call.tell(await call.stats()).catch(() => {});
+    const { blob, name } = await lastCall.file(button.dataset.file);
+    download(blob, name);
+    document.body.dataset.saved = `${name} ${blob.size}`;
+    notice("");
+  } catch (e) {
+    notice(`Not saved: ${e.status === 404 ? "the service does not have this call any more" : e.message}.`);
+  }
+  button.disabled = false;
+}
+
+for (const button of document.querySelectorAll("[data-file]")) button.addEventListener("click", () => save(button));
 $("call").addEventListener("click", () => (call || attempt ? end() : begin()));
 $("controller").addEventListener("change", change);
 $("max").addEventListener("change", change);

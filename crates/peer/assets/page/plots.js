@@ -5,6 +5,8 @@ const HEIGHT = 150;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+const of = (value, factor) => (value === null || value === undefined ? null : factor * value);
+
 export class Plot {
   #into;
   #lines;
@@ -51,13 +53,16 @@ export class Plots {
   #samples = [];
   #plots;
 
-  constructor(rates, delays, losses) {
+  /** `tells`: whether the browser's own numbers are plotted too, after the service's. */
+  constructor(rates, delays, losses, tells = false) {
+    const plot = (into, lines, values, own) => (tells ? [new Plot(into, lines), values] : [new Plot(into, lines.slice(0, own)), values.slice(0, own)]);
     this.#plots = [
-      [new Plot(rates, [["target", "one"], ["sent", "two"], ["received from this browser", "three"], ["capacity of the link", "four"]]),
-        [(s) => s.target_bps / 1e3, (s) => s.sent_bps / 1e3, (s) => s.received_bps / 1e3, (s) => (s.link?.capacity_bps ? s.link.capacity_bps / 1e3 : null)]],
-      [new Plot(delays, [["round trip", "one"], ["above the least one-way delay", "two"], ["waits for the pacer", "three"]]),
-        [(s) => s.rtt_ms, (s) => s.delay_ms, (s) => s.queue_ms]],
-      [new Plot(losses, [["reported by this browser", "two"]]), [(s) => (s.loss === null ? null : 100 * s.loss)]],
+      plot(rates, [["target", "one"], ["sent", "two"], ["received from this browser", "three"], ["capacity of the link", "four"], ["received, says this browser", "two-light"], ["this browser's own estimate", "three-light"]],
+        [(s) => s.target_bps / 1e3, (s) => s.sent_bps / 1e3, (s) => s.received_bps / 1e3, (s) => (s.link?.capacity_bps ? s.link.capacity_bps / 1e3 : null),
+        (s) => of(s.browser?.received_bps, 1e-3), (s) => of(s.browser?.available_bps, 1e-3)], 4),
+      plot(delays, [["round trip", "one"], ["above the least one-way delay", "two"], ["waits for the pacer", "three"], ["round trip, says this browser", "one-light"]],
+        [(s) => s.rtt_ms, (s) => s.delay_ms, (s) => s.queue_ms, (s) => of(s.browser?.rtt_ms, 1)], 3),
+      plot(losses, [["reported by this browser", "two"], ["of what it sends, reported by Weir", "three"]], [(s) => of(s.loss, 100), (s) => of(s.browser?.remote_loss, 100)], 1),
     ];
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#plots.forEach(([plot]) => plot.redraw()));
     this.#show();
@@ -66,9 +71,14 @@ export class Plots {
     this.#samples = [];
     this.#show();
   }
-  add(samples) {
+  /** The service's samples, and what the browser has told it meanwhile, each at the time of the service's that follows. */
+  add(samples, browser = []) {
     if (samples.length === 0) return;
     this.#samples.push(...samples);
+    for (const told of browser) {
+      const at = this.#samples.find((s) => s.t_s >= told.t_s) ?? this.#samples.at(-1);
+      at.browser = told;
+    }
     const last = this.#samples.at(-1).t_s;
     while (this.#samples[0].t_s < last - WINDOW_S - 1) this.#samples.shift();
     this.#show();

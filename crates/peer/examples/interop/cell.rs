@@ -67,7 +67,7 @@ pub(crate) async fn run(job: Job, address: IpAddr, loss: f64) -> Cell {
         start_rate: DataRate::from_kbps(500),
         codec: VideoCodec::Vp8,
         clip: ClipConfig { character: Character::TalkingHead, size: SIZE, rate: "30".parse().expect("a rate") },
-        link: Some(LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 5 }),
+        link: Some(LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 5, network: None }),
         limits: weir_peer::server::Limits::default(),
     };
     let service = serve(config, Arc::new(Registry::builtin())).await.expect("started");

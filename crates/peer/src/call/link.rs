@@ -4,6 +4,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::SocketAddr;
+use weir_lab::measure::scenario::NetworkText;
 use weir_path::{ConfigError, Departure, Link, LinkConfig, Packet, Verdict};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -19,6 +20,8 @@ pub struct LinkPlan {
     pub reverse: Vec<LinkConfig>,
     /// Fixes random draws.
     pub seed: u64,
+    /// The same links as text of a scenario file, if they come from one.
+    pub network: Option<NetworkText>,
 }
 
 /// A datagram inside a link.

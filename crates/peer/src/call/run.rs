@@ -189,7 +189,7 @@ impl Work {
             } else if let Some(begins) = &mut self.begins {
                 (begins.controller, begins.settings) = (controller, settings.clone());
             }
-            self.shared.log().set_settings(settings);
+            self.shared.log().set_settings(settings, now);
         }
         self.transport.handle_timeout(now).map_err(End::Transport)?;
         if let Some(ends) = &mut self.ends {
@@ -263,6 +263,7 @@ impl Work {
                 Some([forth, _]) => forth.push(now, to, t.ecn, &protected),
                 None => self.port.send(to, t.ecn, &protected),
             }
+            self.shared.packets().push(now, true, t.ecn, t.is_rtp(), &self.out);
             let size = DataSize::from_bytes(protected.len() as u64);
             if t.is_rtp() {
                 self.totals.packets_sent += 1;
@@ -329,7 +330,9 @@ impl Work {
 
     fn media(&mut self, now: Timestamp, bytes: &mut [u8], ecn: Ecn) {
         let Some(ends) = &mut self.ends else { return };
-        if kind_of(bytes) == Some(DatagramKind::Rtp) {
+        let is_rtp = kind_of(bytes) == Some(DatagramKind::Rtp);
+        self.shared.packets().push(now, false, ecn, is_rtp, bytes);
+        if is_rtp {
             self.totals.packets_received += 1;
             self.totals.bytes_received += bytes.len() as u64;
             self.received.add(bytes.len());

@@ -1,10 +1,11 @@
 //! Series and totals of a call.
 
+use super::browser::{BrowserLog, BrowserNumbers, BrowserSample};
 use super::{LinkSample, Settings};
 use crate::room::RoomView;
 use crate::sdp::Negotiated;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -86,32 +87,18 @@ pub struct Totals {
     pub cpu_ms: Option<u64>,
 }
 
-/// What the browser says of the call (`getStats`), as its page passes it on: not to be relied upon.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct BrowserNumbers {
-    /// `packetsReceived` of `inbound-rtp`.
-    pub packets_received: u64,
-    /// `packetsLost`.
-    pub packets_lost: i64,
-    /// `bytesReceived`: of payload.
-    pub bytes_received: u64,
-    /// `framesDecoded`.
-    pub frames_decoded: u64,
-    /// `freezeCount`.
-    pub freezes: u64,
-    /// `packetsSent` of `outbound-rtp`.
-    pub packets_sent: u64,
-    /// `bytesSent`: of payload.
-    pub bytes_sent: u64,
-    /// `framesEncoded`.
-    pub frames_encoded: u64,
-    /// `packetsReceived` of audio.
-    pub audio_packets_received: u64,
-    /// `packetsSent` of audio.
-    pub audio_packets_sent: u64,
-    /// `currentRoundTripTime` of the candidate pair.
-    pub round_trip_ms: Option<f64>,
+/// Changes of the settings that are kept; later ones replace the last.
+const MAX_CHANGES: usize = 200;
+
+/// Settings from an instant on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Change {
+    /// Since the call began.
+    pub t_s: f64,
+    /// The controller.
+    pub controller: String,
+    /// Maximum media rate.
+    pub max_bps: u64,
 }
 
 /// What is seen of a call.
@@ -145,6 +132,10 @@ pub struct Snapshot {
     pub first: u64,
     /// Samples.
     pub samples: Vec<Sample>,
+    /// Number of the first sample of the browser.
+    pub browser_first: u64,
+    /// What the browser has said, about once a second.
+    pub browser_samples: Vec<BrowserSample>,
 }
 
 /// All of it.
@@ -157,12 +148,13 @@ pub(super) struct Log {
     connected: Option<Timestamp>,
     ended: Option<String>,
     pub(super) totals: Totals,
-    pub(super) browser: Option<BrowserNumbers>,
+    browser: BrowserLog,
     pub(super) internals: Vec<(&'static str, f64)>,
     pub(super) room: Option<RoomView>,
     /// Number of the first sample kept.
     first: u64,
     samples: VecDeque<Sample>,
+    changes: Vec<Change>,
 }
 
 impl Log {
@@ -176,18 +168,28 @@ impl Log {
             connected: None,
             ended: None,
             totals: Totals::default(),
-            browser: None,
+            browser: BrowserLog::default(),
             internals: Vec::new(),
             room: None,
             first: 0,
             samples: VecDeque::new(),
+            changes: vec![change(0.0, settings)],
         }
     }
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
     }
-    pub(super) fn set_settings(&mut self, settings: Settings) {
+    pub(super) fn set_settings(&mut self, settings: Settings, now: Timestamp) {
+        self.changes.truncate(MAX_CHANGES - 1);
+        self.changes.push(change((now - self.began).as_secs_f64(), &settings));
         self.settings = settings;
+    }
+    pub(super) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+    /// What the browser says.
+    pub(super) fn note_browser(&mut self, numbers: BrowserNumbers, now: Timestamp) {
+        self.browser.push(numbers, self.began, now);
     }
     pub(super) fn connect(&mut self, now: Timestamp) {
         self.connected.get_or_insert(now);
@@ -210,8 +212,20 @@ impl Log {
         self.samples.push_back(Sample { t_s: (now - self.began).as_secs_f64(), ..sample });
     }
 
-    pub(super) fn snapshot(&self, from: u64) -> Snapshot {
+    /// What is seen of it, with this end's samples and the browser's from these on, as many as fit into an answer.
+    pub(super) fn snapshot(&self, from: u64, browser_from: u64) -> Snapshot {
         let skip = usize::try_from(from.saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.samples.len());
+        let (browser_first, browser_samples) = self.browser.since(browser_from);
+        let samples = self.samples.range(skip..).take(MAX_AT_ONCE).copied().collect();
+        self.seen((self.first + skip as u64, samples), (browser_first, browser_samples))
+    }
+    /// What is seen of it, with all samples.
+    pub(super) fn whole(&self) -> (Snapshot, Vec<BrowserSample>) {
+        let samples = self.samples.iter().copied().collect();
+        (self.seen((self.first, samples), self.browser.since(u64::MAX)), self.browser.all())
+    }
+
+    fn seen(&self, (first, samples): (u64, Vec<Sample>), browser: (u64, Vec<BrowserSample>)) -> Snapshot {
         let state = match (&self.ended, self.connected) {
             (Some(_), _) => "ended",
             (None, Some(_)) => "connected",
@@ -227,11 +241,17 @@ impl Log {
             local: self.local.to_string(),
             setup_ms: self.connected.map(|at| (at - self.began).as_millis_f64()),
             totals: self.totals,
-            browser: self.browser,
+            browser: self.browser.last(),
             internals: self.internals.clone(),
             room: self.room.clone(),
-            first: self.first + skip as u64,
-            samples: self.samples.range(skip..).take(MAX_AT_ONCE).copied().collect(),
+            first,
+            samples,
+            browser_first: browser.0,
+            browser_samples: browser.1,
         }
     }
+}
+
+fn change(t_s: f64, settings: &Settings) -> Change {
+    Change { t_s, controller: settings.controller.clone(), max_bps: settings.limits.ceiling.as_bps() }
 }

@@ -4,6 +4,7 @@ mod limits;
 mod page;
 mod problem;
 mod routes;
+mod save;
 mod sessions;
 
 pub use limits::Limits;
@@ -97,12 +98,39 @@ impl RunningServer {
     pub fn calls(&self) -> Vec<(String, crate::call::Snapshot)> {
         self.sessions.snapshots()
     }
-    /// Ends it, and all calls.
-    pub async fn stop(mut self) -> Vec<(String, crate::call::Snapshot)> {
+    /// Ends it, and all calls; returns what was seen of each, without samples.
+    pub async fn stop(self) -> Vec<(String, crate::call::Snapshot)> {
+        let (calls, _) = self.stop_and_report().await;
+        calls
+    }
+    /// Ends it, and all calls; returns what was seen of each, without samples, and all of it as a page.
+    pub async fn stop_and_report(mut self) -> (Vec<(String, crate::call::Snapshot)>, Report) {
         self.stopping.send_replace(true);
         let _ = (&mut self.accepting).await;
         let sessions = Arc::clone(&self.sessions);
-        tokio::task::spawn_blocking(move || sessions.finish()).await.unwrap_or_default()
+        let records = tokio::task::spawn_blocking(move || sessions.finish()).await.unwrap_or_default();
+        let seen = |(id, record): &(String, crate::call::Record)| {
+            (id.clone(), crate::call::Snapshot { samples: Vec::new(), ..record.snapshot.clone() })
+        };
+        let seen = records.iter().map(seen).collect();
+        let records = records.into_iter().map(|(_, record)| record).collect();
+        (seen, Report { sessions: self.sessions, records })
+    }
+}
+
+/// The calls of a service that has ended, for a page.
+pub struct Report {
+    sessions: Arc<Sessions>,
+    records: Vec<crate::call::Record>,
+}
+
+impl Report {
+    /// The page.
+    ///
+    /// # Errors
+    /// Its template fails, which is a bug.
+    pub fn html(self) -> Result<String, crate::saved::SaveError> {
+        save::page(&self.sessions, self.records)
     }
 }
 

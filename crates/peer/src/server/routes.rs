@@ -2,6 +2,7 @@
 
 use super::page;
 use super::problem::Problem;
+use super::save;
 use super::sessions::{Accepted, Joining, ListedRoom, Sessions};
 use crate::call::{BrowserNumbers, Fragment, FragmentError, Settings, Snapshot, suits};
 use crate::sdp::{Direction, Wanted};
@@ -39,6 +40,9 @@ pub(super) fn router(sessions: Arc<Sessions>) -> Router {
         .route("/calls/{id}", get(show).delete(end).patch(patch))
         .route("/calls/{id}/settings", post(change))
         .route("/calls/{id}/browser", post(note_browser))
+        .route("/calls/{id}/report.html", get(save::report))
+        .route("/calls/{id}/scenario.toml", get(save::scenario))
+        .route("/calls/{id}/packets.pcapng", get(save::packets))
         .route("/controllers", get(controllers))
         .layer(from_fn_with_state(Arc::clone(&sessions), authorised))
         .merge(page::routes())
@@ -191,6 +195,9 @@ async fn rooms(State(sessions): State<Arc<Sessions>>) -> Json<Vec<ListedRoom>> {
 struct Since {
     #[serde(default)]
     from: u64,
+    /// The same for the browser's samples.
+    #[serde(default)]
+    browser_from: u64,
 }
 
 #[derive(Serialize)]
@@ -215,7 +222,7 @@ async fn show(
     Path(id): Path<String>,
     Query(since): Query<Since>,
 ) -> Result<Json<Snapshot>, Problem> {
-    Ok(Json(sessions.get(&id)?.snapshot(since.from)))
+    Ok(Json(sessions.get(&id)?.snapshot(since.from, since.browser_from)))
 }
 
 /// Candidates, which are not needed, or a restart of ICE (RFC 9725, section 4.3).
@@ -268,7 +275,7 @@ async fn change(
     }
     let settings = choice.settings(&call.settings())?;
     call.change(settings).map_err(|e| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()))?;
-    Ok(Json(call.snapshot(u64::MAX)))
+    Ok(Json(call.snapshot(u64::MAX, u64::MAX)))
 }
 
 async fn note_browser(
@@ -276,7 +283,8 @@ async fn note_browser(
     Path(id): Path<String>,
     Json(numbers): Json<BrowserNumbers>,
 ) -> Result<StatusCode, Problem> {
-    sessions.get(&id)?.note_browser(numbers);
+    let noted = sessions.get(&id)?.note_browser(numbers);
+    noted.map_err(|e| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()))?;
     Ok(StatusCode::NO_CONTENT)
 }
 

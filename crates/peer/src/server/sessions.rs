@@ -2,9 +2,10 @@
 
 use super::ServerConfig;
 use super::problem::Problem;
-use crate::call::{Call, Plan, RoomPlace, Settings, Shows, Snapshot, StartError};
+use crate::call::{Call, Plan, Record, RoomPlace, Settings, Shows, Snapshot, StartError};
 use crate::dtls::Identity;
 use crate::room::{MAX_MEMBERS, Room};
+use crate::saved::Material;
 use crate::sdp::{Codecs, Negotiated, OfferError, Wanted, negotiate, negotiate_room};
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -230,19 +231,25 @@ impl Sessions {
         call.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no such call"))
     }
     pub(super) fn snapshots(&self) -> Vec<(String, Snapshot)> {
-        self.calls().iter().map(|e| (e.id.clone(), e.call.snapshot(0))).collect()
+        self.calls().iter().map(|e| (e.id.clone(), e.call.snapshot(0, 0))).collect()
     }
-    /// Ends all calls.
-    pub(super) fn finish(&self) -> Vec<(String, Snapshot)> {
+    /// Ends all calls; returns what is kept of them.
+    pub(super) fn finish(&self) -> Vec<(String, Record)> {
         let calls = std::mem::take(&mut *self.calls());
         calls.iter().for_each(|e| e.call.stop());
         let end = |e: Entry| {
             let last = match Arc::try_unwrap(e.call) {
                 Ok(call) => call.finish(),
-                Err(call) => call.snapshot(u64::MAX),
+                Err(call) => call.record(),
             };
             (e.id, last)
         };
         calls.into_iter().map(end).collect()
+    }
+
+    /// The pictures that it sends.
+    pub(super) fn material(&self) -> Material {
+        let clip = &self.config.clip;
+        Material { clip: clip.character.name(), size: clip.size, fps: clip.rate.as_f64() }
     }
 }

@@ -20,7 +20,7 @@ fn two_calls_run_beside_each_other_and_are_saved() {
         };
         let plain = LinkConfig::constant(DataRate::from_kbps(700), TimeDelta::from_millis(25));
         let forward = LinkConfig { limit: Limit::Size(DataSize::from_bytes(40_000)), ..plain.clone() };
-        let link = LinkPlan { forward: vec![forward], reverse: vec![plain], seed: 3 };
+        let link = LinkPlan { forward: vec![forward], reverse: vec![plain], seed: 3, network: None };
         let config = ServerConfig { link: Some(link), ..config(VideoCodec::H264, false) };
         let service = serve(config, Arc::new(Registry::builtin())).await.expect("started");
         // The setting is in the address, the token in its fragment.

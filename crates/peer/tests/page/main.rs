@@ -37,7 +37,7 @@ fn config(codec: VideoCodec, loses: bool) -> ServerConfig {
         start_rate: DataRate::from_kbps(500),
         codec,
         clip: ClipConfig { character: Character::TalkingHead, size: (320, 180), rate: "30".parse().expect("a rate") },
-        link: loses.then(|| LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 3 }),
+        link: loses.then(|| LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 3, network: None }),
         limits: weir_peer::server::Limits::default(),
     }
 }

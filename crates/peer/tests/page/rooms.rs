@@ -25,7 +25,7 @@ fn link() -> LinkPlan {
     let limit = Limit::Size(DataSize::from_bytes(60_000));
     let forward = LinkConfig { capacity, limit, ..plain.clone() };
     let reverse = LinkConfig { loss: Loss::Independent { share: LOSS }, ..plain };
-    LinkPlan { forward: vec![forward], reverse: vec![reverse], seed: 3 }
+    LinkPlan { forward: vec![forward], reverse: vec![reverse], seed: 3, network: None }
 }
 
 async fn join(browser: &mut Browser, service: &RunningServer, rest: &str) {

@@ -131,6 +131,16 @@ impl ScenarioFile {
         Ok(file)
     }
 
+    /// A variant as it is written, with its overrides in place. Errors: it is unknown.
+    pub(super) fn tree(&self, variant: Option<&str>) -> Result<Spanned<DeTable<'_>>, InputError> {
+        let found = versions(&self.text, &self.text.text)?.into_iter().find(|v| v.name.as_deref() == variant);
+        found.map(|v| v.tree).ok_or_else(|| InputError::whole(&self.text.file, "no such variant"))
+    }
+    /// Where the files that it names are.
+    pub(super) fn folder(&self) -> &Folder {
+        self.traces.folder()
+    }
+
     fn check(&mut self, registry: &Registry) -> Result<(), InputError> {
         let mut traces = self.traces.clone();
         for variant in self.variants() {

@@ -37,6 +37,7 @@ mod media;
 mod members;
 mod middlebox;
 mod model;
+mod network_text;
 mod paths;
 mod quantity;
 mod queue;
@@ -80,6 +81,7 @@ pub use file::ScenarioFile;
 pub use forecast::{Expected, Forecast, Foreknown, Foretold};
 pub use media::*;
 pub use model::*;
+pub use network_text::NetworkText;
 pub use paths::{FlowPath, Multipath};
 pub use schema::schema;
 #[cfg(feature = "publish")]

@@ -6,6 +6,7 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 mod errors;
 mod links;
+mod networks;
 mod shipped;
 
 const SMALL: &str = r#"

@@ -45,6 +45,10 @@ impl Traces {
         Self { folder, texts, files, sizes: BTreeMap::new(), capacities: BTreeMap::new() }
     }
 
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     /// The capacity in a trace file.
     pub(super) fn capacity(
         &mut self,

@@ -57,6 +57,11 @@ pub(super) struct Chart {
 }
 
 impl Chart {
+    /// Moves it to begin at this time, in s.
+    pub(super) fn starting(mut self, at_s: f64) -> Self {
+        self.t0 += at_s;
+        self
+    }
     /// Fills the area below each line; the first line is drawn first.
     pub(super) fn stack(&mut self) {
         self.stacked = true;
@@ -332,6 +337,9 @@ pub(super) struct Thinned {
 }
 
 impl Thinned {
+    pub(super) fn new(interval: f64, points: usize, step: f64, thin: Join) -> Self {
+        Self { interval, points, step, thin }
+    }
     /// Converts to this many points, each the mean of its rows.
     pub(super) fn mean(interval: f64, points: usize) -> Self {
         Self { interval, points, step: 1.0, thin: Join::Mean }

@@ -6,6 +6,7 @@
 mod charts;
 mod command;
 mod contenders;
+mod document;
 mod paths;
 mod published;
 mod runs_csv;
@@ -14,6 +15,7 @@ mod streams;
 mod tables;
 
 pub use command::shell_word;
+pub use document::{Document, DocumentChart, DocumentLine, DocumentSection, DocumentTable, render_document};
 
 use crate::measure::compare::{Outcome, ScenarioText};
 use crate::measure::results::{Aggregate, OUTLINE_QUANTILES, RunResult, aggregate};
@@ -185,7 +187,7 @@ struct File {
 }
 
 /// The data of the page's script.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 struct PageData<'a> {
     quantities: &'a [contenders::Quantity],
     /// Cumulative shares at which distributions are given.
@@ -277,33 +279,68 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         sections: data,
         csv: runs_csv::table(&report.scenarios),
     };
-    let has_csv = data.csv.is_some();
-    // "</" would end the script element that holds the data, and "<!--" would change how it is read.
-    let data = serde_json::to_string(&data)?.replace("</", "<\\/").replace("<!--", "<\\u0021--");
-    let mut env = Environment::new();
-    env.set_auto_escape_callback(|_| AutoEscape::Html);
-    env.add_template("report", TEMPLATE)?;
-    let html = env.get_template("report")?.render(context! {
-        title => report.title.clone(),
-        summary => paragraphs(&report.summary),
-        command => report.command.clone(),
-        stopped => report.stopped.map(|s| (s.done, s.asked)),
-        version => env!("CARGO_PKG_VERSION"),
-        overview => Serde(tables::overview(report, &styles)),
-        published => Serde(report.reproduction.as_ref().map(published::view)),
-        sections => Serde(sections),
-        files => Serde(files),
-        has_csv,
-        style => STYLE,
-        script => SCRIPTS.concat(),
-        uplot_script => UPLOT_SCRIPT,
-        uplot_style => UPLOT_STYLE,
-        uplot_licence => UPLOT_LICENCE,
-        plot_script => PLOT_SCRIPT,
-        plot_licence => PLOT_LICENCE,
+    Page {
+        title: &report.title,
+        summary: &report.summary,
+        command: &report.command,
+        stopped: report.stopped,
+        overview: tables::overview(report, &styles),
+        published: report.reproduction.as_ref().map(published::view),
+        sections,
+        files,
         data,
-    })?;
-    Ok(html)
+        ..Page::default()
+    }
+    .render()
+}
+
+/// What the template is filled with.
+#[derive(Default)]
+struct Page<'a> {
+    title: &'a str,
+    summary: &'a str,
+    command: &'a str,
+    stopped: Option<Stopped>,
+    overview: Option<tables::Table>,
+    published: Option<published::PublishedView>,
+    sections: Vec<Section>,
+    files: Vec<File>,
+    data: PageData<'a>,
+    /// Terms and their meanings, instead of those of runs.
+    notes: &'a [(String, String)],
+}
+
+impl Page<'_> {
+    fn render(self) -> Result<String, ReportError> {
+        let has_csv = self.data.csv.is_some();
+        // "</" would end the script element that holds the data, and "<!--" would change how it is read.
+        let data = serde_json::to_string(&self.data)?.replace("</", "<\\/").replace("<!--", "<\\u0021--");
+        let mut env = Environment::new();
+        env.set_auto_escape_callback(|_| AutoEscape::Html);
+        env.add_template("report", TEMPLATE)?;
+        let html = env.get_template("report")?.render(context! {
+            title => self.title,
+            summary => paragraphs(self.summary),
+            command => self.command,
+            stopped => self.stopped.map(|s| (s.done, s.asked)),
+            version => env!("CARGO_PKG_VERSION"),
+            overview => Serde(self.overview),
+            published => Serde(self.published),
+            sections => Serde(self.sections),
+            files => Serde(self.files),
+            notes => Serde(self.notes),
+            has_csv,
+            style => STYLE,
+            script => SCRIPTS.concat(),
+            uplot_script => UPLOT_SCRIPT,
+            uplot_style => UPLOT_STYLE,
+            uplot_licence => UPLOT_LICENCE,
+            plot_script => PLOT_SCRIPT,
+            plot_licence => PLOT_LICENCE,
+            data,
+        })?;
+        Ok(html)
+    }
 }
 
 /// Writes the report to a file, completely or not at all.

@@ -46,6 +46,7 @@ pub(super) fn tables(s: &ScenarioReport, style: impl Fn(&str) -> Option<usize>) 
     }
     vec![
         Table {
+            first: None,
             caption: "Paths of the plotted run".into(),
             columns: vec![
                 column("Share", "%", "of the bytes sent on all paths"),
@@ -58,6 +59,7 @@ pub(super) fn tables(s: &ScenarioReport, style: impl Fn(&str) -> Option<usize>) 
             rows: paths,
         },
         Table {
+            first: None,
             caption: "Paths together".into(),
             columns: vec![
                 column("Scheduler", "", "what chooses the path of each packet"),

@@ -75,6 +75,7 @@ pub(super) fn table(s: &ScenarioReport, style: impl Fn(&str) -> Option<usize>) -
         }
     }
     (!rows.is_empty()).then(|| Table {
+        first: None,
         caption: "Streams of the plotted run".into(),
         columns: vec![
             column("Share", "kbit/s", "of the controller's target, mean over the flow's time"),

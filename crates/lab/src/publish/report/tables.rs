@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 #[derive(Serialize)]
 pub(super) struct Table {
     pub(super) caption: String,
+    /// Heading of the first column, where it is neither a controller nor a flow.
+    pub(super) first: Option<String>,
     /// Heading, unit and meaning.
     pub(super) columns: Vec<(String, String, String)>,
     pub(super) rows: Vec<Row>,
@@ -111,6 +113,7 @@ pub(super) fn grouped(value: f64, decimals: usize) -> String {
 fn table(caption: &str, columns: &[Column], rows: Vec<(String, Option<usize>, &BTreeMap<String, Stat>)>) -> Table {
     let kept: Vec<&Column> = columns.iter().filter(|c| rows.iter().any(|(_, _, m)| m.contains_key(c.0))).collect();
     Table {
+        first: None,
         caption: caption.into(),
         columns: kept.iter().map(|c| (c.1.into(), c.2.into(), c.5.into())).collect(),
         rows: rows
@@ -197,6 +200,7 @@ pub(super) fn overview(report: &Report, styles: &[String]) -> Option<Table> {
         Row { label: s.title.clone(), style: None, cells: styles.iter().map(cell).collect() }
     };
     Some(Table {
+        first: None,
         caption: "Link use by goodput (media flows together) · 95th percentile of one-way delay (worst flow)".into(),
         columns: styles.iter().map(|c| (c.clone(), String::new(), String::new())).collect(),
         rows: report.scenarios.iter().enumerate().map(row).collect(),

@@ -1,0 +1,54 @@
+//! All that is kept of a call, for the files that it is saved as.
+
+use super::browser::BrowserSample;
+use super::samples::{Change, Snapshot};
+use super::LinkPlan;
+use crate::sdp::Negotiated;
+use std::time::Duration;
+use weir_cc::{FeedbackFormat, Limits};
+use weir_media::MediaKind;
+use weir_units::DataRate;
+
+/// What of a call does not change.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Terms {
+    /// Payload types and their formats, as in `a=rtpmap`.
+    pub formats: Vec<(u8, String)>,
+    /// Whether lost packets are retransmitted.
+    pub repairs: bool,
+    /// Per-packet feedback.
+    pub feedback: Option<FeedbackFormat>,
+    /// The first media rate.
+    pub start_rate: DataRate,
+    /// The emulated link.
+    pub link: Option<LinkPlan>,
+    /// Whether it is in a room.
+    pub in_room: bool,
+    /// When it began, since 1970.
+    pub began: Duration,
+}
+
+impl Terms {
+    pub(super) fn formats(n: &Negotiated) -> Vec<(u8, String)> {
+        let video = std::iter::once((n.payload_type, format!("{}/90000", n.codec)));
+        let rtx = n.rtx.map(|rtx| (rtx, "rtx/90000".to_owned()));
+        let sound = n.further.iter().filter(|s| s.media == MediaKind::Audio);
+        let sound = sound.map(|s| (s.payload_type, "opus/48000/2".to_owned()));
+        video.chain(rtx).chain(sound).collect()
+    }
+}
+
+/// All that is kept of a call.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// State, sums, and this end's samples; of the browser's, those in [`Self::browser`] are complete.
+    pub snapshot: Snapshot,
+    /// The browser's samples.
+    pub browser: Vec<BrowserSample>,
+    /// Bounds on the media rate.
+    pub limits: Limits,
+    /// The settings at the beginning, and each change.
+    pub changes: Vec<Change>,
+    /// What does not change.
+    pub terms: Terms,
+}
