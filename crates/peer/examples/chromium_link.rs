@@ -197,7 +197,8 @@ async fn main() {
             let is_weir = controller != "chromium";
             let wide = LinkConfig::constant(DataRate::from_mbps(10), TimeDelta::from_millis_f64(DELAY_MS));
             let (forward, reverse) = if is_weir { (link(), wide) } else { (wide, link()) };
-            let plan = LinkPlan { forward: vec![forward], reverse: vec![reverse], seed: u64::from(run) + 1, network: None };
+            let plan =
+                LinkPlan { forward: vec![forward], reverse: vec![reverse], seed: u64::from(run) + 1, network: None };
             let name = if is_weir { controller.clone() } else { "gcc".into() };
             let config = ServerConfig {
                 listen: ([127, 0, 0, 1], 0).into(),

@@ -155,6 +155,7 @@ async function poll(mine) {
       document.body.dataset.seen = seen.totals.frames_decoded;
       document.body.dataset.heard = stats.heard?.packetsReceived ?? 0;
       document.body.dataset.energy = stats.heard?.totalAudioEnergy ?? 0;
+      document.body.dataset.told = seen.browser_first + seen.browser_samples.length;
       document.body.dataset.restarts = mine.restarts;
       document.body.dataset.listened = seen.totals.audio_decoded;
       const target = seen.samples.at(-1)?.target_bps;

@@ -250,14 +250,14 @@ mod tests {
         log.push(numbers(1_000.0, 0, 0, 0), at(0), at(1_000));
         // Sooner than a sample may be: the sums alone are kept.
         log.push(numbers(1_100.0, 50_000, 50, 0), at(0), at(1_100));
-        // 100,000 bytes in 0.8 s, although they were received after 1.3 s.
-        log.push(numbers(1_800.0, 100_000, 90, 10), at(0), at(2_300));
-        log.push(numbers(2_800.0, 10, 5, 0), at(0), at(3_300));
+        // 100,000 bytes in 0.8 s, although they were received after 1.5 s.
+        log.push(numbers(1_800.0, 100_000, 90, 10), at(0), at(2_500));
+        log.push(numbers(2_800.0, 10, 5, 0), at(0), at(3_500));
         let (first, samples) = log.since(0);
         assert_eq!((first, samples.len(), log.last().map(|l| l.packets_received)), (0, 3, Some(5)));
         assert_eq!((samples[0].received_bps, samples[0].loss), (None, None));
         let s = samples[1];
-        assert_eq!((s.t_s, s.received_bps, s.loss), (2.3, Some(1e6), Some(0.1)));
+        assert_eq!((s.t_s, s.received_bps, s.loss), (2.5, Some(1e6), Some(0.1)));
         assert_eq!((s.playout_ms.map(f64::round), s.decoded_fps), (Some(100.0), Some(9.0 / 0.8)));
         assert_eq!((samples[2].received_bps, samples[2].loss, samples[2].playout_ms), (None, None, None));
         assert_eq!(log.since(2).1, samples[2..]);
@@ -266,11 +266,16 @@ mod tests {
     #[test]
     fn what_a_stranger_says_has_bounds() {
         let mut log = BrowserLog::default();
-        let numbers = BrowserNumbers { packets_lost: i64::MIN, packets_received: u64::MAX, ..BrowserNumbers::default() };
+        let numbers =
+            BrowserNumbers { packets_lost: i64::MIN, packets_received: u64::MAX, ..BrowserNumbers::default() };
         let opposite = BrowserNumbers { packets_lost: i64::MAX, ..BrowserNumbers::default() };
         for n in 0..10_000 {
             let numbers = if n % 2 == 0 { numbers } else { opposite };
-            log.push(BrowserNumbers { all_bytes_received: u64::MAX / 2 * (n % 2) as u64, ..numbers }, at(0), at(600 * n));
+            log.push(
+                BrowserNumbers { all_bytes_received: u64::MAX / 2 * (n % 2) as u64, ..numbers },
+                at(0),
+                at(600 * n),
+            );
         }
         assert_eq!((log.samples.len(), log.first), (MAX_SAMPLES, 10_000 - MAX_SAMPLES as u64));
         assert_eq!(log.since(0).1.len(), MAX_AT_ONCE);

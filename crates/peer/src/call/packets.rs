@@ -10,6 +10,8 @@ pub const MAX_BYTES: usize = 4 << 20;
 pub const PAYLOAD_KEPT: usize = 8;
 /// Bytes kept of an RTCP packet.
 const RTCP_KEPT: usize = 1_500;
+/// Bytes with which it begins.
+const FIRST_BYTES: usize = 64 << 10;
 /// Time, direction and ECN field, length, length kept.
 const NOTED: usize = 8 + 1 + 2 + 2;
 
@@ -60,6 +62,12 @@ impl Packets {
         }
         while self.ring.len() + NOTED + bytes.len() > self.limit {
             self.drop_first();
+        }
+        let needed = self.ring.len() + NOTED + bytes.len();
+        if needed > self.ring.capacity() {
+            // Twice as many as before, and never more than the limit.
+            let wanted = (2 * self.ring.capacity()).max(FIRST_BYTES).max(needed).min(self.limit);
+            self.ring.reserve_exact(wanted - self.ring.len());
         }
         self.ring.extend(at.as_nanos().to_be_bytes());
         self.ring.push_back(u8::from(sent) << 7 | ecn.bits());

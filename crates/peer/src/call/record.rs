@@ -1,8 +1,8 @@
 //! All that is kept of a call, for the files that it is saved as.
 
+use super::LinkPlan;
 use super::browser::BrowserSample;
 use super::samples::{Change, Snapshot};
-use super::LinkPlan;
 use crate::sdp::Negotiated;
 use std::time::Duration;
 use weir_cc::{FeedbackFormat, Limits};

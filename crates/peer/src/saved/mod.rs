@@ -3,6 +3,7 @@
 mod capture;
 mod report;
 mod scenario;
+mod tables;
 
 pub use capture::capture;
 pub use report::report;

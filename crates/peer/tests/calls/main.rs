@@ -217,3 +217,42 @@ async fn fragments_trickle_and_restart_ice_as_whip_has_it() {
     assert_eq!(strangers::with_headers(&service, "PATCH", &call, &headers, b"").await.0, 415);
     service.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_saved_says_why_and_false_numbers_are_refused() {
+    let service = service().await;
+    let offered = async |way: &str| {
+        let (status, answer) = post(&service, way, &service.token, CHROMIUM.as_bytes()).await;
+        assert_eq!(status, 201);
+        answer.lines().find_map(|l| l.strip_prefix("location: ")).expect("named").to_owned()
+    };
+    let ask = async |method: &str, path: &str, body: &str| {
+        let headers = format!("authorization: Bearer {}\r\ncontent-type: application/json\r\n", service.token);
+        strangers::with_headers(&service, method, path, &headers, body.as_bytes()).await
+    };
+    let (receives, sends) = (offered("/whip").await, offered("/whep").await);
+    for (call, form, why) in [
+        (&receives, "scenario.toml", "Weir sends no video in this call"),
+        (&sends, "scenario.toml", "the call has not been connected"),
+    ] {
+        let (status, answer) = ask("GET", &format!("{call}/{form}"), "").await;
+        assert!(status == 409 && answer.contains(why), "{status} {answer}");
+    }
+    // A report of what there is, and a capture without packets.
+    for (form, there) in [("report.html", "<h2>The call</h2>"), ("packets.pcapng", "All 0 packets.")] {
+        let (status, answer) = ask("GET", &format!("{sends}/{form}"), "").await;
+        assert!(status == 200 && answer.contains(there) && answer.contains("attachment; filename="), "{answer:.400}");
+    }
+    let tell = async |numbers: &str| ask("POST", &format!("{sends}/browser"), numbers).await;
+    assert_eq!(tell(r#"{ "packets_received": 7, "jitter_ms": 2.5, "remote_loss": null }"#).await.0, 204);
+    for wrong in
+        [r#"{ "remote_loss": 1.5 }"#, r#"{ "available_bps": 1e300 }"#, r#"{ "packets_sent": -1 }"#, r#"{ "other": 1 }"#]
+    {
+        let (status, answer) = tell(wrong).await;
+        assert_eq!(status, 422, "{wrong}: {answer}");
+    }
+    let (_, seen) = ask("GET", &format!("{sends}?browser_from=0"), "").await;
+    assert!(seen.contains(r#""packets_received":7"#) && seen.contains(r#""browser_samples":[{"t_s":"#), "{seen}");
+    assert_eq!(ask("GET", "/calls/none/report.html", "").await.0, 404);
+    service.stop().await;
+}

@@ -1,10 +1,10 @@
 //! The page of a running service, in a browser with a made-up camera: pictures both ways.
 
 mod ab;
-#[expect(dead_code, reason = "shared with the coverage map's page")]
 #[path = "../../../coverage/tests/page/browser.rs"]
 mod browser;
 mod rooms;
+mod saves;
 
 use browser::Browser;
 use std::sync::Arc;
@@ -37,7 +37,12 @@ fn config(codec: VideoCodec, loses: bool) -> ServerConfig {
         start_rate: DataRate::from_kbps(500),
         codec,
         clip: ClipConfig { character: Character::TalkingHead, size: (320, 180), rate: "30".parse().expect("a rate") },
-        link: loses.then(|| LinkPlan { forward: vec![lossy.clone()], reverse: vec![lossy], seed: 3, network: None }),
+        link: loses.then(|| LinkPlan {
+            forward: vec![lossy.clone()],
+            reverse: vec![lossy],
+            seed: 3,
+            network: Some(saves::network()),
+        }),
         limits: weir_peer::server::Limits::default(),
     }
 }
@@ -113,6 +118,22 @@ fn pictures_go_both_ways_under_a_controller_that_changes() {
         for ((codec, name), loses) in [(first, false), (last, true)] {
             let service = service(codec, loses).await;
             call(&mut browser, &service, name, if loses { 160.0 } else { 40.0 }).await;
+            let saved = match loses {
+                true => Some(saves::are_whole(&mut browser, &config(codec, loses)).await),
+                false => None,
+            };
+            click(&mut browser, "call").await;
+            browser.until("document.body.dataset.idle === 'yes'").await;
+            assert_eq!(browser.eval("document.getElementById('state').innerText").await, "Not in a call.");
+            // Requests under way when it was pressed.
+            browser.eval("new Promise((done) => setTimeout(done, 300))").await;
+            if let Some((_folder, report)) = saved {
+                // Also after the call.
+                browser.eval("delete document.body.dataset.saved").await;
+                click(&mut browser, "save-scenario").await;
+                browser.until("document.body.dataset.saved?.includes('.toml')").await;
+                saves::plots(&mut browser, &report).await;
+            }
             check(service, loses).await;
         }
         assert_eq!(browser.complaints, Vec::<String>::new());
@@ -174,11 +195,6 @@ async fn call(browser: &mut Browser, service: &RunningServer, codec: &str, count
         assert!(count > 50, "{plot}: {count} pixels");
     }
     browser.picture(&format!("call-{codec}"), true).await;
-    click(browser, "call").await;
-    browser.until("document.body.dataset.idle === 'yes'").await;
-    assert_eq!(browser.eval("document.getElementById('state').innerText").await, "Not in a call.");
-    // Requests under way when it was pressed.
-    browser.eval("new Promise((done) => setTimeout(done, 300))").await;
 }
 
 async fn check(service: RunningServer, loses: bool) {

@@ -34,8 +34,12 @@ async fn service(limits: weir_peer::server::Limits) -> RunningServer {
     let capacity = Capacity::Schedule(Schedule::new(steps, None).expect("a schedule"));
     let plain = LinkConfig::constant(DataRate::from_mbps(20), TimeDelta::from_millis(20));
     let limit = Limit::Size(DataSize::from_bytes(60_000));
-    let link =
-        LinkPlan { forward: vec![LinkConfig { capacity, limit, ..plain.clone() }], reverse: vec![plain], seed: 3, network: None };
+    let link = LinkPlan {
+        forward: vec![LinkConfig { capacity, limit, ..plain.clone() }],
+        reverse: vec![plain],
+        seed: 3,
+        network: None,
+    };
     let config = ServerConfig {
         listen: ([127, 0, 0, 1], 0).into(),
         media: None,

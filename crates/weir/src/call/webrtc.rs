@@ -1,20 +1,22 @@
 //! `weir call webrtc`.
 
-use super::report::{Report, WebrtcReport};
+use super::report::{self, WebrtcReport};
 use crate::Done;
-use crate::args::OneArgs;
 use crate::args::call::webrtc::{BrowserCodec, WebrtcArgs};
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use crate::tables::pairs;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_cc::Limits;
 use weir_lab::measure::scenario::InputError;
+use weir_lab::publish::atomic_write::write_atomically;
 use weir_media::VideoCodec;
 use weir_media::clip::{Character, parse_size};
 use weir_peer::call::{LinkPlan, Settings, Snapshot};
-use weir_peer::server::{ClipConfig, Limits as ServerLimits, ServeError, ServerConfig, serve};
+use weir_peer::server::{ClipConfig, Limits as ServerLimits, Report, ServeError, ServerConfig, serve};
 use weir_testbed::emulated_path;
 use weir_units::DataRate;
 
@@ -27,14 +29,14 @@ fn wrong(option: &str, what: impl ToString) -> Failure {
 
 /// The path of a scenario's first flow.
 fn link(session: &Session, args: &WebrtcArgs) -> Result<Option<LinkPlan>, Failure> {
-    let Some(scenario) = args.link.clone() else { return Ok(None) };
-    let one =
-        OneArgs { scenario, controller: None, variant: args.variant.clone(), seed: None, quiet: args.output.quiet };
-    let (scenario, seed) = session.one(&one)?;
-    let path = emulated_path(&scenario, seed);
+    let Some(name) = &args.link else { return Ok(None) };
+    let file = session.open(name)?;
+    let scenario = file.one(args.variant.as_deref(), None, &session.registry)?;
+    let network = Some(file.network_text(args.variant.as_deref(), &session.registry)?);
+    let path = emulated_path(&scenario, scenario.seed);
     let route = path.flows.first().ok_or_else(|| wrong("--link", "the scenario has no flow, so no path"))?;
     let links = |ids: &[usize]| ids.iter().map(|&n| path.links[n].1.clone()).collect();
-    Ok(Some(LinkPlan { forward: links(&route.forward), reverse: links(&route.reverse), seed: path.seed }))
+    Ok(Some(LinkPlan { forward: links(&route.forward), reverse: links(&route.reverse), seed: path.seed, network }))
 }
 
 fn config(session: &Session, args: &WebrtcArgs) -> Result<ServerConfig, Failure> {
@@ -101,14 +103,30 @@ pub(super) fn call(session: &Session, args: &WebrtcArgs) -> Done {
             tokio::time::sleep(LOOK).await;
             left = left.map(|left| left.saturating_sub(LOOK));
         }
-        let calls = running.stop().await.into_iter().map(|(_, call)| call).collect();
-        Ok::<_, Failure>(WebrtcReport { calls })
+        let (calls, page) = running.stop_and_report().await;
+        if let Some(folder) = &args.out {
+            write(folder, page, args.output.quiet)?;
+        }
+        Ok::<_, Failure>(WebrtcReport { calls: calls.into_iter().map(|(_, call)| call).collect() })
     })?;
     if args.output.json {
-        return print_report("call", &Report::Webrtc(&report));
+        return print_report("call", &report::Report::Webrtc(&report));
     }
     for call in &report.calls {
         print(&table(call))?;
+    }
+    Ok(())
+}
+
+/// Writes the report of all calls into a folder.
+fn write(folder: &Path, page: Report, quiet: bool) -> Done {
+    let path = folder.join("report.html");
+    let failed = |e: io::Error| Failure::Work(format!("cannot write {}: {e}", path.display()));
+    let html = page.html().map_err(Failure::work)?;
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    write_atomically(&path, |out| out.write_all(html.as_bytes())).map_err(failed)?;
+    if !quiet {
+        remark(&format!("report: {}", path.display()));
     }
     Ok(())
 }

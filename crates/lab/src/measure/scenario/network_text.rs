@@ -90,7 +90,8 @@ fn first<'a, 'i>(flows: &'a DeTable<'i>) -> Option<(usize, &'a DeTable<'i>)> {
 }
 
 fn nested(path: &[&str], value: Value) -> Table {
-    let value = path.iter().rev().fold(value, |value, name| Value::Table(Table::from_iter([(name.to_string(), value)])));
+    let value =
+        path.iter().rev().fold(value, |value, name| Value::Table(Table::from_iter([(name.to_string(), value)])));
     value.as_table().cloned().unwrap_or_default()
 }
 

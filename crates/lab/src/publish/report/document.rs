@@ -137,7 +137,11 @@ fn table(t: &DocumentTable) -> Table {
         caption: t.caption.clone(),
         first: Some(t.first.into()),
         columns: t.columns.iter().map(|(name, unit, meaning)| column(name, unit, meaning)).collect(),
-        rows: t.rows.iter().map(|(label, cells)| Row { label: label.clone(), style: None, cells: cells.clone() }).collect(),
+        rows: t
+            .rows
+            .iter()
+            .map(|(label, cells)| Row { label: label.clone(), style: None, cells: cells.clone() })
+            .collect(),
     }
 }
 
@@ -147,11 +151,8 @@ mod tests {
 
     #[test]
     fn a_page_has_its_facts_tables_and_plots_and_nothing_of_comparisons() {
-        let line = |label: &str, values: &[f64]| DocumentLine {
-            label: label.into(),
-            style: Some(1),
-            values: values.to_vec(),
-        };
+        let line =
+            |label: &str, values: &[f64]| DocumentLine { label: label.into(), style: Some(1), values: values.to_vec() };
         let chart = DocumentChart {
             title: "Rate".into(),
             unit: "kbit/s",

@@ -2,11 +2,12 @@
 
 use crate::args::OutputArgs;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 pub(crate) const EXAMPLES: &str = "\
 Prints the address of its page, with the token that requests need. A visitor sees Weir's clip, sent under the chosen
 controller, and sends its own camera; controller and maximum rate change while the call runs, and the page plots what
-happens. Other programs offer by HTTP: POST /whip sends to Weir (RFC 9725), POST /whep receives its clip, DELETE of the
+happens. It saves a call as a report, as a scenario for weir run, and its packets' headers as pcapng. Other programs offer by HTTP: POST /whip sends to Weir (RFC 9725), POST /whep receives its clip, DELETE of the
 answer's Location ends, each with 'Authorization: Bearer TOKEN'. Media are protected (DTLS-SRTP); signalling is not, so
 that it stays on this machine or behind a proxy that speaks TLS. Browsers give their camera to pages of this machine
 and of https alone.
@@ -14,7 +15,7 @@ and of https alone.
 Examples:
   weir call webrtc
   weir call webrtc --controller scream --codec h264 --max-rate 4000
-  weir call webrtc --link responsiveness                 # through the scenario's link, 2 Mbit/s to 0.5 and back
+  weir call webrtc --link responsiveness --out calls     # through the scenario's link, 2 Mbit/s to 0.5 and back
   weir call webrtc --listen 192.0.2.7:8090 --token \"$(openssl rand -hex 16)\"
   gst-launch-1.0 videotestsrc ! vp8enc ! rtpvp8pay ! whipclientsink signaller::whip-endpoint=http://127.0.0.1:8090/whip \\
     signaller::auth-token=TOKEN";
@@ -75,6 +76,9 @@ pub(crate) struct WebrtcArgs {
     /// End after this time (30s, 5min); Ctrl-C ends it if absent
     #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) duration: Option<f64>,
+    /// Folder for a report of the calls, with both ends' numbers and plots, written at the end; none if absent
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
