@@ -150,13 +150,16 @@ export class Call {
   /** What the browser says of video and sound in both directions. */
   async stats() {
     const found = { inbound: null, outbound: null, remote: null, pair: null, heard: null, said: null };
-    for (const report of (await this.#peer.getStats()).values()) {
+    const all = await this.#peer.getStats();
+    // After a restart of ICE there are pairs of before: the transport names the one in use, or in Firefox the pair says so.
+    const inUse = [...all.values()].find((r) => r.type === "transport" && r.selectedCandidatePairId)?.selectedCandidatePairId;
+    for (const report of all.values()) {
       if (report.type === "inbound-rtp" && report.kind === "audio") found.heard = report;
       if (report.type === "outbound-rtp" && report.kind === "audio") found.said = report;
       if (report.type === "inbound-rtp" && report.kind === "video") found.inbound = report;
       if (report.type === "outbound-rtp" && report.kind === "video") found.outbound = report;
       if (report.type === "remote-inbound-rtp" && report.kind === "video") found.remote = report;
-      if (report.type === "candidate-pair" && report.nominated) found.pair = report;
+      if (report.type === "candidate-pair" && (inUse ? report.id === inUse : (report.selected ?? report.nominated))) found.pair = report;
     }
     return found;
   }

@@ -37,6 +37,7 @@ async function begin() {
   delete document.body.dataset.idle;
   notice("");
   plots.clear();
+  Object.assign(numbers, { last: undefined, told: undefined });
   document.body.dataset.decoded = 0;
   try {
     const wanted = $("way").value !== "whep";
@@ -99,29 +100,18 @@ async function end() {
 const count = (n) => (n === null || n === undefined ? "-" : String(n));
 const ms = (s) => (s === null || s === undefined ? "-" : (1e3 * s).toFixed(1));
 
-let before = null;
-
-function rate(report, bytes) {
-  const now = report && { at: report.timestamp, bytes: report[bytes] };
-  return now;
-}
-
 function numbers(seen, { inbound, outbound, remote, pair, heard, said }) {
   const last = seen.samples.at(-1) ?? numbers.last ?? {};
-  numbers.last = last;
-  const now = { inbound: rate(inbound, "bytesReceived"), outbound: rate(outbound, "bytesSent") };
-  const since = (way) => {
-    const [a, b] = [before?.[way], now[way]];
-    return a && b && b.at > a.at ? (8e3 * (b.bytes - a.bytes)) / (b.at - a.at) : null;
-  };
+  const told = seen.browser_samples.at(-1) ?? numbers.told;
+  Object.assign(numbers, { last, told });
   const t = seen.totals;
   $("both").replaceChildren(
-    row(["to the browser, kbit/s", kbps(last.sent_bps), kbps(since("inbound"))]),
+    row(["to the browser, kbit/s", kbps(last.sent_bps), kbps(told?.received_bps)]),
     row(["packets, with sound", count(t.packets_sent), count(inbound && inbound.packetsReceived + (heard?.packetsReceived ?? 0))]),
     row(["lost", count(t.reported_lost), count(inbound?.packetsLost)]),
     row(["frames coded, decoded", count(t.frames_sent), count(inbound?.framesDecoded)]),
     row(["retransmitted", count(t.retransmitted), count(inbound?.retransmittedPacketsReceived)]),
-    row(["to Weir, kbit/s", kbps(last.received_bps), kbps(since("outbound"))]),
+    row(["to Weir, kbit/s", kbps(last.received_bps), kbps(told?.sent_bps)]),
     row(["packets, with sound", count(t.packets_received), count(outbound && outbound.packetsSent + (said?.packetsSent ?? 0))]),
     row(["frames decoded, coded", count(t.frames_decoded), count(outbound?.framesEncoded)]),
     row(["browser's target, kbit/s", "", kbps(outbound?.targetBitrate)]),
@@ -133,7 +123,6 @@ function numbers(seen, { inbound, outbound, remote, pair, heard, said }) {
     row(["key frame requests", count(t.key_frame_requests), count(outbound?.pliCount)]),
   );
   showInternals(seen.internals);
-  if (!before || now.inbound?.at - (before.inbound?.at ?? 0) >= 900) before = now;
   const shown = (report, rate) => report ? `${report.frameWidth ?? "-"}x${report.frameHeight ?? "-"}, ${(report.framesPerSecond ?? 0).toFixed(0)} a second, ${kbps(rate)} kbit/s` : "-";
   $("remote-text").textContent = shown(inbound, last.sent_bps);
   $("local-text").textContent = shown(outbound, last.received_bps);

@@ -63,7 +63,7 @@ const NOTES: [(&str, &str); 10] = [
     ),
     (
         "Lost",
-        "Weir's: packets that feedback reports missing, over those reported. Of inbound-rtp: packetsLost over packets expected since the last report; of remote-inbound-rtp: fractionLost.",
+        "Weir's: packets that feedback reports missing, over those reported. Of inbound-rtp: packetsLost, from which what was retransmitted in time is taken off, over packets expected since the last report; of remote-inbound-rtp: fractionLost.",
     ),
     ("From the browser", "Its page passes these numbers on; nothing proves them."),
 ];

@@ -36,7 +36,7 @@ pub(super) fn both_ends(record: &Record) -> DocumentTable {
     let sum = |share: Option<f64>| share.map_or("-".into(), |x| format!("{:.2} %", 100.0 * x));
     let rows = [
         (
-            "Packets to the browser, with sound",
+            "Packets to the browser",
             count(t.packets_sent),
             theirs(|b| b.packets_received + b.audio_packets_received),
             "inbound-rtp packetsReceived",
@@ -48,16 +48,16 @@ pub(super) fn both_ends(record: &Record) -> DocumentTable {
             "inbound-rtp bytesReceived + headerBytesReceived",
         ),
         (
-            "Lost on the way there",
+            "Lost to the browser",
             count(t.reported_lost),
             b.map_or_else(dash, |b| b.packets_lost.to_string()),
             "inbound-rtp packetsLost",
         ),
         ("Frames coded, decoded", count(t.frames_sent), theirs(|b| b.frames_decoded), "inbound-rtp framesDecoded"),
         ("Freezes", dash(), theirs(|b| b.freezes), "inbound-rtp freezeCount"),
-        ("Retransmitted by Weir", count(t.retransmitted), dash(), ""),
+        ("Retransmitted", count(t.retransmitted), dash(), ""),
         (
-            "Packets to Weir, with sound",
+            "Packets to Weir",
             count(t.packets_received),
             theirs(|b| b.packets_sent + b.audio_packets_sent),
             "outbound-rtp packetsSent",
@@ -69,46 +69,31 @@ pub(super) fn both_ends(record: &Record) -> DocumentTable {
             "outbound-rtp bytesSent + headerBytesSent",
         ),
         (
-            "Lost on the way back, reported by Weir",
+            "Lost to Weir",
             dash(),
             b.map_or_else(dash, |b| b.remote_packets_lost.to_string()),
             "remote-inbound-rtp packetsLost",
         ),
-        (
-            "Newest share lost, reported by Weir",
-            dash(),
-            sum(b.and_then(|b| b.remote_loss)),
-            "remote-inbound-rtp fractionLost",
-        ),
+        ("Share of it, newest", dash(), sum(b.and_then(|b| b.remote_loss)), "remote-inbound-rtp fractionLost"),
         ("Frames decoded, coded", count(t.frames_decoded), theirs(|b| b.frames_encoded), "outbound-rtp framesEncoded"),
         (
-            "Recovered, retransmitted by the browser",
+            "Recovered, retransmitted",
             count(t.recovered),
             theirs(|b| b.retransmitted),
             "outbound-rtp retransmittedPacketsSent",
         ),
-        (
-            "Newest round trip, ms",
-            ms(own_rtt),
-            ms(b.and_then(|b| b.round_trip_ms)),
-            "candidate-pair currentRoundTripTime",
-        ),
-        (
-            "The same by RTCP, ms",
-            dash(),
-            ms(b.and_then(|b| b.remote_round_trip_ms)),
-            "remote-inbound-rtp roundTripTime",
-        ),
-        ("Newest jitter to the browser, ms", dash(), ms(b.and_then(|b| b.jitter_ms)), "inbound-rtp jitter"),
-        ("Newest jitter to Weir, ms", dash(), ms(b.and_then(|b| b.remote_jitter_ms)), "remote-inbound-rtp jitter"),
-        ("Datagrams to the browser, bytes", dash(), theirs(|b| b.pair_bytes_received), "candidate-pair bytesReceived"),
-        ("Datagrams to Weir, bytes", dash(), theirs(|b| b.pair_bytes_sent), "candidate-pair bytesSent"),
+        ("Round trip, ms", ms(own_rtt), ms(b.and_then(|b| b.round_trip_ms)), "candidate-pair currentRoundTripTime"),
+        ("By RTCP, ms", dash(), ms(b.and_then(|b| b.remote_round_trip_ms)), "remote-inbound-rtp roundTripTime"),
+        ("Jitter to the browser, ms", dash(), ms(b.and_then(|b| b.jitter_ms)), "inbound-rtp jitter"),
+        ("Jitter to Weir, ms", dash(), ms(b.and_then(|b| b.remote_jitter_ms)), "remote-inbound-rtp jitter"),
+        ("Datagrams there, bytes", dash(), theirs(|b| b.pair_bytes_received), "candidate-pair bytesReceived"),
+        ("Datagrams back, bytes", dash(), theirs(|b| b.pair_bytes_sent), "candidate-pair bytesSent"),
     ];
     let row = |(label, own, theirs, name): (&str, String, String, &str)| {
         (label.to_owned(), vec![own, theirs, name.to_owned()])
     };
     DocumentTable {
-        caption: "Both ends".into(),
+        caption: "Both ends: sums with sound, and the newest times".into(),
         first: "Quantity",
         columns: vec![
             ("Weir", "", "this end's own"),
@@ -131,11 +116,18 @@ pub(super) fn changes(record: &Record) -> DocumentTable {
 }
 
 pub(super) fn internals(record: &Record) -> DocumentTable {
-    let row = |(name, value): &(&str, f64)| (name.replace('_', " "), vec![format!("{value:.5}")]);
+    let row = |(name, value): &(&str, f64)| (name.replace('_', " "), vec![short(*value)]);
     DocumentTable {
         caption: format!("Inside {} at the end", record.snapshot.controller),
         first: "Value",
         columns: vec![("Last", "", "the controller's own values, units in their names")],
         rows: record.snapshot.internals.iter().map(row).collect(),
     }
+}
+
+/// Five significant digits, without zeros at the end.
+fn short(value: f64) -> String {
+    let before = if value.abs() >= 1.0 { value.abs().log10().floor() as usize + 1 } else { 0 };
+    let text = format!("{value:.*}", 5_usize.saturating_sub(before));
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
