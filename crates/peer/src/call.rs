@@ -10,7 +10,7 @@ mod samples;
 mod sound;
 
 pub use browser::{BadNumber, BrowserNumbers, BrowserSample};
-pub use link::{LinkPlan, LinkSample};
+pub use link::{LinkChange, LinkPlan, LinkSample};
 pub use packets::{KeptPacket, MAX_BYTES, PAYLOAD_KEPT, Packets};
 pub use record::{Record, Terms};
 pub use samples::{Change, Sample, Snapshot, Totals};
@@ -176,6 +176,8 @@ pub struct Plan<'a> {
 /// A change for the call's thread.
 enum Command {
     Change(Settings, Controller),
+    /// Other links between the ends.
+    Link(Option<LinkPlan>),
     /// ICE starts again with these credentials, and this name of the other end.
     Restart(Credentials, String),
 }
@@ -337,6 +339,18 @@ impl Call {
         let _ = self.commands.try_send(Command::Change(settings, controller));
         self.shared.waker.wake();
         Ok(())
+    }
+
+    /// Changes what lies between the ends. The link's time goes on; what is inside is lost.
+    pub fn change_link(&self, change: LinkChange) {
+        let plan = LinkPlan::changed(self.terms.link.as_ref(), change);
+        self.shared.log().note_link(change, self.clock.now());
+        let _ = self.commands.try_send(Command::Link(plan));
+        self.shared.waker.wake();
+    }
+    /// What lies between the ends.
+    pub fn link(&self) -> LinkChange {
+        self.shared.log().link()
     }
 
     /// The tag of what of ICE is agreed on.

@@ -19,6 +19,9 @@ let attempt = null;
 
 const chosen = () => ({ controller: $("controller").value, max: Number($("max").value), codec: $("codec").value, way: $("way").value, sound: $("sound").checked });
 
+/** What lies between the ends. */
+const between = () => ({ loss: Math.min(Math.max(Number($("loss").value), 0), 50) / 100, ...(menu.has_link ? { link: $("by-link").checked ? "on" : "off" } : {}) });
+
 async function load() {
   menu = await (await ask("/controllers")).json();
   $("controller").replaceChildren(...menu.controllers.map((c) => new Option(c.name, c.name)));
@@ -28,6 +31,8 @@ async function load() {
   $("max").value = menu.max_kbps;
   $("way").value = given.get("way") ?? "call";
   $("sound").checked = given.get("sound") !== "off";
+  $("by-link").disabled = !menu.has_link;
+  $("by-link").checked = menu.has_link;
   about(menu);
   document.body.dataset.ready = "yes";
 }
@@ -60,6 +65,7 @@ async function begin() {
     });
     $("call").textContent = "Hang up";
     lastCall = mine;
+    if (between().loss > 0 || between().link === "off") await mine.change(between());
     $("saves").disabled = false;
     poll(mine);
   } catch (e) {
@@ -144,6 +150,7 @@ async function poll(mine) {
       document.body.dataset.seen = seen.totals.frames_decoded;
       document.body.dataset.heard = stats.heard?.packetsReceived ?? 0;
       document.body.dataset.energy = stats.heard?.totalAudioEnergy ?? 0;
+      if (seen.samples.length) document.body.dataset.hasLink = seen.samples.at(-1).link ? "yes" : "no";
       document.body.dataset.told = seen.browser_first + seen.browser_samples.length;
       document.body.dataset.restarts = mine.restarts;
       document.body.dataset.listened = seen.totals.audio_decoded;
@@ -163,13 +170,13 @@ async function poll(mine) {
   }
 }
 
-async function change() {
+/** Applies what has been changed to the call; another controller begins anew, so that it is not named for the rest. */
+async function change(settings) {
   about(menu);
   if (!call) return;
-  const { controller, max } = chosen();
   try {
-    await call.change({ controller, max_kbps: max });
-    await call.bound(max);
+    await call.change(settings);
+    await call.bound(chosen().max);
     notice("");
   } catch (e) {
     notice(e.message);
@@ -194,8 +201,9 @@ async function save(button) {
 
 for (const button of document.querySelectorAll("[data-file]")) button.addEventListener("click", () => save(button));
 $("call").addEventListener("click", () => (call || attempt ? end() : begin()));
-$("controller").addEventListener("change", change);
-$("max").addEventListener("change", change);
+$("controller").addEventListener("change", () => change({ controller: chosen().controller }));
+$("max").addEventListener("change", () => change({ max_kbps: chosen().max }));
+for (const id of ["loss", "by-link"]) $(id).addEventListener("change", () => change(between()));
 $("settings").addEventListener("submit", (event) => event.preventDefault());
 addEventListener("pagehide", () => call?.stop());
 load().catch((e) => notice(`${e.message}. Open the address that weir call webrtc has printed.`));

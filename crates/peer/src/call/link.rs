@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::SocketAddr;
 use weir_lab::measure::scenario::NetworkText;
-use weir_path::{ConfigError, Departure, Link, LinkConfig, Packet, Verdict};
+use weir_path::{Capacity, ConfigError, Departure, Link, LinkConfig, Loss, Packet, Verdict};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Packets inside a direction; further ones are dropped. Bounds the memory of links without a queue limit.
@@ -22,6 +22,32 @@ pub struct LinkPlan {
     pub seed: u64,
     /// The same links as text of a scenario file, if they come from one.
     pub network: Option<NetworkText>,
+}
+
+impl LinkPlan {
+    /// The links of this plan, if there is one and it is wanted, and such a share of packets lost at random before them, both ways.
+    /// `None` where nothing is left.
+    pub(super) fn changed(plan: Option<&Self>, change: LinkChange) -> Option<Self> {
+        let mut plan = plan.filter(|_| change.is_on).cloned();
+        if change.loss > 0.0 {
+            let plain = LinkConfig::constant(DataRate::ZERO, TimeDelta::ZERO);
+            let loss = Loss::Independent { share: change.loss };
+            let lossy = LinkConfig { capacity: Capacity::Unlimited, loss, ..plain };
+            let plan = plan.get_or_insert_default();
+            plan.forward.insert(0, lossy.clone());
+            plan.reverse.insert(0, lossy);
+        }
+        plan
+    }
+}
+
+/// What lies between the ends while a call runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkChange {
+    /// Whether packets pass the emulated link, if the service has one.
+    pub is_on: bool,
+    /// Share of packets that is lost in addition, both ways.
+    pub loss: f64,
 }
 
 /// A datagram inside a link.

@@ -3,7 +3,7 @@
 use super::ends::{Begins, Ends};
 use super::link::Chain;
 use super::samples::{INTERVAL, Sample};
-use super::{Command, Shared, StartError};
+use super::{Command, LinkPlan, Shared, StartError};
 use crate::transport::{Received, Transport, TransportError};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -112,6 +112,8 @@ pub(super) struct Work {
     ends: Option<Ends>,
     /// Both directions of an emulated link, to the browser and back.
     link: Option<[Chain; 2]>,
+    /// When the link's time began, and whether its packets are IPv6's.
+    connected: Option<(Timestamp, bool)>,
     out: Vec<u8>,
     inbox: Vec<u8>,
     last_now: Timestamp,
@@ -142,6 +144,7 @@ impl Work {
             begins: Some(begins),
             ends: None,
             link: None,
+            connected: None,
             out: Vec::with_capacity(2_048),
             inbox: Vec::with_capacity(2_048),
             last_now: Timestamp::ZERO,
@@ -178,6 +181,10 @@ impl Work {
         while let Ok(command) = self.commands.try_recv() {
             let (settings, controller) = match command {
                 Command::Change(settings, controller) => (settings, controller),
+                Command::Link(plan) => {
+                    self.set_link(plan)?;
+                    continue;
+                }
                 Command::Restart(own, remote) => {
                     self.transport.restart(own, &remote);
                     continue;
@@ -318,13 +325,27 @@ impl Work {
 
     fn connect(&mut self, now: Timestamp, v6: bool) -> Result<(), End> {
         if let Some(mut begins) = self.begins.take() {
-            if let Some(plan) = begins.link.take() {
-                let chain = |links, seed| Chain::new(links, seed, now, v6).map_err(End::Link);
-                self.link = Some([chain(&plan.forward, plan.seed)?, chain(&plan.reverse, !plan.seed)?]);
-            }
+            self.connected = Some((now, v6));
+            self.set_link(begins.link.take())?;
             self.ends = Some(begins.begin(&self.registry, self.clock, &self.shared.waker, v6).map_err(End::Session)?);
             self.shared.log().connect(now);
         }
+        Ok(())
+    }
+
+    /// Puts other links between the ends, or keeps them until the ends are connected.
+    fn set_link(&mut self, plan: Option<LinkPlan>) -> Result<(), End> {
+        let Some((zero, v6)) = self.connected else {
+            if let Some(begins) = &mut self.begins {
+                begins.link = plan;
+            }
+            return Ok(());
+        };
+        let chain = |links, seed| Chain::new(links, seed, zero, v6).map_err(End::Link);
+        self.link = match plan {
+            Some(plan) => Some([chain(&plan.forward, plan.seed)?, chain(&plan.reverse, !plan.seed)?]),
+            None => None,
+        };
         Ok(())
     }
 

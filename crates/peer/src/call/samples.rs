@@ -1,7 +1,7 @@
 //! Series and totals of a call.
 
 use super::browser::{BrowserLog, BrowserNumbers, BrowserSample};
-use super::{LinkSample, Settings};
+use super::{LinkChange, LinkSample, Settings};
 use crate::room::RoomView;
 use crate::sdp::Negotiated;
 use schemars::JsonSchema;
@@ -99,6 +99,8 @@ pub struct Change {
     pub controller: String,
     /// Maximum media rate.
     pub max_bps: u64,
+    /// What lies between the ends.
+    pub link: LinkChange,
 }
 
 /// What is seen of a call.
@@ -154,11 +156,13 @@ pub(super) struct Log {
     /// Number of the first sample kept.
     first: u64,
     samples: VecDeque<Sample>,
+    link: LinkChange,
     changes: Vec<Change>,
 }
 
 impl Log {
     pub(super) fn new(n: &Negotiated, settings: &Settings, local: SocketAddr, now: Timestamp) -> Self {
+        let link = LinkChange { is_on: true, loss: 0.0 };
         Self {
             settings: settings.clone(),
             codec: n.codec.to_string(),
@@ -173,16 +177,31 @@ impl Log {
             room: None,
             first: 0,
             samples: VecDeque::new(),
-            changes: vec![change(0.0, settings)],
+            link,
+            changes: vec![change(0.0, settings, link)],
         }
     }
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
     }
     pub(super) fn set_settings(&mut self, settings: Settings, now: Timestamp) {
-        self.changes.truncate(MAX_CHANGES - 1);
-        self.changes.push(change((now - self.began).as_secs_f64(), &settings));
         self.settings = settings;
+        self.note_change(now);
+    }
+    pub(super) fn note_link(&mut self, link: LinkChange, now: Timestamp) {
+        self.link = link;
+        self.note_change(now);
+    }
+    pub(super) fn link(&self) -> LinkChange {
+        self.link
+    }
+    fn note_change(&mut self, now: Timestamp) {
+        let change = change((now - self.began).as_secs_f64(), &self.settings, self.link);
+        if self.changes.last().is_some_and(|last| Change { t_s: change.t_s, ..last.clone() } == change) {
+            return;
+        }
+        self.changes.truncate(MAX_CHANGES - 1);
+        self.changes.push(change);
     }
     pub(super) fn changes(&self) -> &[Change] {
         &self.changes
@@ -252,6 +271,6 @@ impl Log {
     }
 }
 
-fn change(t_s: f64, settings: &Settings) -> Change {
-    Change { t_s, controller: settings.controller.clone(), max_bps: settings.limits.ceiling.as_bps() }
+fn change(t_s: f64, settings: &Settings, link: LinkChange) -> Change {
+    Change { t_s, controller: settings.controller.clone(), max_bps: settings.limits.ceiling.as_bps(), link }
 }

@@ -121,7 +121,10 @@ fn compose(record: &Record, material: &Material, (network, seed): (&NetworkText,
 /// The settings over time, in words.
 fn changes(record: &Record) -> String {
     let one = |c: &crate::call::Change| {
-        format!("{} up to {} kbit/s from {:.1} s on", c.controller, c.max_bps / 1_000, c.t_s.max(0.0))
+        let link = if c.link.is_on { "" } else { " without the link" };
+        let loss =
+            if c.link.loss > 0.0 { format!(" with {:.1} % of loss added", 100.0 * c.link.loss) } else { String::new() };
+        format!("{} up to {} kbit/s{link}{loss} from {:.1} s on", c.controller, c.max_bps / 1_000, c.t_s.max(0.0))
     };
     record.changes.iter().map(one).collect::<Vec<_>>().join(", ")
 }

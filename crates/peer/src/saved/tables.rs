@@ -105,12 +105,21 @@ pub(super) fn both_ends(record: &Record) -> DocumentTable {
 }
 
 pub(super) fn changes(record: &Record) -> DocumentTable {
-    let row =
-        |c: &Change| (format!("{:.1} s", c.t_s.max(0.0)), vec![c.controller.clone(), (c.max_bps / 1_000).to_string()]);
+    let row = |c: &Change| {
+        (
+            format!("{:.1} s", c.t_s.max(0.0)),
+            vec![c.controller.clone(), (c.max_bps / 1_000).to_string(), link(c), format!("{:.1}", 100.0 * c.link.loss)],
+        )
+    };
     DocumentTable {
         caption: "Settings".into(),
         first: "From",
-        columns: vec![("Controller", "", "of Weir's rate"), ("Maximum", "kbit/s", "of its media rate")],
+        columns: vec![
+            ("Controller", "", "of Weir's rate"),
+            ("Maximum", "kbit/s", "of its media rate"),
+            ("Link", "", "whether the emulated link, if any, is in between"),
+            ("Loss", "%", "added both ways"),
+        ],
         rows: record.changes.iter().map(row).collect(),
     }
 }
@@ -123,6 +132,10 @@ pub(super) fn internals(record: &Record) -> DocumentTable {
         columns: vec![("Last", "", "the controller's own values, units in their names")],
         rows: record.snapshot.internals.iter().map(row).collect(),
     }
+}
+
+fn link(c: &Change) -> String {
+    if c.link.is_on { "on" } else { "off" }.to_owned()
 }
 
 /// Five significant digits, without zeros at the end.

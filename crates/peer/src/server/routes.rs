@@ -4,7 +4,7 @@ use super::page;
 use super::problem::Problem;
 use super::save;
 use super::sessions::{Accepted, Joining, ListedRoom, Sessions};
-use crate::call::{BrowserNumbers, Fragment, FragmentError, Settings, Snapshot, suits};
+use crate::call::{BrowserNumbers, Fragment, FragmentError, LinkChange, Settings, Snapshot, suits};
 use crate::sdp::{Direction, Wanted};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
@@ -123,6 +123,22 @@ impl Choice {
         }
     }
 }
+
+/// What may change while a call runs.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Change {
+    controller: Option<String>,
+    max_kbps: Option<u64>,
+    codec: Option<String>,
+    /// `on` or `off`: whether the emulated link is in between.
+    link: Option<String>,
+    /// Share of packets lost in addition, both ways.
+    loss: Option<f64>,
+}
+
+/// Most packets that are lost in addition.
+const MAX_LOSS: f64 = 0.5;
 
 const BOTH: Direction = Direction { sends: true, receives: true };
 
@@ -266,15 +282,29 @@ async fn end(State(sessions): State<Arc<Sessions>>, Path(id): Path<String>) -> R
 async fn change(
     State(sessions): State<Arc<Sessions>>,
     Path(id): Path<String>,
-    Json(choice): Json<Choice>,
+    Json(change): Json<Change>,
 ) -> Result<Json<Snapshot>, Problem> {
     let call = sessions.get(&id)?;
-    if choice.codec.is_some() || choice.link.is_some() {
-        let detail = "codec, link: they are part of the offer; call again";
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    let bad = |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+    let Change { controller, max_kbps, codec, link, loss } = change;
+    if codec.is_some() {
+        return Err(bad("codec: it is part of the offer; call again".into()));
     }
-    let settings = choice.settings(&call.settings())?;
-    call.change(settings).map_err(|e| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()))?;
+    if let Some(loss) = loss.filter(|loss| !(0.0..=MAX_LOSS).contains(loss)) {
+        return Err(bad(format!("loss: {loss}; expected 0 to {MAX_LOSS}")));
+    }
+    let is_named = controller.is_some() || max_kbps.is_some();
+    let is_link = link.is_some() || loss.is_some();
+    let choice = Choice { controller, max_kbps, codec: None, link };
+    let (by_link, before) = (choice.by_link()?, call.link());
+    if is_named {
+        let settings = choice.settings(&call.settings())?;
+        call.change(settings).map_err(|e| bad(e.to_string()))?;
+    }
+    if is_link {
+        let is_on = if choice.link.is_some() { by_link } else { before.is_on };
+        call.change_link(LinkChange { is_on, loss: loss.unwrap_or(before.loss) });
+    }
     Ok(Json(call.snapshot(u64::MAX, u64::MAX)))
 }
 

@@ -256,3 +256,33 @@ async fn what_cannot_be_saved_says_why_and_false_numbers_are_refused() {
     assert_eq!(ask("GET", "/calls/none/report.html", "").await.0, 404);
     service.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn loss_is_added_and_taken_away_while_a_call_runs() {
+    let service = service().await;
+    let (seen, watching) = watched(&service, true).await;
+    packets_pass(&seen, 20).await;
+    let (id, before) = service.calls().pop().expect("a call");
+    assert_eq!(before.totals.reported_lost, 0, "{:?}", before.totals);
+    let set = async |settings: &str| {
+        let headers = format!("authorization: Bearer {}\r\ncontent-type: application/json\r\n", service.token);
+        let path = format!("/calls/{id}/settings");
+        strangers::with_headers(&service, "POST", &path, &headers, settings.as_bytes()).await.0
+    };
+    for wrong in [r#"{ "loss": 0.6 }"#, r#"{ "loss": -0.1 }"#, r#"{ "link": "up" }"#, r#"{ "codec": "vp8" }"#] {
+        assert_eq!(set(wrong).await, 422, "{wrong}");
+    }
+    assert_eq!(set(r#"{ "loss": 0.3 }"#).await, 200);
+    packets_pass(&seen, 60).await;
+    let lossy = || service.calls().pop().expect("a call").1.samples.last().expect("a sample").link.is_some();
+    assert!(lossy());
+    assert_eq!(set(r#"{ "loss": 0, "link": "off" }"#).await, 200);
+    packets_pass(&seen, 40).await;
+    let (_, after) = service.calls().pop().expect("a call");
+    // About a third of sixty packets that arrived.
+    assert!((8..120).contains(&after.totals.reported_lost), "{:?}", after.totals);
+    assert!(!lossy(), "there is no link any more");
+    seen.stop.store(true, Ordering::Relaxed);
+    watching.join().expect("the caller went on to the end");
+    service.stop().await;
+}

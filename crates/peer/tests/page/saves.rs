@@ -43,6 +43,11 @@ pub(super) async fn are_whole(browser: &mut Browser, config: &ServerConfig) -> (
             browser.picture(&format!("saves-{scheme}-{width}"), true).await;
         }
     }
+    // The link goes, and comes back.
+    for is_on in [false, true] {
+        browser.eval("document.getElementById('by-link').click()").await;
+        browser.until(&format!("(document.body.dataset.hasLink === 'yes') === {is_on}")).await;
+    }
     (folder, files.swap_remove(0))
 }
 
