@@ -93,7 +93,7 @@ pub(super) fn both_ends(record: &Record) -> DocumentTable {
         (label.to_owned(), vec![own, theirs, name.to_owned()])
     };
     DocumentTable {
-        caption: "Both ends: sums with sound, and the newest times".into(),
+        caption: "Both ends".into(),
         first: "Quantity",
         columns: vec![
             ("Weir", "", "this end's own"),
@@ -105,6 +105,12 @@ pub(super) fn both_ends(record: &Record) -> DocumentTable {
 }
 
 pub(super) fn changes(record: &Record) -> DocumentTable {
+    let has_link = record.terms.link.is_some();
+    let link = |c: &Change| match (has_link, c.link.is_on) {
+        (false, _) => "none".to_owned(),
+        (true, true) => "on".to_owned(),
+        (true, false) => "off".to_owned(),
+    };
     let row = |c: &Change| {
         (
             format!("{:.1} s", c.t_s.max(0.0)),
@@ -132,10 +138,6 @@ pub(super) fn internals(record: &Record) -> DocumentTable {
         columns: vec![("Last", "", "the controller's own values, units in their names")],
         rows: record.snapshot.internals.iter().map(row).collect(),
     }
-}
-
-fn link(c: &Change) -> String {
-    if c.link.is_on { "on" } else { "off" }.to_owned()
 }
 
 /// Five significant digits, without zeros at the end.

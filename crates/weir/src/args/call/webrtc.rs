@@ -15,7 +15,7 @@ and of https alone.
 Examples:
   weir call webrtc
   weir call webrtc --controller scream --codec h264 --max-rate 4000
-  weir call webrtc --link responsiveness --out calls     # through the scenario's link, 2 Mbit/s to 0.5 and back
+  weir call webrtc --link responsiveness --out calls     # through the link of a scenario
   weir call webrtc --listen 192.0.2.7:8090 --token \"$(openssl rand -hex 16)\"
   gst-launch-1.0 videotestsrc ! vp8enc ! rtpvp8pay ! whipclientsink signaller::whip-endpoint=http://127.0.0.1:8090/whip \\
     signaller::auth-token=TOKEN";
