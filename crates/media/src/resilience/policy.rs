@@ -322,6 +322,13 @@ mod tests {
         assert_eq!(picked(unable, path(0.10, 36)), r#"{"nack"}"#);
         assert_eq!(picked(unable, path(0.26, 33)), r#"{"nack"}"#);
         assert_eq!(picked(unable, path(0.28, 33)), r#"{"uep"}"#);
+        // Nobody requests packets.
+        let applicability = Applicability::default().without_retransmission();
+        let mute = |loss| picked(PolicyConfig { applicability, ..unable }, path(loss, 20));
+        assert_eq!(
+            [mute(0.002), mute(0.01), mute(0.5)].each_ref().map(String::as_str),
+            ["{}", r#"{"uep"}"#, r#"{"uep"}"#]
+        );
         // An encoder without references on a long path.
         assert_eq!(picked(unable, path(0.01, 200)), r#"{"uep"}"#);
         assert_eq!(picked(unable, path(0.001, 200)), "{}");
