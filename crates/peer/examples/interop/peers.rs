@@ -47,6 +47,20 @@ impl Peer {
     }
 }
 
+/// How lost packets are replaced, where the peer can be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Repair {
+    /// As the peer has it: by retransmission, and by what else it offers.
+    #[default]
+    Usual,
+    /// By retransmission alone.
+    Nack,
+    /// By repair packets alone.
+    Fec,
+    /// Not at all.
+    None,
+}
+
 /// One call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Job {
@@ -56,6 +70,7 @@ pub(crate) struct Job {
     pub(crate) codec: VideoCodec,
     /// Whether the peer is made to offer RFC 8888's feedback, where it does not by itself.
     pub(crate) ccfb: bool,
+    pub(crate) repair: Repair,
     /// Time connected, s.
     pub(crate) seconds: u32,
 }
@@ -74,6 +89,8 @@ pub(crate) struct Said {
     pub(crate) packets: u64,
     /// Retransmitted packets received, or sent, if it counts them.
     pub(crate) retransmissions: Option<u64>,
+    /// Repair packets received, if it counts them.
+    pub(crate) fec: Option<u64>,
     /// What else it counts.
     pub(crate) more: serde_json::Value,
 }
@@ -93,6 +110,8 @@ fn told(job: &Job, service: &RunningServer) -> String {
         "way": if job.weir_sends { "whep" } else { "whip" },
         "codec": short(job.codec),
         "feedback": if job.ccfb { "ccfb" } else { "twcc" },
+        "nack": matches!(job.repair, Repair::Usual | Repair::Nack),
+        "fec": matches!(job.repair, Repair::Usual | Repair::Fec),
         "seconds": job.seconds,
         "size": SIZE,
     })

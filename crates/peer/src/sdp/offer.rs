@@ -1,5 +1,6 @@
 //! Reading an offer: what of it this end takes.
 
+use super::flexfec::{FlexFec, offered_repair_ssrc};
 use super::{Direction, OfferError};
 use crate::dtls::Fingerprint;
 use rtc_sdp::description::media::MediaDescription;
@@ -90,6 +91,8 @@ pub struct Section {
     pub(crate) format: Option<String>,
     /// Payload type of retransmissions (RFC 4588).
     pub rtx: Option<u8>,
+    /// Repair packets.
+    pub flexfec: Option<FlexFec>,
     /// Whether generic NACKs are used.
     pub nack: bool,
     pub(super) feedback: Vec<String>,
@@ -113,6 +116,7 @@ impl Negotiated {
             payload_type: self.payload_type,
             format: self.format.clone(),
             rtx: self.rtx,
+            flexfec: self.flexfec,
             nack: self.nack,
             feedback: self.feedback.clone(),
             extensions: self.extensions.clone(),
@@ -140,6 +144,8 @@ pub struct Negotiated {
     pub(super) format: Option<String>,
     /// Payload type of retransmissions (RFC 4588).
     pub rtx: Option<u8>,
+    /// Repair packets (FlexFEC-03).
+    pub flexfec: Option<FlexFec>,
     /// Whether generic NACKs are used.
     pub nack: bool,
     /// Per-packet feedback, both ways.
@@ -166,6 +172,8 @@ pub struct Negotiated {
     pub ssrc: Option<u32>,
     /// And that of its retransmissions.
     pub rtx_ssrc: Option<u32>,
+    /// And that of its repair packets.
+    pub repair_ssrc: Option<u32>,
     /// `ice-ufrag` of the other end.
     pub ice_name: String,
     /// Fingerprint of the other end's certificate.
@@ -290,6 +298,7 @@ pub(super) fn section(
         payload_type,
         format,
         rtx,
+        flexfec: FlexFec::of(m),
         nack,
         reports,
         remb,
@@ -302,6 +311,7 @@ pub(super) fn section(
         direction,
         ssrc,
         rtx_ssrc,
+        repair_ssrc: ssrc.and_then(|ssrc| offered_repair_ssrc(m, ssrc)).filter(|s| Some(*s) != rtx_ssrc),
         ice_name: ice_name.to_owned(),
         fingerprint,
         feedback,

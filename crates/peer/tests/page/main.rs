@@ -4,6 +4,7 @@ mod ab;
 #[expect(dead_code, reason = "shared with the coverage map's page")]
 #[path = "../../../coverage/tests/page/browser.rs"]
 mod browser;
+mod fec;
 mod rooms;
 
 use browser::Browser;
@@ -117,6 +118,7 @@ fn pictures_go_both_ways_under_a_controller_that_changes() {
         }
         assert_eq!(browser.complaints, Vec::<String>::new());
         restarts(&mut browser).await;
+        fec::replaces_what_nobody_requests(&mut browser).await;
     });
 }
 
