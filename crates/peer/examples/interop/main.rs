@@ -42,7 +42,7 @@ fn row(c: &Cell) -> String {
     }
     let repair = c.repair_offered();
     let repair = if repair.is_empty() { "none" } else { &repair };
-    let nack = if matches!(c.job.repair, Repair::Usual | Repair::Nack) { "" } else { ", no NACK" };
+    let nack = if matches!(c.job.repair, Repair::Fec | Repair::None) { ", no NACK" } else { "" };
     // Repair packets, if they were agreed upon.
     let agreed = c.agrees_on_fec();
     let count = |n: Option<u64>| if agreed { number(n) } else { "-".into() };
@@ -68,9 +68,12 @@ fn jobs(peer: Peer, seconds: u32) -> Vec<Job> {
         for codec in [VideoCodec::Vp8, VideoCodec::H264] {
             let job = Job { peer, weir_sends, codec, ccfb: false, repair: Repair::Usual, seconds };
             jobs.extend(formats.iter().map(|&ccfb| Job { ccfb, ..job }));
-            if peer == Peer::Chromium && weir_sends {
-                jobs.extend([Repair::Nack, Repair::Fec, Repair::None].map(|repair| Job { repair, ..job }));
-            }
+            let others: &[Repair] = match (peer, weir_sends) {
+                (Peer::Chromium, true) => &[Repair::Nack, Repair::Fec, Repair::None],
+                (Peer::Chromium, false) => &[Repair::Asked],
+                _ => &[],
+            };
+            jobs.extend(others.iter().map(|&repair| Job { repair, ..job }));
         }
     }
     jobs
