@@ -1,6 +1,6 @@
 //! FlexFEC-03 in offers and answers (draft-ietf-payload-flexible-fec-scheme-03, section 5.1.1).
 
-use super::offer::{name_of, of_type, payload_types, values};
+use super::lines::{name_of, of_type, payload_types, values};
 use rtc_sdp::description::media::MediaDescription;
 
 /// Name and clock, as in `rtpmap` lines.

@@ -6,6 +6,7 @@ mod audio;
 mod call;
 mod flexfec;
 mod fragment;
+mod lines;
 mod offer;
 mod room;
 
