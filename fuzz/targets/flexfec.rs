@@ -1,8 +1,8 @@
-//! FlexFEC payloads with up to 15 streams, and interleaved parity.
+//! FlexFEC payloads with up to 15 streams, FlexFEC-03, and interleaved parity.
 #![no_main]
 
 use weir_wire::List;
-use weir_wire::fec::{Octets, flexfec, interleaved};
+use weir_wire::fec::{Octets, flexfec, flexfec03, interleaved};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some(octets) = weir_fuzz::octets(data) else { return };
@@ -11,6 +11,14 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         let mut out = vec![];
         let zeros = repair.write_into(&mut out).expect("what is read can be written");
         assert_eq!(interleaved::Repair::parse(Octets { bytes: &out, zeros }), Ok(repair));
+    }
+
+    if let Ok(repair) = flexfec03::Repair::parse(octets) {
+        let sequences: Vec<_> = repair.coverage().sequences().collect();
+        assert!((1..=109).contains(&sequences.len()) && sequences.iter().all(|s| repair.coverage().contains(*s)));
+        let mut out = vec![];
+        let zeros = repair.write_into(&mut out).expect("what is read can be written");
+        assert_eq!(flexfec03::Repair::parse(Octets { bytes: &out, zeros }), Ok(repair));
     }
 
     let Some((&count, bytes)) = octets.bytes.split_first() else { return };

@@ -1,7 +1,7 @@
 //! Configuration of a call end.
 
 use crate::allocation::{Demand, MediaKind};
-use crate::identity::{Label, StreamIdentity};
+use crate::identity::{Label, ParityFormat, StreamIdentity};
 use crate::multipath::{AnyScheduler, Coupling, PathPolicy, SkewPlayoutConfig};
 use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
@@ -32,8 +32,10 @@ pub struct EndpointConfig {
     pub seed: u64,
     /// RTP payload type of the media.
     pub payload_type: u8,
-    /// RTP payload type of parity repair packets (FlexFEC, RFC 8627).
+    /// RTP payload type of parity repair packets.
     pub parity_payload_type: u8,
+    /// Their format.
+    pub parity_format: ParityFormat,
     /// RTP payload type of Reed-Solomon repair packets.
     pub reed_solomon_payload_type: u8,
     /// Synchronisation source of this end's repair stream; `None` inverts the top bit of [`Self::ssrc`].
@@ -104,6 +106,7 @@ impl Default for EndpointConfig {
             seed: 1,
             payload_type: 96,
             parity_payload_type: 97,
+            parity_format: ParityFormat::default(),
             reed_solomon_payload_type: 98,
             repair_ssrc: None,
             remote_repair_ssrc: None,
@@ -144,6 +147,7 @@ impl EndpointConfig {
             payload_type: self.payload_type,
             clock_rate: self.clock_rate,
             parity_payload_type: self.parity_payload_type,
+            parity_format: self.parity_format,
             reed_solomon_payload_type: self.reed_solomon_payload_type,
             retransmission_payload_type: self.retransmission_payload_type,
             repair_ssrc: self.repair_ssrc,
@@ -179,8 +183,8 @@ pub struct SendConfig {
     pub reports: Option<ReportPlan>,
     /// What decides on repair packets.
     pub repair: RepairChoice,
-    /// How lost packets are retransmitted; `None` disables it, unless [`Self::resilience`] is set. Retransmissions are
-    /// taken out of the media rate.
+    /// How lost packets are retransmitted; `None` disables it, unless [`Self::resilience`] is set and retransmission applies
+    /// there. Retransmissions are taken out of the media rate.
     pub retransmission: Option<RetransmissionConfig>,
     /// Policy for slice sizes and unequal protection; `None` leaves both unchanged. Protection is taken out of the
     /// media rate.

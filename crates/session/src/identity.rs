@@ -44,6 +44,21 @@ impl fmt::Display for Label {
     }
 }
 
+/// The payload format of parity repair packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ParityFormat {
+    /// FlexFEC (RFC 8627), over whole packets.
+    #[default]
+    FlexFec,
+    /// FlexFEC-03 (draft-ietf-payload-flexible-fec-scheme-03), as browsers have it: for one source, and without a code beside
+    /// it for which the other end would have a format.
+    FlexFec03 {
+        /// Identifiers of header extension elements that count as zeros, 0 for none: libwebrtc makes repair packets before it
+        /// writes these elements, and takes them as zeros on reception (`RtpPacket::ZeroMutableExtensions`).
+        zeroed: [u8; 2],
+    },
+}
+
 /// Identity in RTP of a stream and its repair and retransmission streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamIdentity {
@@ -53,8 +68,10 @@ pub struct StreamIdentity {
     pub payload_type: u8,
     /// RTP clock in Hz: 90,000 for video, 48,000 for Opus.
     pub clock_rate: u32,
-    /// RTP payload type of parity repair packets (FlexFEC, RFC 8627).
+    /// RTP payload type of parity repair packets.
     pub parity_payload_type: u8,
+    /// Their format.
+    pub parity_format: ParityFormat,
     /// RTP payload type of Reed-Solomon repair packets.
     pub reed_solomon_payload_type: u8,
     /// RTP payload type of retransmissions (RFC 4588).

@@ -1,6 +1,7 @@
 //! The sender's half of repair: an encoder over the media packets as they are sent, and a queue of repair packets.
 
-use crate::repair_format::{self, Format};
+use crate::identity::ParityFormat;
+use crate::repair_format::{self, Format, RepairOf};
 use crate::sent::SentStream;
 use std::collections::VecDeque;
 use weir_cc::RepairPlan;
@@ -19,12 +20,14 @@ pub enum RepairChoice {
     Fixed(Protection),
 }
 
-/// A controller's plan as a code. Parity over 1 to 110 packets, the range of a mask.
-fn protection_of(plan: RepairPlan) -> Protection {
+/// A controller's plan as a code. Parity over 1 to 110 packets, the range of a mask; in FlexFEC-03 it is 109.
+fn protection_of(plan: RepairPlan, format: ParityFormat) -> Protection {
+    let longest = if format == ParityFormat::FlexFec { 110 } else { 109 };
     match plan {
         RepairPlan::Parity { interval } | RepairPlan::Standby { interval } => {
-            Scheme::Parity { interval: interval.clamp(1, 110) }.into()
+            Scheme::Parity { interval: interval.clamp(1, longest) }.into()
         }
+        RepairPlan::ReedSolomon { .. } if format != ParityFormat::FlexFec => Protection::Off,
         RepairPlan::ReedSolomon { block, repair } => Scheme::ReedSolomon { n: block, repair }.into(),
         // The plan is of a kind that this version does not know.
         _ => Protection::Off,
@@ -56,6 +59,7 @@ pub(crate) struct RepairSender {
     encoder: Box<Encoder>,
     active: bool,
     media_ssrc: u32,
+    format: ParityFormat,
     /// Source block number of Reed-Solomon, and the first packet of the last block.
     block: (u32, u64),
     waiting: VecDeque<RepairPacket>,
@@ -82,6 +86,7 @@ impl RepairSender {
             encoder: Box::default(),
             active: false,
             media_ssrc,
+            format: ParityFormat::default(),
             block: (0, 0),
             waiting: VecDeque::new(),
             waiting_size: 0,
@@ -95,6 +100,12 @@ impl RepairSender {
         };
         s.refused += u64::from(s.apply().is_err());
         s
+    }
+
+    /// The same with parity in this format.
+    pub(crate) fn with_parity(mut self, format: ParityFormat) -> Self {
+        self.format = format;
+        self
     }
 
     /// Media has another source from now on. Packets sent by the old one are left unprotected.
@@ -130,7 +141,7 @@ impl RepairSender {
 
     fn apply(&mut self) -> Result<(), SchemeError> {
         let protection = match self.choice {
-            RepairChoice::Controller => protection_of(self.plan),
+            RepairChoice::Controller => protection_of(self.plan, self.format),
             RepairChoice::Fixed(protection) => protection,
         };
         let is_standby = self.choice == RepairChoice::Controller && matches!(self.plan, RepairPlan::Standby { .. });
@@ -155,7 +166,7 @@ impl RepairSender {
         ends_key_frame: bool,
     ) {
         // Longer than the length field allows: sent without protection.
-        let Ok(symbol) = repair_format::protected(packet, zeros, &mut self.scratch) else { return };
+        let Ok(symbol) = repair_format::protected(packet, zeros, self.format, &mut self.scratch) else { return };
         self.encoder.push(sequence, symbol, importance);
         if ends_key_frame && matches!(self.encoder.protection(), Protection::ByImportance { .. }) {
             self.encoder.flush();
@@ -179,7 +190,8 @@ impl RepairSender {
             }
             let mut bytes = self.spare.pop().unwrap_or_default();
             bytes.clear();
-            match repair_format::write(&repair, self.media_ssrc, self.block.0, &mut bytes) {
+            let of = RepairOf { media_ssrc: self.media_ssrc, block: self.block.0, parity: self.format };
+            match repair_format::write(&repair, of, &mut bytes) {
                 Some((format, zeros)) => {
                     let packet = RepairPacket { bytes, zeros, format };
                     self.waiting_size += packet.size();

@@ -1,35 +1,63 @@
 //! Repair packets as RTP payloads.
 //!
-//! Parity uses FlexFEC (RFC 8627), with a flexible mask if the packets fit into one, and otherwise as columns and rows.
+//! Parity uses FlexFEC (RFC 8627), with a flexible mask if the packets fit into one, and otherwise as columns and rows; or
+//! FlexFEC-03, with a flexible mask.
 //! Reed-Solomon uses the payload ID of RFC 6865, which defines no RTP payload: here the payload is the ID, the sequence
 //! number of the block's first packet as in the repair payload ID of RFC 6681, section 8.1.3 (a single sequenced flow),
 //! and the repair symbol. Source packets are unchanged, so that receivers without repair can use them; blocks therefore
 //! consist of consecutive packets. Both codes operate on the strings of RFC 8627, section 6.2, where RFC 6865 would use
 //! whole packets: sequence number and SSRC are known from the repair packet, and one window serves both codes.
 
+use crate::identity::ParityFormat;
 use crate::sent::nearest;
 use weir_fec::{Code, Coverage, Repair, Shape, Symbol};
 use weir_wire::Error;
-use weir_wire::fec::parity::{self, Recovery};
+use weir_wire::fec::parity::{self, PREFIX, Recovery};
 use weir_wire::fec::reed_solomon::{Field, PayloadId, parse_repair};
-use weir_wire::fec::{Octets, flexfec};
-use weir_wire::rtp::PacketView;
+use weir_wire::fec::{Mask, Octets, flexfec, flexfec03};
+use weir_wire::rtp::{FIXED_HEADER, PacketView};
 
 /// The payload format of a repair packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     FlexFec,
+    FlexFec03,
     ReedSolomon,
 }
 
-/// Appends the payload of a repair packet for the source `media_ssrc`. Returns its format and the number of zeros that
-/// follow, or `None` if the format cannot express what is protected.
-pub(crate) fn write(repair: &Repair<'_>, media_ssrc: u32, block: u32, out: &mut Vec<u8>) -> Option<(Format, u32)> {
+impl From<ParityFormat> for Format {
+    fn from(format: ParityFormat) -> Self {
+        match format {
+            ParityFormat::FlexFec => Self::FlexFec,
+            ParityFormat::FlexFec03 { .. } => Self::FlexFec03,
+        }
+    }
+}
+
+/// What repair packets are for, and how those of parity are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RepairOf {
+    /// The source.
+    pub media_ssrc: u32,
+    /// Number of the block.
+    pub block: u32,
+    pub parity: ParityFormat,
+}
+
+/// Appends the payload of a repair packet. Returns its format and the number of zeros that follow, or `None` if the format
+/// cannot express what is protected.
+pub(crate) fn write(repair: &Repair<'_>, of: RepairOf, out: &mut Vec<u8>) -> Option<(Format, u32)> {
+    let RepairOf { media_ssrc, block, parity } = of;
     let string = Octets { bytes: repair.symbol.bytes, zeros: repair.symbol.zeros };
     let base = repair.coverage.first()?;
     match repair.code {
         Code::Parity(shape) => {
             let (recovery, payload) = Recovery::split(string)?;
+            if let ParityFormat::FlexFec03 { .. } = parity {
+                let mask = Mask::covering(base as u16, repair.coverage.iter().map(|s| s as u16))?;
+                let packet = flexfec03::Repair { recovery, ssrc: media_ssrc, base: base as u16, mask, payload };
+                return Some((Format::FlexFec03, packet.write_into(out)?));
+            }
             let blocks = [block_of(media_ssrc, base, &repair.coverage, shape)?];
             let packet = flexfec::Repair { recovery, blocks: flexfec::Blocks::Own(&blocks), payload };
             Some((Format::FlexFec, packet.write_into(out)?))
@@ -115,6 +143,20 @@ pub(crate) fn read(
             let zeros = repair.string_into(scratch);
             take(Repair { coverage, code: Code::PARITY, symbol: Symbol { bytes: scratch, zeros } });
         }
+        Format::FlexFec03 => {
+            let repair = flexfec03::Repair::parse(payload)?;
+            if repair.ssrc != media.ssrc {
+                return wrong("FlexFEC-03 SSRC", repair.ssrc, "the media's source");
+            }
+            let mut coverage = Coverage::new(unwrap(repair.base));
+            let base = coverage.base();
+            for s in repair.coverage().sequences() {
+                // A mask is shorter than a coverage.
+                coverage.insert(base + u64::from(s.wrapping_sub(repair.base)));
+            }
+            let zeros = repair.string_into(scratch);
+            take(Repair { coverage, code: Code::PARITY, symbol: Symbol { bytes: scratch, zeros } });
+        }
         Format::ReedSolomon => {
             let (id, rest) = parse_repair(payload, Field::default())?;
             let Some((&[a, b], bytes)) = rest.bytes.split_first_chunk() else {
@@ -131,8 +173,20 @@ pub(crate) fn read(
 }
 
 /// The string protected by codes for a packet whose header is present and `zeros` of whose payload bytes are not.
-pub(crate) fn protected<'a>(packet: &[u8], zeros: u32, scratch: &'a mut Vec<u8>) -> Result<Symbol<'a>, Error> {
+pub(crate) fn protected<'a>(
+    packet: &[u8],
+    zeros: u32,
+    format: ParityFormat,
+    scratch: &'a mut Vec<u8>,
+) -> Result<Symbol<'a>, Error> {
     scratch.clear();
     let zeros = parity::protect_into(Octets { bytes: packet, zeros }, scratch)?;
+    if let ParityFormat::FlexFec03 { zeroed } = format {
+        let view = PacketView::parse_header(packet)?;
+        for range in zeroed.into_iter().filter(|id| *id != 0).filter_map(|id| view.extension_range(id)) {
+            // The string has a prefix instead of the fixed header.
+            scratch[range.start - FIXED_HEADER + PREFIX..range.end - FIXED_HEADER + PREFIX].fill(0);
+        }
+    }
     Ok(Symbol { bytes: scratch, zeros })
 }

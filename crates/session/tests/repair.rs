@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use weir_cc::cue::Fate;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
 use weir_media::PerfectCodec;
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, RepairReception, SendConfig};
+use weir_session::{
+    Datagram, Endpoint, EndpointConfig, ParityFormat, ReceiveConfig, RepairChoice, RepairReception, SendConfig,
+};
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
 use weir_wire::rtp::PacketView;
@@ -31,6 +33,16 @@ fn call(
     reception: RepairReception,
     rule: impl FnMut(u64, &[u8]) -> Way + 'static,
 ) -> Call {
+    call_with(ParityFormat::FlexFec, recorder, feedback, reception, rule)
+}
+
+fn call_with(
+    parity_format: ParityFormat,
+    recorder: &Recorder,
+    feedback: Option<FeedbackFormat>,
+    reception: RepairReception,
+    rule: impl FnMut(u64, &[u8]) -> Way + 'static,
+) -> Call {
     let now = Timestamp::ZERO;
     let rate = DataRate::from_mbps(2);
     let (min_interval, max_interval) = (ms(50), ms(100));
@@ -39,6 +51,7 @@ fn call(
         ssrc: 11,
         remote_ssrc: 22,
         synchronised_clocks: true,
+        parity_format,
         transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
         ..EndpointConfig::default()
     };
@@ -121,6 +134,38 @@ fn every_single_loss_of_a_parity_group_is_recovered() {
         let mean = loss.clone().sum::<f64>() / loss.count() as f64;
         assert!((mean - 1.0 / interval as f64).abs() < 0.25 / interval as f64, "{mean}");
     }
+}
+
+#[test]
+fn flexfec_03_recovers_packets_whose_numbers_were_written_last() {
+    let format = ParityFormat::FlexFec03 { zeroed: [3, 0] };
+    let one_in = |n: u64| move |k: u64| k >= n && k % n == k / n % n;
+    for feedback in [FeedbackFormat::TransportWide, FeedbackFormat::CongestionControl] {
+        let recorder = with_repair(800, RepairPlan::Parity { interval: 5 });
+        let (reception, rule) = (RepairReception::Always, lose_media(one_in(5)));
+        let mut c = call_with(format, &recorder, Some(feedback), reception, rule);
+        c.run_until(Timestamp::from_secs(4));
+        let (sent, r) = (c.a.send_counters(), c.b.repair_counters());
+        assert_eq!(
+            (sent.repair_packets, sent.repair_dropped, r.malformed, r.bad_recovered),
+            (sent.packets / 5, 0, 0, 0)
+        );
+        let s = c.b.recovery_stats();
+        assert!(s.lost > 40 && (s.recovered, s.residual_lost) == (s.lost, 0), "{s:?}");
+        // The source is in the FEC header, and nowhere else.
+        let repair = c.sent[0].iter().filter(|(_, bytes, t)| t.is_rtp() && payload_type(bytes) == 97);
+        let ssrcs = repair.map(|(_, bytes, _)| {
+            let view = PacketView::parse_header(bytes).unwrap();
+            let repair = weir_wire::fec::flexfec03::Repair::parse(view.payload().into()).unwrap();
+            (view.ssrc(), view.csrcs().len(), repair.ssrc)
+        });
+        assert!(ssrcs.clone().count() > 40 && ssrcs.clone().all(|s| s == (REPAIR_SSRC, 0, 11)));
+    }
+    // The other end has no format for another code.
+    let recorder = with_repair(800, RepairPlan::ReedSolomon { block: 10, repair: 3 });
+    let mut c = call_with(format, &recorder, None, RepairReception::Always, |_, _| Way::Pass);
+    c.run_until(Timestamp::from_secs(1));
+    assert_eq!(c.a.send_counters().repair_packets, 0);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! | [`parity`] | the protected string of the XOR codes: RFC 5109 section 8, RFC 6015 section 6.2, RFC 8627 section 6.2 |
 //! | [`ulpfec`] | RFC 5109 |
 //! | [`flexfec`] | RFC 8627 |
+//! | [`flexfec03`] | draft-ietf-payload-flexible-fec-scheme-03, as in browsers |
 //! | [`interleaved`] | RFC 6015 |
 //! | [`red`] | RFC 2198; RFC 5109 section 14.2 |
 //! | [`reed_solomon`] | RFC 6865; RFC 6363 section 5 |
@@ -23,13 +24,15 @@
 //! | ULPFEC | the headers of RFC 5109, section 10; whole groups of packets sent by GStreamer and Chromium, recomputed to the byte and recovered |
 //! | RED | the examples of RFC 2198, section 7, and RFC 5109, section 10.3; Chromium's packets; tshark |
 //! | interleaved parity | tshark, for the header |
-//! | FlexFEC | the figures of RFC 8627; parity and fields of a group by Chromium's FlexFEC-03, whose header differs |
+//! | FlexFEC | the figures of RFC 8627 |
+//! | FlexFEC-03 | a group of packets by Chromium, recomputed to the byte and recovered; Chromium as the receiver in calls |
 //! | Reed-Solomon payload IDs | the figures of RFC 6865 only: no other implementation was at hand |
 //!
 //! Readers take the RTP payload unless stated otherwise; offsets in their errors count from its start.
 
 mod coverage;
 pub mod flexfec;
+pub mod flexfec03;
 pub mod interleaved;
 mod octets;
 pub mod parity;

@@ -9,6 +9,7 @@ pub mod retransmission;
 
 use crate::read::{Reader, be16, be32};
 use crate::{Entries, Error, List};
+use core::ops::Range;
 use extension::{Element, Elements, ONE_BYTE, TWO_BYTE};
 
 /// Bytes of the fixed header.
@@ -250,6 +251,13 @@ impl<'a> PacketView<'a> {
     #[inline]
     pub fn extension(&self, id: u8) -> Option<&'a [u8]> {
         self.extensions().find(|e| e.id() == id).map(|e| e.data())
+    }
+    /// Where the data of the first element with identifier `id` is in the packet.
+    pub fn extension_range(&self, id: u8) -> Option<Range<usize>> {
+        let mut elements = self.extensions();
+        let element = elements.find(|e| e.id() == id)?;
+        let end = self.payload - elements.left();
+        Some(end - element.data().len()..end)
     }
     /// The transport-wide sequence number, signalled as element `id`.
     #[inline]

@@ -1,8 +1,7 @@
 //! Repair packets captured from GStreamer and Chromium equal those that Weir makes of the protected packets, and
 //! recover each of them.
 
-use weir_wire::List;
-use weir_wire::fec::flexfec::{Block, Blocks, Packet, Repair as FlexRepair};
+use weir_wire::fec::flexfec03::Repair as FlexRepair;
 use weir_wire::fec::parity::{Recovery, protect_into, rebuild_into};
 use weir_wire::fec::red::{Red, virtual_packet_into};
 use weir_wire::fec::ulpfec::{Level, Levels, Repair};
@@ -118,40 +117,31 @@ fn recover_each(media: &[Vec<u8>], strings: &[Vec<u8>], repair: &Vec<u8>, ssrc: 
     }
 }
 
-/// FlexFEC-03 has the header fields of RFC 8627 with two differences: the SSRC is in the FEC header (after a count,
-/// after the first 8 bytes) instead of the CSRC list, and the k bit is inverted.
 #[test]
-fn flexfec_03_differs_in_its_header_only() {
+fn repair_packets_of_flexfec_03_are_made_to_the_byte_and_recover() {
     let groups = groups(include_str!("data/captured_flexfec03.txt"));
     assert_eq!(groups.len(), 1);
     for Group { call, packets } in groups {
         let (repair_packet, media) = packets.split_last().expect("a repair packet");
-        let draft = PacketView::parse(repair_packet).expect("an RTP packet").payload();
-        assert_eq!((draft[8], draft[18] >> 7), (1, 1), "one SSRC, a mask of 15 bits");
-        let ssrcs = [u32::from_be_bytes(draft[12..16].try_into().expect("4 bytes"))];
-        let mut rfc = [&draft[..8], &draft[16..]].concat();
-        rfc[10] ^= 0x80;
-
+        let payload = Octets::new(PacketView::parse(repair_packet).expect("an RTP packet").payload());
+        let repair = FlexRepair::parse(payload).expect("FlexFEC-03");
         let media: Vec<Vec<u8>> = media.iter().map(|p| protected(call, p)).collect();
-        let sequences: Vec<u16> = media.iter().map(|p| PacketView::parse(p).unwrap().sequence()).collect();
-        let Ok(Packet::Repair(repair)) = Packet::parse(List::from(&ssrcs).iter(), Octets::new(&rfc)) else {
-            panic!("not read")
-        };
-        let block = repair.blocks.iter().next().expect("a block");
-        assert_eq!(block.ssrc, PacketView::parse(&media[0]).unwrap().ssrc());
-        assert!(block.coverage().sequences().eq(sequences.iter().copied()));
+        let views: Vec<_> = media.iter().map(|p| PacketView::parse(p).expect("an RTP packet")).collect();
+        let sequences: Vec<u16> = views.iter().map(PacketView::sequence).collect();
+        assert_eq!(repair.ssrc, views[0].ssrc());
+        assert!(repair.coverage().sequences().eq(sequences.iter().copied()));
 
         let strings: Vec<Vec<u8>> = media.iter().map(|p| string(p)).collect();
         let parity = xor(&strings);
-        let (recovery, payload) = Recovery::split(Octets::new(&parity)).unwrap();
-        let blocks = [Block::masked(ssrcs[0], block.base, sequences).expect("near each other")];
-        let mut ours = vec![];
-        let repair_of_ours = FlexRepair { recovery, blocks: Blocks::Own(&blocks), payload };
-        assert_eq!(repair_of_ours.write_into(&mut ours), Some(0));
-        assert!(ours == rfc);
+        let (recovery, parity) = Recovery::split(Octets::new(&parity)).unwrap();
+        let mask = Mask::covering(repair.base, sequences).expect("near each other");
+        let ours = FlexRepair { recovery, ssrc: repair.ssrc, base: repair.base, mask, payload: parity };
+        let mut bytes = vec![];
+        assert_eq!(ours.write_into(&mut bytes), Some(0));
+        assert!(Octets::new(&bytes) == payload);
 
         let mut theirs = vec![];
         assert_eq!(repair.string_into(&mut theirs), 0);
-        recover_each(&media, &strings, &theirs, block.ssrc);
+        recover_each(&media, &strings, &theirs, repair.ssrc);
     }
 }

@@ -60,6 +60,17 @@ impl Applicability {
         extended: false,
     };
 
+    /// The same for an end that cannot request packets: retransmission applies nowhere.
+    pub const fn without_retransmission(self) -> Self {
+        // Beyond the loss of everything.
+        Self { nack: Region { loss: (2.0, 2.0), ..self.nack }, ..self }
+    }
+
+    /// Whether retransmission applies anywhere.
+    pub fn retransmits(&self) -> bool {
+        self.nack.loss.0 <= 1.0
+    }
+
     /// The largest loss at which this number of retransmissions leaves no more than one leaves at the figure's edge.
     pub(super) fn nack_loss(&self, retransmissions: f64) -> f64 {
         let edge = self.nack.loss.1;

@@ -164,9 +164,10 @@ pub struct Decision {
 /// Loss is the mean of the last three reports. A mechanism is switched on inside its region, and off a fifth outside
 /// its edges.
 ///
-/// Three conditions supplement the figure. Retransmission needs the time for a response: the one-way delay, half a
+/// Four conditions supplement the figure. Retransmission needs the time for a response: the one-way delay, half a
 /// frame interval until the loss is detected, and a round trip. Reference selection replaces it for bursts of losses.
-/// References require the encoder to keep the pictures of a round trip.
+/// References require the encoder to keep the pictures of a round trip. Where retransmission applies nowhere, there are
+/// always repair packets, more of them with more loss.
 #[derive(Clone, Debug)]
 pub struct Policy {
     config: PolicyConfig,
@@ -258,7 +259,9 @@ impl Policy {
         };
         let slices = open(a.slices).contains(loss, delay, margin(Mechanisms::SLICES));
         let by_region = open(a.protection).contains(loss, delay, margin(Mechanisms::PROTECTION));
-        let stands_in = a.extended && !nack && !references && loss >= HARDLY_ANY_LOSS;
+        // What nobody can request is lost for good, also the first of it.
+        let is_needed = loss >= HARDLY_ANY_LOSS || !a.retransmits();
+        let stands_in = a.extended && !nack && !references && is_needed;
 
         Mechanisms::NACK.when(nack)
             | Mechanisms::REFERENCES.when(references)
@@ -322,6 +325,12 @@ mod tests {
         assert_eq!(picked(unable, path(0.10, 36)), r#"{"nack"}"#);
         assert_eq!(picked(unable, path(0.26, 33)), r#"{"nack"}"#);
         assert_eq!(picked(unable, path(0.28, 33)), r#"{"uep"}"#);
+        // Nobody requests packets.
+        let applicability = Applicability::default().without_retransmission();
+        let config = PolicyConfig { applicability, ..unable };
+        assert!([0.0, 0.01, 0.5].iter().all(|loss| picked(config, path(*loss, 20)) == r#"{"uep"}"#));
+        let least = UnequalProtection { key: 4, reference: 8, burst: 1 };
+        assert_eq!(Policy::new(config).decision().protection, Some(least));
         // An encoder without references on a long path.
         assert_eq!(picked(unable, path(0.01, 200)), r#"{"uep"}"#);
         assert_eq!(picked(unable, path(0.001, 200)), "{}");

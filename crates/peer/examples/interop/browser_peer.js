@@ -1,5 +1,5 @@
 // One call of a browser with the service whose page it has opened: an expression, the function of a job. It resolves to text in JSON.
-async ({ token, way, codec, seconds, size }) => {
+async ({ token, way, codec, seconds, size, nack, fec }) => {
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   const said = { offer: "", answer: "", state: "", error: null };
@@ -12,7 +12,9 @@ async ({ token, way, codec, seconds, size }) => {
     const all = (track ? RTCRtpSender : RTCRtpReceiver).getCapabilities("video").codecs;
     const is = (c) => c.mimeType.toLowerCase() === `video/${codec}`;
     if (!all.some(is)) throw new Error(`it has no ${codec}: ${[...new Set(all.map((c) => c.mimeType))].join(" ")}`);
-    transceiver.setCodecPreferences([...all.filter(is), ...all.filter((c) => !is(c))]);
+    const isFec = (c) => /\/(flexfec-03|ulpfec|red)$/i.test(c.mimeType);
+    const rest = all.filter((c) => !is(c) && (fec || !isFec(c)));
+    transceiver.setCodecPreferences([...all.filter(is), ...rest]);
     peer.addEventListener("track", ({ track: received }) => {
       const video = Object.assign(document.createElement("video"), { muted: true, autoplay: true });
       video.srcObject = new MediaStream([received]);
@@ -21,6 +23,8 @@ async ({ token, way, codec, seconds, size }) => {
     await peer.setLocalDescription();
     for (let n = 0; n < 20 && peer.iceGatheringState !== "complete"; n += 1) await wait(50);
     said.offer = peer.localDescription.sdp;
+    // What it requests is not sent again where the offer has no generic NACKs.
+    if (!nack) said.offer = said.offer.replace(/a=rtcp-fb:\S+ nack\r\n/g, "");
     const headers = { authorization: `Bearer ${token}` };
     const sdp = { ...headers, "content-type": "application/sdp" };
     const answer = await fetch(`/${way}?codec=${codec}`, { method: "POST", headers: sdp, body: said.offer });
@@ -35,9 +39,14 @@ async ({ token, way, codec, seconds, size }) => {
     const [inbound, outbound] = [video("inbound-rtp"), video("outbound-rtp")];
     said.frames = inbound.framesDecoded ?? outbound.framesEncoded ?? 0;
     said.packets = inbound.packetsReceived ?? outbound.packetsSent ?? 0;
+    said.fec = inbound.fecPacketsReceived ?? null;
     said.retransmissions = inbound.retransmittedPacketsReceived ?? outbound.retransmittedPacketsSent ?? null;
     const { framesReceived, framesDropped, keyFramesDecoded, freezeCount, decoderImplementation, encoderImplementation } = { ...inbound, ...outbound };
-    said.more = { framesReceived, framesDropped, keyFramesDecoded, freezeCount, decoderImplementation, encoderImplementation };
+    const { fecBytesReceived, packetsLost, nackCount, pliCount, totalFreezesDuration, jitterBufferDelay, jitterBufferEmittedCount } = inbound;
+    said.more = {
+      framesReceived, framesDropped, keyFramesDecoded, freezeCount, decoderImplementation, encoderImplementation,
+      fecBytesReceived, packetsLost, nackCount, pliCount, totalFreezesDuration, jitterBufferDelay, jitterBufferEmittedCount,
+    };
     await fetch(answer.headers.get("location"), { method: "DELETE", headers });
   } catch (error) {
     said.error = String(error.message ?? error);

@@ -41,6 +41,15 @@ impl Cell {
     fn answers(&self, text: &str) -> bool {
         self.said.answer.lines().any(|l| l.starts_with("a=") && l.contains(text))
     }
+    /// Whether the answer has repair packets.
+    pub(crate) fn agrees_on_fec(&self) -> bool {
+        self.answers("flexfec")
+    }
+    /// Repair packets sent, and those that have come, where it is known.
+    pub(crate) fn repair(&self) -> (Option<u64>, Option<u64>) {
+        let own = self.call.as_ref().map(|c| (c.totals.fec_sent, c.totals.fec_received));
+        if self.job.weir_sends { (own.map(|c| c.0), self.said.fec) } else { (None, own.map(|c| c.1)) }
+    }
     /// The feedback that controls the sender, as agreed.
     pub(crate) fn feedback(&self) -> &'static str {
         let named = [("ack ccfb", "RFC 8888"), ("transport-cc", "TWCC"), ("goog-remb", "REMB")];
@@ -54,11 +63,24 @@ impl Cell {
     }
 }
 
-/// Makes a call, with media at this address, through a link that loses this share of the packets each way.
-pub(crate) async fn run(job: Job, address: IpAddr, loss: f64) -> Cell {
+/// A link in both directions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// Share of packets lost.
+    pub(crate) loss: f64,
+    /// One way.
+    pub(crate) delay: TimeDelta,
+}
+
+impl Path {
+    pub(crate) const DELAY: TimeDelta = TimeDelta::from_millis(20);
+}
+
+/// Makes a call, with media at this address, through such a link.
+pub(crate) async fn run(job: Job, address: IpAddr, path: Path) -> Cell {
     let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(2) };
-    let constant = LinkConfig::constant(DataRate::from_mbps(10), TimeDelta::from_millis(20));
-    let lossy = LinkConfig { loss: Loss::Independent { share: loss }, ..constant };
+    let constant = LinkConfig::constant(DataRate::from_mbps(10), path.delay);
+    let lossy = LinkConfig { loss: Loss::Independent { share: path.loss }, ..constant };
     let config = ServerConfig {
         listen: ([127, 0, 0, 1], 0).into(),
         media: Some(address),

@@ -1,7 +1,7 @@
 //! Calls of other programs with Weir, one for each cell of a table: who calls, which end sends, the codec, and the feedback that both agree on.
 //! Each goes through a link that loses packets, 3 % each way if nothing else is said.
 //!
-//!     cargo run -p weir-peer --example interop --features weir-codecs/vpx -- [PEER...] [--seconds N] [--loss PERCENT] [--keep FOLDER]
+//!     cargo run -p weir-peer --example interop --features weir-codecs/vpx -- [PEER...] [--seconds N] [--loss PERCENT] [--delay MS] [--keep FOLDER]
 //!
 //! They are made in a network namespace of their own, which takes the privilege to make one.
 //!
@@ -12,11 +12,12 @@ mod cell;
 mod peers;
 mod place;
 
-use cell::{Cell, run};
-use peers::{Job, Peer};
+use cell::{Cell, Path, run};
+use peers::{Job, Peer, Repair};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use weir_media::VideoCodec;
+use weir_units::TimeDelta;
 
 /// Load of the machine in the last minute.
 fn load() -> String {
@@ -25,8 +26,8 @@ fn load() -> String {
 }
 
 const HEAD: &str = "\
-| peer | sends | codec | feedback | frames decoded | retransmitted | recovered | FEC offered | load |
-|---|---|---|---|---|---|---|---|---|";
+| peer | sends | codec | feedback | frames decoded | retransmitted | recovered | FEC offered | sent | received | load |
+|---|---|---|---|---|---|---|---|---|---|---|";
 
 fn number(n: Option<u64>) -> String {
     n.map_or_else(|| "not counted".into(), |n| n.to_string())
@@ -37,16 +38,23 @@ fn row(c: &Cell) -> String {
     let sends = if c.job.weir_sends { "Weir" } else { peer };
     if let Some(error) = &c.said.error {
         let wanted = if c.job.ccfb { "RFC 8888" } else { "" };
-        return format!("| {peer} | {sends} | {codec} | {wanted} | none: {} | | | | |", error.replace('|', "/"));
+        return format!("| {peer} | {sends} | {codec} | {wanted} | none: {} | | | | | | |", error.replace('|', "/"));
     }
     let repair = c.repair_offered();
     let repair = if repair.is_empty() { "none" } else { &repair };
+    let nack = if matches!(c.job.repair, Repair::Fec | Repair::None) { ", no NACK" } else { "" };
+    // Repair packets, if they were agreed upon.
+    let agreed = c.agrees_on_fec();
+    let count = |n: Option<u64>| if agreed { number(n) } else { "-".into() };
+    let (sent, received) = c.repair();
     format!(
-        "| {peer} | {sends} | {codec} | {} | {} | {} | {} | {repair} | {} |",
+        "| {peer} | {sends} | {codec} | {}{nack} | {} | {} | {} | {repair} | {} | {} | {} |",
         c.feedback(),
         c.frames(),
         number(c.retransmitted()),
         number(c.recovered()),
+        count(sent),
+        count(received),
         load()
     )
 }
@@ -58,7 +66,14 @@ fn jobs(peer: Peer, seconds: u32) -> Vec<Job> {
     let formats: &[bool] = if matches!(peer, Peer::Chromium | Peer::Pion) { &[false, true] } else { &[false] };
     for weir_sends in [true, false] {
         for codec in [VideoCodec::Vp8, VideoCodec::H264] {
-            jobs.extend(formats.iter().map(|&ccfb| Job { peer, weir_sends, codec, ccfb, seconds }));
+            let job = Job { peer, weir_sends, codec, ccfb: false, repair: Repair::Usual, seconds };
+            jobs.extend(formats.iter().map(|&ccfb| Job { ccfb, ..job }));
+            let others: &[Repair] = match (peer, weir_sends) {
+                (Peer::Chromium, true) => &[Repair::Nack, Repair::Fec, Repair::None],
+                (Peer::Chromium, false) => &[Repair::Asked],
+                _ => &[],
+            };
+            jobs.extend(others.iter().map(|&repair| Job { repair, ..job }));
         }
     }
     jobs
@@ -76,22 +91,26 @@ struct Asked {
     peers: Vec<Peer>,
     seconds: u32,
     loss: f64,
+    delay: i64,
     folder: Option<PathBuf>,
 }
 
 fn asked() -> Asked {
     let mut arguments = std::env::args().skip(1);
-    let mut asked = Asked { peers: Vec::new(), seconds: 8, loss: 3.0, folder: None };
+    let delay = Path::DELAY.as_millis();
+    let mut asked = Asked { peers: Vec::new(), seconds: 8, loss: 3.0, delay, folder: None };
     while let Some(argument) = arguments.next() {
         let peer = Peer::ALL.into_iter().find(|p| p.name() == argument);
         match (argument.as_str(), peer) {
             (_, Some(peer)) => asked.peers.push(peer),
             ("--seconds", _) => asked.seconds = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.seconds),
             ("--loss", _) => asked.loss = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.loss),
+            ("--delay", _) => asked.delay = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.delay),
             ("--keep", _) => asked.folder = arguments.next().map(PathBuf::from),
             (other, _) => {
                 eprintln!(
-                    "{other}: expected chromium, firefox, gstreamer, aiortc, pion, --seconds N, --loss PERCENT or --keep FOLDER"
+                    "{other}: expected chromium, firefox, gstreamer, aiortc, pion, --seconds N, --loss PERCENT, \
+                     --delay MS or --keep FOLDER"
                 );
                 std::process::exit(2);
             }
@@ -107,7 +126,8 @@ async fn table(asked: Asked, address: IpAddr) {
     println!("{HEAD}");
     let jobs = asked.peers.into_iter().flat_map(|peer| jobs(peer, asked.seconds));
     for (n, job) in jobs.enumerate() {
-        let cell = run(job, address, asked.loss / 100.0).await;
+        let path = Path { loss: asked.loss / 100.0, delay: TimeDelta::from_millis(asked.delay) };
+        let cell = run(job, address, path).await;
         println!("{}", row(&cell));
         if let Some(folder) = &asked.folder {
             keep(folder, n, &cell);
@@ -135,11 +155,11 @@ fn main() {
         versions
     });
     asked.peers.retain(|p| versions.iter().any(|(peer, _)| peer == p));
-    let (seconds, loss) = (asked.seconds, asked.loss);
+    let (seconds, loss, delay) = (asked.seconds, asked.loss, asked.delay);
     if let Err(e) = place::inside(move |address| runtime().block_on(table(asked, address))) {
         eprintln!("{e}");
         std::process::exit(1);
     }
     let versions: Vec<String> = versions.into_iter().map(|(_, v)| v).collect();
-    println!("\n{seconds} s connected, {loss} % of the packets lost each way. {}", versions.join("; "));
+    println!("\n{seconds} s connected, {loss} % of the packets lost and {delay} ms each way. {}", versions.join("; "));
 }

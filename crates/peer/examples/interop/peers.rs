@@ -18,6 +18,8 @@ use weir_peer::server::RunningServer;
 
 /// Field trials of Chromium's with which it offers RFC 8888's feedback (libwebrtc, `pc/congestion_control_integrationtest.cc`).
 const CCFB_TRIAL: &str = "--force-fieldtrials=WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
+/// And those with which it sends FlexFEC-03 (libwebrtc, `media/engine/webrtc_video_engine.cc`).
+const FEC_TRIAL: &str = "--force-fieldtrials=WebRTC-FlexFEC-03-Advertised/Enabled/WebRTC-FlexFEC-03/Enabled/";
 const CAMERA: [&str; 2] = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 /// What browsers do in a call.
 const SCRIPT: &str = include_str!("browser_peer.js");
@@ -47,6 +49,22 @@ impl Peer {
     }
 }
 
+/// How lost packets are replaced, where the peer can be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Repair {
+    /// As the peer has it: by retransmission, and by what else it offers.
+    #[default]
+    Usual,
+    /// As usual, and the peer sends repair packets, which it does not by itself.
+    Asked,
+    /// By retransmission alone.
+    Nack,
+    /// By repair packets alone.
+    Fec,
+    /// Not at all.
+    None,
+}
+
 /// One call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Job {
@@ -56,6 +74,7 @@ pub(crate) struct Job {
     pub(crate) codec: VideoCodec,
     /// Whether the peer is made to offer RFC 8888's feedback, where it does not by itself.
     pub(crate) ccfb: bool,
+    pub(crate) repair: Repair,
     /// Time connected, s.
     pub(crate) seconds: u32,
 }
@@ -74,6 +93,8 @@ pub(crate) struct Said {
     pub(crate) packets: u64,
     /// Retransmitted packets received, or sent, if it counts them.
     pub(crate) retransmissions: Option<u64>,
+    /// Repair packets received, if it counts them.
+    pub(crate) fec: Option<u64>,
     /// What else it counts.
     pub(crate) more: serde_json::Value,
 }
@@ -93,6 +114,8 @@ fn told(job: &Job, service: &RunningServer) -> String {
         "way": if job.weir_sends { "whep" } else { "whip" },
         "codec": short(job.codec),
         "feedback": if job.ccfb { "ccfb" } else { "twcc" },
+        "nack": !matches!(job.repair, Repair::Fec | Repair::None),
+        "fec": !matches!(job.repair, Repair::Nack | Repair::None),
         "seconds": job.seconds,
         "size": SIZE,
     })
@@ -209,7 +232,9 @@ fn expression(job: &Job, service: &RunningServer) -> String {
 
 async fn by_chromium(job: &Job, service: &RunningServer) -> Result<String, String> {
     let profile = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let switches: Vec<&str> = CAMERA.into_iter().chain(job.ccfb.then_some(CCFB_TRIAL)).collect();
+    // There is one list of trials.
+    let trial = if job.repair == Repair::Asked { Some(FEC_TRIAL) } else { job.ccfb.then_some(CCFB_TRIAL) };
+    let switches: Vec<&str> = CAMERA.into_iter().chain(trial).collect();
     let mut browser = Browser::start(profile.path(), &switches).await.ok_or("there is no chromium")?;
     browser.open(&format!("http://{}/", service.address), 800, 600).await;
     browser.until("document.readyState === 'complete' && location.protocol === 'http:'").await;

@@ -6,13 +6,16 @@ use crate::room::{Seat, SeatPlan, Session};
 use crate::sdp::Negotiated;
 use std::sync::Arc;
 use weir_cc::{FeedbackPlan, Receiver as Estimator, Registry, Sender as Controller, circuit_breaker, feedback_guard};
+use weir_fec::Protection;
 use weir_live::call::{CallError, Camera, ReceivingVideo, SendingVideo, VideoReceive, VideoSend, random};
 use weir_live::clock::Clock;
 use weir_live::udp::Waker;
+use weir_media::resilience::{Applicability, PolicyConfig};
 use weir_media::{AdaptivePlayout, EncoderConfig, OnDamage, Packetiser, Source};
 use weir_session::allocation::MediaKind;
 use weir_session::{
-    Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RetransmissionConfig, SendConfig, StreamIdentity,
+    Endpoint, EndpointConfig, NackConfig, ParityFormat, ReceiveConfig, RepairChoice, RetransmissionConfig, SendConfig,
+    StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -126,6 +129,7 @@ impl Begins {
         let repairs = n.nack && n.rtx.is_some();
         let (mut send, mut sending) = (None, None);
         if let Some(video) = media.send {
+            let frame_rate = video.camera.rate().as_f64();
             let (source, started) = SendingVideo::start(video, clock, waker.clone(), false)?;
             sending = Some(started);
             send = Some(SendConfig {
@@ -133,6 +137,8 @@ impl Begins {
                 per_packet_feedback: n.reports.is_some(),
                 retransmission: repairs.then(|| RetransmissionConfig { kept: KEPT, ..RetransmissionConfig::default() }),
                 max_queue_age: Some(QUEUE),
+                repair: n.flexfec.map_or(RepairChoice::Fixed(Protection::Off), |_| RepairChoice::Controller),
+                resilience: n.flexfec.map(|_| protection(repairs, frame_rate)),
                 circuit_breaker: Some(circuit_breaker::Config::default()),
                 feedback_guard: registry
                     .get(&settings.controller)
@@ -164,14 +170,25 @@ impl Begins {
     }
 }
 
+/// When repair packets are sent, and how many: where retransmissions would be too late or too few, by the loss that the other end
+/// reports.
+fn protection(repairs: bool, frame_rate: f64) -> PolicyConfig {
+    let all = Applicability::default();
+    let applicability = if repairs { all } else { all.without_retransmission() };
+    PolicyConfig { applicability, frame_rate, ..PolicyConfig::default() }
+}
+
 fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6: bool) -> EndpointConfig {
+    // Those that are written as packets leave.
+    let zeroed = [n.transport_sequence, n.abs_send_time].map(Option::unwrap_or_default);
     let mut config = EndpointConfig {
         ssrc: names.ssrc,
         remote_ssrc: n.ssrc.unwrap_or(0),
         cname: names.cname.clone(),
         seed: names.seed,
         payload_type: n.payload_type,
-        parity_payload_type: UNUSED.0,
+        parity_payload_type: n.flexfec.map_or(UNUSED.0, |f| f.payload_type),
+        parity_format: ParityFormat::FlexFec03 { zeroed },
         reed_solomon_payload_type: UNUSED.1,
         retransmission_payload_type: n.rtx.unwrap_or(UNUSED.0),
         retransmission_ssrc: Some(names.rtx_ssrc),
@@ -186,7 +203,12 @@ fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6:
         header_overhead: if v6 { 48 } else { 28 },
         ..EndpointConfig::default()
     };
-    let incoming = StreamIdentity { ssrc: config.remote_ssrc, retransmission_ssrc: n.rtx_ssrc, ..config.outgoing() };
+    let incoming = StreamIdentity {
+        ssrc: config.remote_ssrc,
+        retransmission_ssrc: n.rtx_ssrc,
+        repair_ssrc: n.repair_ssrc,
+        ..config.outgoing()
+    };
     config.first_incoming = Some(incoming);
     config
 }

@@ -407,7 +407,11 @@ impl Work {
             sample.queue_ms = e.queue(now).1.as_millis_f64();
             e.metrics(&mut |name, value| internals.push((name, value)));
             let t = &mut self.totals;
-            t.frames_sent = e.send_counters().frames;
+            let sent = e.send_counters();
+            t.frames_sent = sent.frames;
+            (t.fec_sent, t.fec_bytes_sent) = (sent.repair_packets, sent.repair_bytes);
+            let repair = e.repair_counters();
+            (t.fec_received, t.fec_recovered) = (repair.packets, repair.window.recovered);
             t.retransmitted = e.retransmission_counters().packets;
             t.recovered = e.nack_counters().recovered;
             t.key_frame_requests = e.picture_counters().key_requests;

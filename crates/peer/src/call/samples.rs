@@ -75,6 +75,14 @@ pub struct Totals {
     pub retransmitted: u64,
     /// Packets recovered by retransmissions of the other end.
     pub recovered: u64,
+    /// Repair packets sent (FlexFEC-03).
+    pub fec_sent: u64,
+    /// Their bytes, as RTP.
+    pub fec_bytes_sent: u64,
+    /// Repair packets received.
+    pub fec_received: u64,
+    /// Packets recovered by them.
+    pub fec_recovered: u64,
     /// Requests for key frames received.
     pub key_frame_requests: u64,
     /// Times that the circuit breaker (RFC 8083) has stopped the media for a while.

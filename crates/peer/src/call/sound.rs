@@ -2,13 +2,16 @@
 
 use super::StartError;
 use crate::sdp::{Section, further_ssrc};
+use weir_fec::Protection;
 use weir_media::AdaptivePlayout;
 use weir_media::audio::{
     AudioCodec, AudioDecoder, AudioEncoder, AudioEncoderConfig, AudioLimits, AudioSlotContent, Channels, EncodedAudio,
     OpusParams, SpeechClip, level_dbov,
 };
 use weir_session::allocation::{Demand, MediaKind};
-use weir_session::{Endpoint, IncomingConfig, IncomingId, OutgoingConfig, OutgoingId, StreamIdentity};
+use weir_session::{
+    Endpoint, IncomingConfig, IncomingId, OutgoingConfig, OutgoingId, ParityFormat, RepairChoice, StreamIdentity,
+};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Rates with headers: of 6 kbit/s in packets of 60 ms, and of 32 kbit/s in packets of 20 ms (`AudioLimits`).
@@ -61,6 +64,7 @@ impl SoundPlan {
             payload_type: section.payload_type,
             clock_rate: MediaKind::Audio.clock_hz(),
             parity_payload_type: UNUSED,
+            parity_format: ParityFormat::default(),
             reed_solomon_payload_type: UNUSED,
             retransmission_payload_type: UNUSED,
             repair_ssrc: None,
@@ -76,6 +80,8 @@ impl SoundPlan {
             let identity = identity(further_ssrc(ssrc, n));
             let config = OutgoingConfig {
                 max_queue_age: Some(QUEUE),
+                // Opus has its own.
+                repair: RepairChoice::Fixed(Protection::Off),
                 ..OutgoingConfig::new(identity, source.into_source(), demand)
             };
             sound.sent = endpoint.add_outgoing(config, now).ok();

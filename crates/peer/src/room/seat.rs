@@ -13,8 +13,8 @@ use weir_live::clock::Clock;
 use weir_media::{Packetiser, Source};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Endpoint, EndpointConfig, IncomingConfig, IncomingId, Label, NackConfig, OutgoingConfig, OutgoingId, ReceiveConfig,
-    RetransmissionConfig, SendConfig, StreamIdentity,
+    Endpoint, EndpointConfig, IncomingConfig, IncomingId, Label, NackConfig, OutgoingConfig, OutgoingId, ParityFormat,
+    ReceiveConfig, RetransmissionConfig, SendConfig, StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
@@ -86,6 +86,7 @@ impl Numbered {
             payload_type: s.payload_type,
             clock_rate: s.media.clock_hz(),
             parity_payload_type: UNUSED,
+            parity_format: ParityFormat::default(),
             reed_solomon_payload_type: UNUSED,
             retransmission_payload_type: s.rtx.unwrap_or(UNUSED),
             repair_ssrc: None,

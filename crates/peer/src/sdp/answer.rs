@@ -1,5 +1,7 @@
 //! Writing an answer.
 
+use super::flexfec::{NAME as FLEXFEC, own_repair_ssrc};
+use super::offer::TRANSPORT_CC;
 use super::{Negotiated, Section};
 use crate::dtls::Fingerprint;
 use crate::ice::Credentials;
@@ -73,8 +75,11 @@ fn compose(out: &mut String, n: &Negotiated, a: &Answer<'_>) -> std::fmt::Result
 
 fn section(out: &mut String, s: &Section, (ssrc, rtx): (u32, u32), a: &Answer<'_>) -> std::fmt::Result {
     let (kind, family) = (s.media.name(), if a.address.is_ipv4() { "IP4" } else { "IP6" });
-    let rtx_type = s.rtx.map(|pt| format!(" {pt}")).unwrap_or_default();
-    write!(out, "m={kind} {} UDP/TLS/RTP/SAVPF {}{rtx_type}\r\n", a.address.port(), s.payload_type)?;
+    write!(out, "m={kind} {} UDP/TLS/RTP/SAVPF {}", a.address.port(), s.payload_type)?;
+    for payload_type in s.rtx.into_iter().chain(s.flexfec.map(|f| f.payload_type)) {
+        write!(out, " {payload_type}")?;
+    }
+    out.push_str("\r\n");
     write!(out, "c=IN {family} {}\r\na=rtcp-mux\r\na=mid:{}\r\n", a.address.ip(), s.mid)?;
     write!(out, "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\n", a.credentials.name, a.credentials.password)?;
     write!(out, "a=fingerprint:sha-256 {}\r\na=setup:active\r\na={}\r\n", a.fingerprint, s.direction.name())?;
@@ -97,6 +102,11 @@ fn section(out: &mut String, s: &Section, (ssrc, rtx): (u32, u32), a: &Answer<'_
         if s.rtx.is_some() {
             write!(out, "a=ssrc:{rtx} cname:{}\r\na=ssrc-group:FID {ssrc} {rtx}\r\n", a.cname)?;
         }
+        if s.flexfec.is_some() {
+            // RFC 5956, section 4.3.
+            let repair = own_repair_ssrc(ssrc);
+            write!(out, "a=ssrc:{repair} cname:{}\r\na=ssrc-group:FEC-FR {ssrc} {repair}\r\n", a.cname)?;
+        }
     }
     Ok(())
 }
@@ -117,6 +127,13 @@ fn formats(out: &mut String, s: &Section) -> std::fmt::Result {
     }
     if let Some(rtx) = s.rtx {
         write!(out, "a=rtpmap:{rtx} rtx/90000\r\na=fmtp:{rtx} apt={pt}\r\n")?;
+    }
+    if let Some(f) = s.flexfec {
+        let pt = f.payload_type;
+        write!(out, "a=rtpmap:{pt} {FLEXFEC}\r\na=fmtp:{pt} repair-window={}\r\n", f.window)?;
+        if f.transport_wide && s.extensions.iter().any(|e| e.uri == TRANSPORT_CC) {
+            write!(out, "a=rtcp-fb:{pt} transport-cc\r\n")?;
+        }
     }
     Ok(())
 }

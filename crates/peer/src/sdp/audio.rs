@@ -34,6 +34,7 @@ pub(super) fn audio(m: &MediaDescription, index: usize, n: &Negotiated) -> Optio
         payload_type,
         format,
         rtx: None,
+        flexfec: None,
         nack: false,
         feedback: vec![feedback.to_owned()],
         extensions,

@@ -4,12 +4,15 @@
 mod answer;
 mod audio;
 mod call;
+mod flexfec;
 mod fragment;
+mod lines;
 mod offer;
 mod room;
 
 pub use answer::{Answer, further_ssrc, write};
 pub use call::negotiate;
+pub use flexfec::FlexFec;
 pub use fragment::{fragment_name, write_fragment};
 pub use offer::{Codecs, MAX_ENCODINGS, MAX_OFFER, Negotiated, Section, Wanted};
 pub(crate) use offer::{MID, REPAIRED_RID, RID, TRANSPORT_CC};

@@ -1,5 +1,7 @@
 //! Reading an offer: what of it this end takes.
 
+use super::flexfec::{FlexFec, offered_repair_ssrc};
+pub(super) use super::lines::{name_of, of_type, payload_types, value, values};
 use super::{Direction, OfferError};
 use crate::dtls::Fingerprint;
 use rtc_sdp::description::media::MediaDescription;
@@ -90,6 +92,8 @@ pub struct Section {
     pub(crate) format: Option<String>,
     /// Payload type of retransmissions (RFC 4588).
     pub rtx: Option<u8>,
+    /// Repair packets.
+    pub flexfec: Option<FlexFec>,
     /// Whether generic NACKs are used.
     pub nack: bool,
     pub(super) feedback: Vec<String>,
@@ -113,6 +117,7 @@ impl Negotiated {
             payload_type: self.payload_type,
             format: self.format.clone(),
             rtx: self.rtx,
+            flexfec: self.flexfec,
             nack: self.nack,
             feedback: self.feedback.clone(),
             extensions: self.extensions.clone(),
@@ -140,6 +145,8 @@ pub struct Negotiated {
     pub(super) format: Option<String>,
     /// Payload type of retransmissions (RFC 4588).
     pub rtx: Option<u8>,
+    /// Repair packets (FlexFEC-03).
+    pub flexfec: Option<FlexFec>,
     /// Whether generic NACKs are used.
     pub nack: bool,
     /// Per-packet feedback, both ways.
@@ -166,6 +173,8 @@ pub struct Negotiated {
     pub ssrc: Option<u32>,
     /// And that of its retransmissions.
     pub rtx_ssrc: Option<u32>,
+    /// And that of its repair packets.
+    pub repair_ssrc: Option<u32>,
     /// `ice-ufrag` of the other end.
     pub ice_name: String,
     /// Fingerprint of the other end's certificate.
@@ -194,31 +203,9 @@ pub(super) fn read(offer: &str) -> Result<SessionDescription, OfferError> {
     Ok(session)
 }
 
-/// The value of a section's attribute.
-pub(super) fn value<'a>(m: &'a MediaDescription, key: &str) -> Option<&'a str> {
-    m.attribute(key).flatten()
-}
-
-/// Values of all attributes of this name.
-pub(super) fn values<'a>(m: &'a MediaDescription, key: &'static str) -> impl Iterator<Item = &'a str> {
-    m.attributes.iter().filter(move |a| a.key == key).filter_map(|a| a.value.as_deref())
-}
-
 /// The section's value, or the session's.
 fn inherited<'a>(session: &'a SessionDescription, m: &'a MediaDescription, key: &str) -> Option<&'a str> {
     value(m, key).or_else(|| session.attribute(key).map(String::as_str))
-}
-
-/// What is for this payload type of `PT text` lines.
-pub(super) fn of_type<'a>(
-    m: &'a MediaDescription,
-    key: &'static str,
-    payload_type: u8,
-) -> impl Iterator<Item = &'a str> {
-    values(m, key).filter_map(move |v| {
-        let (number, rest) = v.split_once(' ')?;
-        (number == "*" || number.parse() == Ok(payload_type)).then_some(rest.trim())
-    })
 }
 
 pub(super) fn section(
@@ -290,6 +277,7 @@ pub(super) fn section(
         payload_type,
         format,
         rtx,
+        flexfec: FlexFec::of(m),
         nack,
         reports,
         remb,
@@ -302,6 +290,7 @@ pub(super) fn section(
         direction,
         ssrc,
         rtx_ssrc,
+        repair_ssrc: ssrc.and_then(|ssrc| offered_repair_ssrc(m, ssrc)).filter(|s| Some(*s) != rtx_ssrc),
         ice_name: ice_name.to_owned(),
         fingerprint,
         feedback,
@@ -336,16 +325,6 @@ pub(super) fn direction(session: &SessionDescription, m: &MediaDescription) -> D
     let both = Direction { sends: true, receives: true };
     let own = m.attributes.iter().find_map(|a| named(&a.key));
     own.or_else(|| session.attributes.iter().find_map(|a| named(&a.key))).unwrap_or(both)
-}
-
-/// Payload types in the order of preference.
-pub(super) fn payload_types(m: &MediaDescription) -> impl Iterator<Item = u8> {
-    // 64 to 95 would look like RTCP (RFC 5761, section 4).
-    m.media_name.formats.iter().filter_map(|f| f.parse().ok()).filter(|n| (35..64).contains(n) || (96..128).contains(n))
-}
-
-pub(super) fn name_of(m: &MediaDescription, payload_type: u8) -> Option<&str> {
-    of_type(m, "rtpmap", payload_type).next()
 }
 
 fn choose(m: &MediaDescription, wanted: Wanted) -> Result<(VideoCodec, u8), OfferError> {

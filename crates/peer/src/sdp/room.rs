@@ -30,7 +30,8 @@ pub fn negotiate_room(offer: &str, codec: VideoCodec, places: usize) -> Result<N
     let first = video().find(|(_, m)| is_sent(m)).or_else(|| video().next());
     let (accepted, m) = first.ok_or_else(|| OfferError::new("the offer", "no video", "a video section"))?;
     let first = offer::section(&session, &bundled(&session, m), wanted)?;
-    let mut taken = Negotiated { sections: offer::kinds(media), accepted, ..first };
+    // What is sent again in a room is repaired by retransmission alone.
+    let mut taken = Negotiated { sections: offer::kinds(media), accepted, flexfec: None, ..first };
     if places_lack_feedback(&session, &taken) {
         return Err(OfferError::new(
             "m=video",
@@ -47,7 +48,7 @@ pub fn negotiate_room(offer: &str, codec: VideoCodec, places: usize) -> Result<N
             let place = offer::section(&session, &bundled(&session, m), wanted)?;
             same_feedback(&taken, place.reports, place.transport_sequence)?;
             video_places += 1;
-            taken.further.push(Section { index, ..place.first() });
+            taken.further.push(Section { index, flexfec: None, ..place.first() });
         }
         if is(m, "audio")
             && let Some(audio) = audio(m, index, &taken)

@@ -76,6 +76,40 @@ fn the_receivers_estimate_is_taken_where_there_is_nothing_better() {
 }
 
 #[test]
+fn flexfec_is_taken_with_a_source_of_its_own_where_it_is_offered() {
+    let lines = "a=rtpmap:49 flexfec-03/90000\r\na=rtcp-fb:49 transport-cc\r\na=fmtp:49 repair-window=9000000\r\n";
+    let n = negotiate(OFFER, H264).expect("accepted");
+    assert_eq!((n.flexfec, n.repair_ssrc), (None, None));
+    assert!(!answer(&n).contains("FEC"));
+    // As Chromium offers it: with both the format and, where it sends, its source.
+    let ssrc = n.ssrc.expect("named");
+    let offer = OFFER
+        .replace("118 119 120\r\n", "118 119 120 49\r\n")
+        .replace("a=rtpmap:120 ulpfec/90000\r\n", &format!("{lines}a=ssrc-group:FEC-FR {ssrc} 77\r\n"));
+    let n = negotiate(&offer, H264).expect("accepted");
+    assert_eq!((n.flexfec.map(|f| f.payload_type), n.repair_ssrc), (Some(49), Some(77)));
+    let answer = answer(&n);
+    for line in [
+        "m=video 4321 UDP/TLS/RTP/SAVPF 108 109 49",
+        "a=rtpmap:49 flexfec-03/90000",
+        "a=fmtp:49 repair-window=9000000",
+        "a=rtcp-fb:49 transport-cc",
+        "a=ssrc-group:FEC-FR 11 2147483659",
+        "a=ssrc:2147483659 cname:me",
+    ] {
+        assert!(answer.lines().any(|l| l == line), "{line} is not in\n{answer}");
+    }
+    // Rooms have none, and a source that is another's is none.
+    assert_eq!(negotiate_room(&offer, VideoCodec::Vp8, 3).expect("accepted").flexfec, None);
+    for source in ["0", "x", &ssrc.to_string(), &n.rtx_ssrc.expect("named").to_string()] {
+        let offer = offer.replace(&format!("FEC-FR {ssrc} 77"), &format!("FEC-FR {ssrc} {source}"));
+        assert_eq!(negotiate(&offer, H264).expect("accepted").repair_ssrc, None, "{source}");
+    }
+    let other = offer.replace(&format!("FEC-FR {ssrc} 77"), "FEC-FR 5 77");
+    assert_eq!(negotiate(&other, H264).expect("accepted").repair_ssrc, None);
+}
+
+#[test]
 fn directions_are_those_that_both_ends_want() {
     let whip = Wanted { direction: Direction { sends: false, receives: true }, ..H264 };
     let n = negotiate(OFFER, whip).expect("accepted");

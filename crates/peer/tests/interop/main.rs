@@ -9,8 +9,8 @@ mod peers;
 #[path = "../../examples/interop/place.rs"]
 mod place;
 
-use cell::{Cell, run};
-use peers::{Job, Peer, prepare};
+use cell::{Cell, Path, run};
+use peers::{Job, Peer, Repair, prepare};
 use weir_media::VideoCodec;
 
 /// Share of packets lost, each way: some in each call of this length.
@@ -27,10 +27,11 @@ fn calls(peer: Peer, codec: VideoCodec, seconds: u32) -> Vec<Cell> {
         return Vec::new();
     }
     // At the same time: most of it is waiting.
-    let call = move |weir_sends| Job { peer, weir_sends, codec, ccfb: false, seconds };
+    let call = move |weir_sends| Job { peer, weir_sends, codec, ccfb: false, repair: Repair::Usual, seconds };
+    let path = Path { loss: LOSS, delay: Path::DELAY };
     let both = move |address| {
         runtime().block_on(async {
-            let (sent, received) = tokio::join!(run(call(true), address, LOSS), run(call(false), address, LOSS));
+            let (sent, received) = tokio::join!(run(call(true), address, path), run(call(false), address, path));
             vec![sent, received]
         })
     };

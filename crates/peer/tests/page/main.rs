@@ -3,6 +3,7 @@
 mod ab;
 #[path = "../../../coverage/tests/page/browser.rs"]
 mod browser;
+mod fec;
 mod rooms;
 mod saves;
 
@@ -138,6 +139,7 @@ fn pictures_go_both_ways_under_a_controller_that_changes() {
         }
         assert_eq!(browser.complaints, Vec::<String>::new());
         restarts(&mut browser).await;
+        fec::replaces_what_nobody_requests(&mut browser).await;
     });
 }
 

@@ -156,7 +156,7 @@ impl Endpoint {
         }
         let format = match view.payload_type() {
             _ if view.ssrc() != identity.repair() => None,
-            pt if pt == identity.parity_payload_type => Some(Format::FlexFec),
+            pt if pt == identity.parity_payload_type => Some(identity.parity_format.into()),
             pt if pt == identity.reed_solomon_payload_type => Some(Format::ReedSolomon),
             _ => None,
         };

@@ -320,6 +320,7 @@ fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: T
     let source = [identity.ssrc];
     let (payload_type, csrcs) = match repair.format {
         Format::FlexFec => (identity.parity_payload_type, &source[..]),
+        Format::FlexFec03 => (identity.parity_payload_type, &source[..0]),
         Format::ReedSolomon => (identity.reed_solomon_payload_type, &source[..0]),
     };
     // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.

@@ -20,8 +20,9 @@ impl IncomingStream {
 
     pub(super) fn begin_repair(&mut self, path: &ReceivePath) {
         self.begin_ledger();
-        let (deadline, clock_rate) = (self.deadline.unwrap_or(DEFAULT_DEADLINE), self.identity.clock_rate);
-        self.repair.get_or_insert_with(|| Box::new(RepairReceiver::new(deadline, clock_rate, path.stream_log())));
+        let (deadline, identity) = (self.deadline.unwrap_or(DEFAULT_DEADLINE), self.identity);
+        let new = || RepairReceiver::new(deadline, identity.clock_rate, path.stream_log());
+        self.repair.get_or_insert_with(|| Box::new(new().with_parity(identity.parity_format)));
     }
 
     /// Takes a packet of the repair stream. `false` if repair is off.

@@ -132,7 +132,9 @@ impl OutgoingStream {
         now: Timestamp,
     ) -> Self {
         let identity = config.identity;
-        let retransmission = config.retransmission.or(config.resilience.map(|_| RetransmissionConfig::default()));
+        let by_policy = config.resilience.filter(|c| c.applicability.retransmits());
+        let retransmission = config.retransmission.or(by_policy.map(|_| RetransmissionConfig::default()));
+        let has_extra = retransmission.is_some() || config.resilience.is_some();
         let max_payload = config.packetiser.max_payload;
         Self {
             id,
@@ -147,8 +149,8 @@ impl OutgoingStream {
             max_queue_age: config.max_queue_age,
             media: SentStream::new(first.media, keeps),
             intervals: Intervals::default(),
-            repair: RepairSender::new(config.repair, first.repair, identity.ssrc),
-            room: retransmission.map(|_| Room::new(now)),
+            repair: RepairSender::new(config.repair, first.repair, identity.ssrc).with_parity(identity.parity_format),
+            room: has_extra.then(|| Room::new(now)),
             retransmitter: retransmission.map(|c| Box::new(Retransmitter::new(c, first.retransmission))),
             resilience: config.resilience.map(|c| Box::new(SendResilience::new(c, max_payload, config.repair))),
             picture: PictureState::new(config.picture),

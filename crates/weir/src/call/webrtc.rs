@@ -141,6 +141,14 @@ fn table(s: &Snapshot) -> String {
         ("sent", format!("{} packets, {:.3} MB, {} frames", t.packets_sent, t.bytes_sent as f64 / 1e6, t.frames_sent)),
         ("reported lost", format!("{:.2} %", share(t.reported_lost, t.reported_received))),
         ("retransmitted", format!("{} packets", t.retransmitted)),
+        ("repair (FEC)", format!("{} packets, {:.3} MB", t.fec_sent, t.fec_bytes_sent as f64 / 1e6)),
+        (
+            "recovered",
+            format!(
+                "{} packets by retransmissions, {} by {} repair packets",
+                t.recovered, t.fec_recovered, t.fec_received
+            ),
+        ),
         ("circuit breaker", format!("stopped the media {} times", t.media_stops)),
         ("received", format!("{} packets, {:.3} MB", t.packets_received, t.bytes_received as f64 / 1e6)),
         ("decoded", format!("{} frames, {} damaged", t.frames_decoded, t.frames_damaged)),

@@ -4,8 +4,8 @@
 //! of 15, 46 or 110 bits (section 4.2.2.1) or by columns and rows (section 4.2.2.2). A third variant carries a packet
 //! again unchanged (section 4.2.2.3).
 //!
-//! The k bit has this RFC's meaning, 1 if more of the mask follows. In its drafts, which libwebrtc (as of 2024)
-//! implements as "flexfec-03", the meaning is reversed and the SSRCs are in the FEC header; that is another format.
+//! The k bit has this RFC's meaning, 1 if more of the mask follows. In its drafts the meaning is reversed and the SSRCs are in
+//! the FEC header; that is another format: [`super::flexfec03`].
 
 use super::octets::Sink;
 use super::parity::{FLAGS, Recovery};

@@ -65,6 +65,10 @@ impl<'a> Elements<'a> {
             Self { form: Form::TwoByte, rest: if profile & 0xfff0 == TWO_BYTE { data } else { &[] } }
         }
     }
+    /// Bytes after the last element returned.
+    pub(super) const fn left(&self) -> usize {
+        self.rest.len()
+    }
 }
 
 impl<'a> Iterator for Elements<'a> {

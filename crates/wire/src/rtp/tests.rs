@@ -57,6 +57,7 @@ fn example_of_rfc_8285() {
     let p = PacketView::parse(&bytes).unwrap();
     let got: Vec<_> = p.extensions().map(|e| (e.id(), e.data().to_vec())).collect();
     assert_eq!(got, [(1, vec![0xaa]), (2, vec![0xbb, 0xcc]), (3, vec![1, 2, 3, 4])]);
+    assert_eq!([2, 3, 9].map(|id| p.extension_range(id)), [Some(19..21), Some(24..28), None]);
     // Section 4.3's sample: a zero-length element, padding, and application bits in the profile.
     let bytes = hex("9060 0000 00000000 00000000 1005 0003 0100 0201bb 00 0304 01020304");
     let p = PacketView::parse(&bytes).unwrap();

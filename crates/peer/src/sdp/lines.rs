@@ -1,0 +1,35 @@
+//! Lines of a section of an offer.
+
+use rtc_sdp::description::media::MediaDescription;
+
+/// The value of a section's attribute.
+pub(super) fn value<'a>(m: &'a MediaDescription, key: &str) -> Option<&'a str> {
+    m.attribute(key).flatten()
+}
+
+/// Values of all attributes of this name.
+pub(super) fn values<'a>(m: &'a MediaDescription, key: &'static str) -> impl Iterator<Item = &'a str> {
+    m.attributes.iter().filter(move |a| a.key == key).filter_map(|a| a.value.as_deref())
+}
+
+/// What is for this payload type of `PT text` lines.
+pub(super) fn of_type<'a>(
+    m: &'a MediaDescription,
+    key: &'static str,
+    payload_type: u8,
+) -> impl Iterator<Item = &'a str> {
+    values(m, key).filter_map(move |v| {
+        let (number, rest) = v.split_once(' ')?;
+        (number == "*" || number.parse() == Ok(payload_type)).then_some(rest.trim())
+    })
+}
+
+/// Payload types in the order of preference.
+pub(super) fn payload_types(m: &MediaDescription) -> impl Iterator<Item = u8> {
+    // 64 to 95 would look like RTCP (RFC 5761, section 4).
+    m.media_name.formats.iter().filter_map(|f| f.parse().ok()).filter(|n| (35..64).contains(n) || (96..128).contains(n))
+}
+
+pub(super) fn name_of(m: &MediaDescription, payload_type: u8) -> Option<&str> {
+    of_type(m, "rtpmap", payload_type).next()
+}
