@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 /// What a call is made from, beside its controller. Rates in bit/s.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
+#[cfg_attr(not(all(feature = "live", target_os = "linux")), expect(dead_code, reason = "checked, and not used"))]
 pub(crate) struct Settings {
     duration_s: f64,
     start_bps: f64,
