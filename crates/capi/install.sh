@@ -1,10 +1,11 @@
 #!/bin/sh
 # Builds the C library and installs it: headers, shared and static library, pkg-config file.
 #
-#   crates/capi/install.sh [--prefix DIR] [--lab] [--from DIR]
+#   crates/capi/install.sh [--prefix DIR] [--lab] [--onnx] [--from DIR]
 #
 #   --prefix DIR  where to: DIR/include, DIR/lib (default /usr/local)
 #   --lab         with the simulator, weir_run_json
+#   --onnx        with learned policies, the controllers onnx:FILE
 #   --from DIR    installs libweir_capi.so and libweir_capi.a from DIR instead of building them
 set -eu
 
@@ -18,13 +19,14 @@ while [ $# -gt 0 ]; do
             if [ "$1" = --prefix ]; then prefix=$2; else from=$2; fi
             shift
             ;;
-        --lab) features=lab ;;
+        --lab) features="$features lab" ;;
+        --onnx) features="$features onnx" ;;
         -h | --help)
-            sed -n '2,8s/^# \{0,1\}//p' "$0"
+            sed -n '2,9s/^# \{0,1\}//p' "$0"
             exit 0
             ;;
         *)
-            echo "$0: unknown argument $1: expected --prefix DIR, --lab or --from DIR" >&2
+            echo "$0: unknown argument $1: expected --prefix DIR, --lab, --onnx or --from DIR" >&2
             exit 2
             ;;
     esac

@@ -330,6 +330,9 @@ const char *weir_version(void);
 // 1 if this library can simulate (weir_run_json), 0 if it was built without.
 int32_t weir_has_lab(void);
 
+// 1 if this library takes learned policies as controllers ("onnx:FILE"), 0 if it was built without.
+int32_t weir_has_onnx(void);
+
 // Text of this thread's last failure, which names the field, its value and what was expected; empty before the first.
 // Valid until the thread's next failure.
 const char *weir_last_error(void);
@@ -346,6 +349,9 @@ const char *weir_controller_name(size_t index);
 
 // Makes a controller by name ("gcc", "nada", "scream2"; weir_controller_name has them all). `parameters` are name=value
 // pairs separated by commas or lines, as "beta=0.8, probing=false", or a flat TOML table; null for none.
+//
+// "onnx:FILE" is a learned policy in a file, which is read here, in libraries with the feature `onnx`: weir_has_onnx says so,
+// others return WEIR_STATUS_UNSUPPORTED.
 weir_status weir_controller_new(const char *name,
                                 const char *parameters,
                                 const struct weir_setup *setup,
@@ -367,7 +373,8 @@ weir_status weir_controller_feedback(weir_handle controller,
                                      int64_t held_ns);
 
 // A datagram of RTCP was received, compound or of reduced size. Used are transport-wide feedback, RFC 8888 feedback,
-// receiver report blocks, REMB, TMMBR and NADA's reports; others are passed over.
+// receiver report blocks, run lengths of losses, discards and losses after repair (RTCP XR) with Weir's one-way delays, REMB,
+// TMMBR, NADU and NADA's reports; others are passed over.
 weir_status weir_controller_rtcp(weir_handle controller,
                                  int64_t now_ns,
                                  const uint8_t *bytes,

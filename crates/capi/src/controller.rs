@@ -3,13 +3,14 @@
 use crate::failure::{Failure, Status};
 use crate::names::SentNumbers;
 use crate::reader::Reader;
+use crate::runs::Runs;
 use crate::types::{
     PacketReport, SentPacket as CSent, Setup as CSetup, Statistics, WEIR_SENT_HAS_RTP, WEIR_SENT_HAS_TRANSPORT_NUMBER,
     WEIR_SENT_PADDING, WEIR_SENT_REPAIR, WEIR_SENT_RETRANSMISSION,
 };
 use weir_cc::cue::{PacketResult, QueueState, SentPacket};
 use weir_cc::nearest::hint;
-use weir_cc::{Limits, Registry, ReportedPacket, Setup};
+use weir_cc::{Limits, ReportedPacket, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Latest time accepted, in ns, either way from zero: 146 years, so that sums of times stay in range.
@@ -43,6 +44,8 @@ pub(crate) struct Flow {
     pub inner: weir_cc::Flow,
     pub names: SentNumbers,
     pub reader: Reader,
+    /// If the controller wants run lengths.
+    pub runs: Option<Box<Runs>>,
     pub malformed: u64,
     /// Reused between reports.
     reported: Vec<ReportedPacket>,
@@ -57,12 +60,16 @@ impl Flow {
             seed: setup.seed,
             params: crate::params::parse(params)?,
         };
-        let registry = Registry::builtin();
-        let pair = registry.make(name, &setup_of).map_err(|e| crate::params::refused(&e, &registry))?;
+        let registry = crate::policies::registry();
+        let refused = |e| crate::params::refused(&e, &registry);
+        let spec = registry.find(name).map_err(refused)?;
+        let wants_runs = spec.reports.is_some_and(|r| r.extended);
+        let pair = registry.make(name, &setup_of).map_err(refused)?;
         Ok(Self {
             inner: weir_cc::Flow::new(pair.sender, setup_of.now),
             names: SentNumbers::default(),
             reader: Reader::new(setup.ntp_zero, setup.rtp_clock_hz),
+            runs: wants_runs.then(Box::default),
             malformed: 0,
             reported: Vec::new(),
         })
@@ -103,6 +110,9 @@ impl Flow {
             queued: DataSize::from_bytes(p.queued_bytes),
             ..SentPacket::media(now, number, DataSize::from_bytes(p.bytes.into()))
         };
+        if let Some(runs) = &mut self.runs {
+            runs.on_sent(&packet);
+        }
         self.inner.on_sent(packet);
         Ok(number)
     }

@@ -2,7 +2,6 @@
 
 use crate::failure::{Failure, Status};
 use std::path::Path;
-use weir_cc::Registry;
 use weir_lab::measure::run::RunOptions;
 use weir_lab::measure::scenario::{InputError, ScenarioFile};
 
@@ -13,7 +12,7 @@ fn refused(e: &InputError) -> Failure {
 
 /// One run of a scenario: the name of one that is built in, a path, or TOML. Returns JSON.
 pub(crate) fn run(scenario: &str, controller: Option<&str>, seed: Option<u64>) -> Result<String, Failure> {
-    let registry = Registry::builtin();
+    let registry = crate::policies::registry();
     // Every table of TOML has a key with `=` or a header.
     let file = if scenario.contains(['=', '[']) {
         ScenarioFile::parse("scenario", scenario, Path::new("."), &registry)

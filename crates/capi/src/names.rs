@@ -43,6 +43,10 @@ impl Ring {
             self.first += 1;
         }
     }
+    /// Whether a sequence number is the one after the highest.
+    fn is_next(&self, sequence: u16) -> bool {
+        self.unwrapper.peek(sequence) == self.first + self.entries.len() as u64
+    }
     fn get(&self, sequence: u16) -> Option<u64> {
         let index = self.unwrapper.peek(sequence).checked_sub(self.first)?;
         *self.entries.get(usize::try_from(index).ok()?)?
@@ -100,6 +104,16 @@ impl SentNumbers {
     pub(crate) fn by_rtp(&self, ssrc: u32, sequence: u16) -> Option<u64> {
         self.streams.iter().find(|s| s.ssrc == ssrc)?.numbers.get(sequence)
     }
+    /// The packet of a stream's sequence number, which may be that of the packet that it sends next; `next` is the number
+    /// after the last packet's.
+    pub(crate) fn by_rtp_or_next(&self, ssrc: u32, sequence: u16, next: u64) -> Option<u64> {
+        let numbers = &self.streams.iter().find(|s| s.ssrc == ssrc)?.numbers;
+        numbers.get(sequence).or_else(|| numbers.is_next(sequence).then_some(next))
+    }
+    /// Whether packets of this source were sent.
+    pub(crate) fn has_sent(&self, ssrc: u32) -> bool {
+        self.streams.iter().any(|s| s.ssrc == ssrc)
+    }
     /// Whether RTCP about a source concerns this controller: all does while no stream is known.
     pub(crate) fn concerns(&self, ssrc: u32) -> bool {
         self.streams.is_empty() || self.streams.iter().any(|s| s.ssrc == ssrc)
@@ -142,7 +156,9 @@ mod tests {
         }
         assert_eq!([sent.by_rtp(1, 40_000), sent.by_rtp(2, 7), sent.by_rtp(2, 8)], [Some(4), Some(1), None]);
         assert_eq!(sent.by_rtp(1, 2), None, "a jump forgets what was before");
-        assert!(sent.concerns(1) && !sent.concerns(3));
+        assert!(sent.concerns(1) && !sent.concerns(3) && sent.has_sent(2) && !sent.has_sent(3));
+        let next = |sequence| sent.by_rtp_or_next(1, sequence, 5);
+        assert_eq!([next(40_000), next(40_001), next(40_002)], [Some(4), Some(5), None]);
         // Repeated numbers are those of the newer packet.
         sent.add_rtp(2, 7, 9).expect("known");
         assert_eq!(sent.by_rtp(2, 7), Some(9));

@@ -1,6 +1,7 @@
 //! Controllers by name, with parameters as text.
 
 use crate::failure::{Failure, Status};
+use crate::policies::PREFIX;
 use weir_cc::Registry;
 use weir_cc::nearest::hint;
 use weir_cc::tunable::SetupError;
@@ -58,6 +59,9 @@ pub(crate) fn refused(e: &SetupError, registry: &Registry) -> Failure {
             Failure::new(Status::UnknownName, format!("controller `{controller}` has no parameter `{name}`{hint}"))
         }
         SetupError::UnknownParam { .. } => Failure::new(Status::UnknownName, e.to_string()),
+        SetupError::Refused { controller, .. } if !cfg!(feature = "onnx") && controller.starts_with(PREFIX) => {
+            Failure::new(Status::Unsupported, e.to_string())
+        }
         SetupError::OutOfRange { .. } | SetupError::Refused { .. } => Failure::new(Status::BadValue, e.to_string()),
     }
 }

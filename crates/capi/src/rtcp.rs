@@ -1,31 +1,42 @@
-//! RTCP becomes cues: per-packet feedback, receiver reports and receivers' estimates.
+//! RTCP becomes cues: per-packet feedback, receiver reports, run lengths and receivers' estimates.
 
 use crate::controller::Flow;
 use crate::failure::Failure;
+use crate::runs::Interval;
 use weir_cc::ReportedPacket;
-use weir_cc::cue::{Cue, EstimateKind, NadaMode, NadaReport, ReceiverEstimate, ReportBlock};
+use weir_cc::cue::{
+    Cue, EstimateKind, IntervalReport, NadaMode, NadaReport, NextDataUnit, OneWayDelay, ReceiverEstimate, ReportBlock,
+};
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
-use weir_wire::rtcp::{Packet, ReportBlock as WireBlock, ccfb, parse_compound, twcc};
+use weir_wire::rtcp::{NaduEntry, Packet, ReportBlock as WireBlock, ccfb, parse_compound, twcc};
+
+/// What the messages of a datagram report together.
+#[derive(Default)]
+struct Compound<'a> {
+    blocks: Option<ReportBlock>,
+    interval: Interval<'a>,
+}
 
 impl Flow {
     /// A datagram of RTCP. Failure: messages that do not parse, counted; the others have been applied.
     pub(crate) fn rtcp(&mut self, now_ns: i64, datagram: &[u8]) -> Result<(), Failure> {
         let now = self.advance(now_ns)?;
         let mut fault = None;
-        // All report blocks of a compound are one cue.
-        let mut blocks = None;
+        // All report blocks of a compound are one cue, and so are all run lengths.
+        let mut compound = Compound::default();
         for packet in parse_compound(datagram) {
             match packet {
-                Ok(packet) => self.message(&packet, &mut blocks, now),
+                Ok(packet) => self.message(&packet, &mut compound, now),
                 Err(e) => {
                     self.malformed += 1;
                     fault.get_or_insert(e);
                 }
             }
         }
-        if let Some(block) = blocks {
+        if let Some(block) = compound.blocks {
             self.on_block(block);
         }
+        self.on_interval(&compound.interval, now);
         fault.map_or(Ok(()), |e| Err(e.into()))
     }
 
@@ -36,10 +47,17 @@ impl Flow {
         self.inner.on_cue(&Cue::ReportBlock(block));
     }
 
-    fn message(&mut self, packet: &Packet<'_>, blocks: &mut Option<ReportBlock>, now: Timestamp) {
+    fn message<'a>(&mut self, packet: &Packet<'a>, compound: &mut Compound<'a>, now: Timestamp) {
+        let blocks = &mut compound.blocks;
         match packet {
             Packet::SenderReport(sr) => sr.blocks.iter().for_each(|b| self.block(&b, blocks, now)),
             Packet::ReceiverReport(rr) => rr.blocks.iter().for_each(|b| self.block(&b, blocks, now)),
+            Packet::Xr(xr) if self.runs.is_some() => compound.interval.add(xr, &self.names),
+            Packet::OneWayDelay(d) if self.names.has_sent(d.media_ssrc) => {
+                let delay = OneWayDelay { min: d.min, mean: d.mean, last: d.latest };
+                compound.interval.one_way_delay = Some(delay);
+            }
+            Packet::Nadu(n) => n.entries.iter().for_each(|e| self.next_unit(&e, now)),
             Packet::Twcc(f) => self.twcc(f, now),
             Packet::Ccfb(f) => self.ccfb(f, now),
             Packet::Remb(r) if r.sources.iter().any(|s| self.names.concerns(s)) => {
@@ -59,6 +77,22 @@ impl Flow {
                 self.inner.on_cue(&Cue::NadaReport(report));
             }
             _ => {}
+        }
+    }
+
+    /// The media packets that a datagram's run lengths cover for the first time.
+    fn on_interval(&mut self, interval: &Interval<'_>, now: Timestamp) {
+        let Some(runs) = self.runs.as_mut().filter(|_| interval.has_losses()) else { return };
+        let (packets, rtt) = (runs.resolve(interval, &self.names), self.inner.rtt());
+        let report = IntervalReport { now, packets, one_way_delay: interval.one_way_delay, rtt };
+        self.inner.on_cue(&Cue::IntervalReport(report));
+    }
+
+    fn next_unit(&mut self, e: &NaduEntry, now: Timestamp) {
+        let next = self.names.by_rtp_or_next(e.ssrc, e.next_sequence, self.inner.next());
+        if let Some(next_sequence) = next {
+            let unit = NextDataUnit { now, next_sequence, playout_delay: e.playout_delay };
+            self.inner.on_cue(&Cue::NextDataUnit(unit));
         }
     }
 

@@ -101,6 +101,16 @@ fn the_example_builds_with_meson_and_uses_its_link() {
     run(lib.command("meson").args(["compile", "-C", "meson"]));
     let used = share(&run(&mut lib.command("meson/call")));
     assert!((60.0..=100.0).contains(&used), "{used} %");
+    let policy = concat!("onnx:", env!("CARGO_MANIFEST_DIR"), "/../../examples/python/policy.onnx");
+    let out = lib.command("meson/call").arg(policy).output().expect("runs");
+    let printed = String::from_utf8_lossy(&out.stdout);
+    if cfg!(feature = "onnx") {
+        let used = share(&printed);
+        assert!((40.0..=100.0).contains(&used) && printed.contains("\ninvalid_outputs 0\n"), "{used} %\n{printed}");
+    } else {
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(!out.status.success() && said.contains("install.sh --onnx"), "{said}");
+    }
 }
 
 #[test]

@@ -4,11 +4,12 @@
 use weir_capi::border::{controller as c, fec, general};
 use weir_capi::failure::Status;
 use weir_capi::types::{PacketReport, SentPacket, Setup, Statistics, Target, WEIR_NO_WINDOW, WEIR_SENT_HAS_RTP};
-use weir_cc::cue::{self, Cue, TransportFeedback};
+use weir_cc::cue::{self, Cue, Fate, IntervalPacket, IntervalReport, OneWayDelay, TransportFeedback};
 use weir_cc::{Controller, Limits, Registry, ReportedPacket, SentHistory};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
-use weir_wire::rtcp::{Packet, ReceiverReport, ReportBlock, ccfb, twcc};
+use weir_wire::rtcp::xr::{Block, Blocks, RleBlock, Xr};
+use weir_wire::rtcp::{OneWayDelayReport, Packet, ReceiverReport, ReportBlock, ccfb, twcc};
 
 const MS: i64 = 1_000_000;
 const SSRC: u32 = 77;
@@ -238,6 +239,69 @@ fn receiver_reports_reduce_a_rate_and_others_sources_are_ignored() {
     assert!(target(handle).media_bps < before);
     // Half a message: an error, counted, and what came before it is applied.
     assert_eq!(rtcp(handle, 9_000 * MS, &[0x81, 201, 0, 7, 1]), Status::Malformed);
+    assert_eq!(general::weir_free(handle), Status::Ok);
+}
+
+/// A packet's fate on a path that loses some and delivers some too late.
+fn fate(n: i64) -> Fate {
+    match n {
+        n if n % 23 == 7 => Fate::Lost,
+        n if n % 31 == 5 => Fate::Discarded,
+        _ => Fate::Received,
+    }
+}
+
+#[test]
+fn run_lengths_and_delays_in_bytes_give_what_rust_gives() {
+    const INTERVAL: i64 = 20;
+    let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(3) };
+    let (start_rate, now, params) = (DataRate::from_kbps(300), Timestamp::ZERO, Vec::new());
+    let setup = weir_cc::Setup { limits, start_rate, now, seed: 1, params };
+    let mut oracle = Registry::builtin().make("fbra", &setup).expect("built in").sender;
+    let (handle, mut history, mut rates) = (made(c"fbra"), SentHistory::new(), Vec::new());
+    let size = DataSize::from_bytes(1_000);
+    for n in 0..2_000 {
+        send(handle, n);
+        let mut packet = cue::SentPacket::media(Timestamp::from_millis(10 * n), n as u64, size);
+        history.on_sent(&packet);
+        packet.bytes_in_flight = history.bytes_in_flight();
+        oracle.on_packet_sent(&packet);
+        if (n + 1) % INTERVAL != 0 || n < LAG {
+            continue;
+        }
+        let (first, end, now) = (n + 1 - LAG - INTERVAL, n + 1 - LAG, Timestamp::from_millis(10 * n + 5));
+        let number = |n: i64| (n as u16).wrapping_add(65_000);
+        // Whole units of NTP's compact form, 2^-16 s; the queue grows in the first half of every four seconds.
+        let unit = |n: i64| TimeDelta::from_nanos(n * 1_000_000_000 / 65_536);
+        let delay = 1_024 * (1 + if n % 400 < 200 { n % 400 / 20 } else { 0 });
+        let delays = [unit(1_024), unit(delay), unit(delay + 1_024)];
+        let (mut a, mut b, mut out) = (vec![], vec![], vec![]);
+        let loss = RleBlock::encode(SSRC, number(first), 0, (first..end).map(|n| fate(n) != Fate::Lost), 320, &mut a);
+        let late =
+            RleBlock::encode(SSRC, number(first), 0, (first..end).map(|n| fate(n) == Fate::Discarded), 320, &mut b);
+        let blocks = [Block::LossRle(loss), Block::DiscardRle { early: false, trace: late }];
+        Xr { ssrc: 1, blocks: Blocks::Own(&blocks) }.write_into(&mut out);
+        let [min, mean, latest] = delays;
+        let (begin, after) = (number(first), number(end));
+        let report = OneWayDelayReport { sender_ssrc: 1, media_ssrc: SSRC, begin, end: after, min, mean, latest };
+        Packet::OneWayDelay(report).write_into(&mut out);
+        assert_eq!(rtcp(handle, now.as_nanos(), &out), Status::Ok);
+        // Twice, as the network may.
+        assert_eq!(rtcp(handle, now.as_nanos(), &out), Status::Ok);
+        let one = |n: i64| {
+            let (sequence, departure) = (n as u64, Timestamp::from_millis(10 * n));
+            IntervalPacket { sequence, departure, size, fate: fate(n), repaired: false }
+        };
+        let all: Vec<_> = (first..end).map(one).collect();
+        let one_way_delay = Some(OneWayDelay { min, mean, last: latest });
+        for packets in [&all[..], &[]] {
+            oracle.on_cue(&Cue::IntervalReport(IntervalReport { now, packets, one_way_delay, rtt: None }));
+        }
+        assert_eq!(target(handle).media_bps, oracle.target().media_rate.as_bps(), "after packet {n}");
+        rates.push(target(handle).media_bps);
+    }
+    let (least, most) = (rates.iter().min().expect("many"), rates.iter().max().expect("many"));
+    assert!(*least >= 100_000 && *most <= 3_000_000 && least < most, "{least} {most}");
     assert_eq!(general::weir_free(handle), Status::Ok);
 }
 

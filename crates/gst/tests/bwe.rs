@@ -92,6 +92,13 @@ fn the_controller_and_bounds_change_while_playing() {
     soon("the other controller is reported on", || stat::<u64>(estimator, "feedback-matched").unwrap_or(0) > 200);
     assert_eq!(estimator.property::<String>("controller"), "nada");
     assert!(rate() > before / 2, "{before} -> {}", rate());
+    if cfg!(feature = "onnx") {
+        let decisions = || stat::<gst::Structure>(estimator, "metrics").and_then(|m| m.get::<f64>("decisions").ok());
+        estimator.set_property("controller", POLICY);
+        soon("decisions of a learned policy", || decisions().is_some_and(|n| n > 5.0));
+        assert_eq!(estimator.property::<String>("controller"), POLICY);
+        estimator.set_property("controller", "nada");
+    }
     // What cannot be had is said, and changes nothing.
     estimator.set_property("controller", "scraem");
     soon("a warning", || call.fault().is_some_and(|f| f.contains("`scraem`; did you mean `scream`?")));
@@ -106,10 +113,15 @@ fn the_controller_and_bounds_change_while_playing() {
     soon("the upper bound", || rate() <= 300_000);
 }
 
+/// The examples' learned policy.
+const POLICY: &str = concat!("onnx:", env!("CARGO_MANIFEST_DIR"), "/../../examples/python/policy.onnx");
+
 #[test]
 fn an_unknown_controller_stops_the_start_with_the_nearest_name() {
     init();
+    let policies = if cfg!(feature = "onnx") { "absent.onnx`: cannot be read" } else { "--features gst,onnx" };
     for (given, says) in [
+        ("controller=onnx:absent.onnx", policies),
         ("controller=nadda", "no controller is named `nadda`; did you mean `nada`?"),
         ("controller=gcc-remb", "`gcc-remb` needs more than per-packet feedback; these do not: "),
         (

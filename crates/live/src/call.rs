@@ -32,7 +32,7 @@ mod streams_summary;
 
 pub use camera::Camera;
 pub use carrier::{Carrier, DccpSummary};
-pub use config::{CallConfig, FrameModel, endpoints};
+pub use config::{CallConfig, FrameModel, announced, endpoints};
 pub use decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 pub use encode::{EncodeSummary, SendingVideo, VideoSend};
 pub use end::{LiveEnd, RunUntil};

@@ -4,6 +4,7 @@
 mod controller;
 mod gym;
 mod interrupt;
+mod live;
 mod outcome;
 mod scenario;
 mod sweep;
@@ -178,6 +179,7 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(run, module)?,
         wrap_pyfunction!(compare, module)?,
+        wrap_pyfunction!(live::call, module)?,
         wrap_pyfunction!(reproduce, module)?,
         wrap_pyfunction!(controllers, module)?,
         wrap_pyfunction!(scenarios, module)?,

@@ -1,8 +1,10 @@
 """The package as its users have it: run by tests/package.rs with WEIR_BINARY, the command line of the same build."""
 
+import concurrent.futures
 import ctypes
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import threading
@@ -15,6 +17,7 @@ import numpy as np
 import weir
 
 BINARY = os.environ["WEIR_BINARY"]
+POLICY = pathlib.Path(__file__).resolve().parents[3] / "examples/python/policy.onnx"
 
 SHORT = """
 title = "Short"
@@ -213,6 +216,59 @@ class Controllers(unittest.TestCase):
 
             run = weir.run(SHORT, controller=Wild)
             self.assertTrue(np.isfinite(run.flows[0].rates.sent_bps))
+
+
+class Live(unittest.TestCase):
+    def test_calls_are_made_under_any_controller_at_the_rates_that_it_sets(self):
+        policy = f"onnx:{POLICY}"
+        made, shares = {}, []
+
+        def make(name, controller, **settings):
+            made[name] = weir.call(controller, duration_s=2.0, start_bps=200e3, ceiling_bps=2e6, **settings)
+
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            calls = [
+                threads.submit(make, "own", Steady, progress=shares.append),
+                threads.submit(make, "named", "gcc", srtp=False),
+                threads.submit(make, "learned", policy),
+            ]
+            for call in calls:
+                call.result()
+        for name, call in made.items():
+            self.assertEqual(call.sender.ended.why, "duration", name)
+            self.assertGreater(call.receiver.received.rtp_packets, 0.95 * call.sender.sent.rtp_packets - 5, name)
+        self.assertEqual(made["own"].sender.target_bps, 500_000)
+        self.assertAlmostEqual(made["own"].sender.sent_rate_bps, 500e3, delta=100e3)
+        for name in ("named", "learned"):
+            self.assertGreater(made[name].sender.target_bps, 250e3, name)
+        self.assertGreater(len(shares), 10)
+        self.assertIn("sent", repr(made["own"]))
+
+    def test_a_call_has_the_fields_of_the_command_line(self):
+        there = binary("call", "loopback", "--codec", "model", "--controller", "gcc", "--duration", "0.3", "--quiet", "--json")
+        here = weir.call("gcc", duration_s=0.3).to_dict()
+        self.assertEqual({k: sorted(v) for k, v in here.items() if v}, {k: sorted(v) for k, v in there.items() if v})
+
+    def test_faults_end_a_call_or_are_refused(self):
+        class Breaks(weir.Controller):
+            def on_feedback(self, feedback):
+                raise LookupError("the first report")
+
+        begun = time.monotonic()
+        with self.assertRaisesRegex(LookupError, "the first report"):
+            weir.call(Breaks, duration_s=60.0)
+        self.assertLess(time.monotonic() - begun, 10)
+        for settings, words in [
+            ({"controller": "gc"}, "gc"),
+            ({"duration_s": 0.0}, "duration_s is 0"),
+            ({"start_bps": 1.0}, "start_bps is 1: expected 50000 to"),
+            ({"floor_bps": float("nan")}, "floor_bps is NaN"),
+            ({"frame_rate": -1.0}, "frame_rate is -1"),
+        ]:
+            with self.assertRaisesRegex(ValueError, words):
+                weir.call(**settings)
+        with self.assertRaises(TypeError):
+            weir.call(None)
 
 
 class Interpreter(unittest.TestCase):

@@ -178,3 +178,36 @@ fn both_ends_say_that_their_keys_differ() {
         assert_eq!(summary["srtp"]["accepted"], 0);
     }
 }
+
+#[cfg(feature = "onnx")]
+#[test]
+fn a_learned_policy_controls_calls_and_its_file_is_not_told() {
+    let policy = concat!("onnx:", env!("CARGO_MANIFEST_DIR"), "/../../examples/python/policy.onnx");
+    let dir = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| dir.path().join(name);
+    let way = format!("file:{}", at("call").display());
+    let rates = ["--controller", policy, "--start-rate", "150", "--max-rate", "1500", "--duration", "3", "--json"];
+    let pictures = ["call", "connect", "--signal", &way, "--size", "320x240"];
+    let model = ["call", "loopback", "--codec", "model"];
+    let listening = weir(&["call", "listen", "--signal", &way, "--json"]).spawn().expect("weir starts");
+    let calling = weir(&[&pictures[..], &rates].concat()).spawn().expect("weir starts");
+    let alone = weir(&[&model[..], &rates].concat()).spawn().expect("weir starts");
+    let offer = wait_for(&at("call.offer"));
+    assert!(offer.contains("x-weir-controller:scream2") && !offer.contains("onnx"), "{offer}");
+    let [listening, calling, alone] = [listening, calling, alone].map(|c| c.wait_with_output().expect("it ends"));
+    assert_eq!(results(&listening)["end"]["ended"]["why"], "goodbye", "{}", said(&listening));
+    for end in [&results(&calling)["end"], &results(&alone)["sender"]] {
+        assert_eq!(end["ended"]["why"], "duration", "{end}");
+        // Up from its start, and within its bounds.
+        let target = end["target_bps"].as_u64().expect("it sends");
+        assert!((500_000..=1_500_000).contains(&target), "{end}");
+    }
+    for (arguments, fault) in [
+        (["call", "loopback", "--controller", "onnx:absent.onnx"], "absent.onnx"),
+        (["call", "webrtc", "--controller", "onnx:absent.onnx"], "absent.onnx"),
+        (["run", "quick", "--controller", "onnx:Cargo.toml"], "Cargo.toml"),
+    ] {
+        let out = weir(&arguments).output().expect("weir runs");
+        assert!(!out.status.success() && said(&out).contains(fault), "{}", said(&out));
+    }
+}

@@ -22,6 +22,9 @@ fn on(handle: Handle, f: impl FnOnce(&mut Flow) -> Result<Status, Failure>) -> S
 
 /// Makes a controller by name ("gcc", "nada", "scream2"; weir_controller_name has them all). `parameters` are name=value
 /// pairs separated by commas or lines, as "beta=0.8, probing=false", or a flat TOML table; null for none.
+///
+/// "onnx:FILE" is a learned policy in a file, which is read here, in libraries with the feature `onnx`: weir_has_onnx says so,
+/// others return WEIR_STATUS_UNSUPPORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_controller_new(
     name: *const c_char,
@@ -82,7 +85,8 @@ pub unsafe extern "C" fn weir_controller_feedback(
 }
 
 /// A datagram of RTCP was received, compound or of reduced size. Used are transport-wide feedback, RFC 8888 feedback,
-/// receiver report blocks, REMB, TMMBR and NADA's reports; others are passed over.
+/// receiver report blocks, run lengths of losses, discards and losses after repair (RTCP XR) with Weir's one-way delays, REMB,
+/// TMMBR, NADU and NADA's reports; others are passed over.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_controller_rtcp(
     controller: Handle,

@@ -28,6 +28,12 @@ pub extern "C" fn weir_has_lab() -> i32 {
     i32::from(cfg!(feature = "lab"))
 }
 
+/// 1 if this library takes learned policies as controllers ("onnx:FILE"), 0 if it was built without.
+#[unsafe(no_mangle)]
+pub extern "C" fn weir_has_onnx() -> i32 {
+    i32::from(cfg!(feature = "onnx"))
+}
+
 /// Text of this thread's last failure, which names the field, its value and what was expected; empty before the first.
 /// Valid until the thread's next failure.
 #[unsafe(no_mangle)]

@@ -15,7 +15,8 @@ pub(super) fn all() -> Vec<glib::ParamSpec> {
             .build()
     };
     let names = format!(
-        "Name of the controller; the present rate is kept when it changes. One of: {}",
+        "Name of the controller; the present rate is kept when it changes. onnx:FILE for a learned policy, in builds with the \
+         feature onnx, or one of: {}",
         controllers().join(", ")
     );
     vec![

@@ -1,6 +1,7 @@
 //! What an application sets, and the controller made from it.
 
 use weir_cc::flow::Refused;
+use weir_cc::tunable::SetupError;
 use weir_cc::{Flow, Limits, Registry, Setup};
 use weir_units::{DataRate, Timestamp};
 
@@ -10,6 +11,23 @@ pub(super) const DEFAULT_CONTROLLER: &str = "gcc";
 pub(super) const DEFAULT_MIN: u32 = 1_000;
 pub(super) const DEFAULT_MAX: u32 = 8_192_000;
 pub(super) const DEFAULT_START: u32 = 2_048_000;
+
+/// Begins the names of learned policies, of which a file's path is the rest.
+#[cfg(not(feature = "onnx"))]
+const POLICIES: &str = "onnx:";
+
+/// The controllers by name: built-in ones and, in plugins with the feature `onnx`, learned policies. `find` reads their files.
+fn registry() -> Registry {
+    let mut registry = Registry::builtin();
+    #[cfg(feature = "onnx")]
+    weir_onnx::add_to(&mut registry);
+    #[cfg(not(feature = "onnx"))]
+    registry.add_family(POLICIES, |name| {
+        let why = "this plugin has no learned policies: cargo build --release -p weir-gst --features gst,onnx".into();
+        Err(SetupError::Refused { controller: name.into(), why })
+    });
+    registry
+}
 
 /// The properties.
 #[derive(Clone, Debug)]
@@ -50,7 +68,13 @@ impl Settings {
         let limits = self.limits();
         let start_rate = limits.clamp(start);
         let setup = Setup { limits, start_rate, now, seed: 1, params: self.params.clone() };
-        Flow::by_name(&Registry::builtin(), &self.controller, &setup)
+        let registry = registry();
+        match registry.find(&self.controller) {
+            // Below it is refused with the nearest name.
+            Ok(_) | Err(SetupError::UnknownController { .. }) => {}
+            Err(e) => return Err(Refused::Setup(e)),
+        }
+        Flow::by_name(&registry, &self.controller, &setup)
     }
 
     pub(super) fn start_rate(&self) -> DataRate {

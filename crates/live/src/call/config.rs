@@ -27,6 +27,8 @@ pub enum FrameModel {
 pub struct CallConfig {
     /// The controller's name in the registry.
     pub controller: String,
+    /// The name that the other end of a call between processes is told instead: see [`announced`].
+    pub announced: Option<String>,
     /// Its parameters.
     pub params: Vec<(String, f64)>,
     /// Bounds on the media rate.
@@ -70,6 +72,7 @@ impl Default for CallConfig {
     fn default() -> Self {
         Self {
             controller: "gcc".into(),
+            announced: None,
             params: Vec::new(),
             limits: Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_mbps(5) },
             start_rate: DataRate::from_kbps(500),
@@ -104,6 +107,29 @@ impl CallConfig {
         let own = || registry.get(&self.controller).map(|s| s.transport);
         self.transport.or_else(own).unwrap_or_default()
     }
+}
+
+/// The name that the other end of a call is told, so that it sends the reports that a controller needs; `None` if no
+/// built-in controller needs similar ones.
+///
+/// It is the controller's own if it is listed. Names that a family gave an entry for, such as those of files, mean nothing
+/// there and are nobody else's business: of the built-in controllers that need the same kind of reports, the name of the one with the
+/// nearest intervals takes their place.
+pub fn announced(registry: &Registry, controller: &str) -> Option<String> {
+    let mut listed = [registry.specs(), registry.probing_specs(), registry.guided_specs()].into_iter().flatten();
+    if listed.any(|s| s.name == controller) {
+        return Some(controller.into());
+    }
+    let spec = registry.get(controller)?;
+    let wanted = spec.feedback?;
+    let apart = |a: TimeDelta, b: TimeDelta| a.as_nanos().abs_diff(b.as_nanos());
+    let built_in = Registry::builtin();
+    let like = built_in.specs().iter().filter(|s| (s.transport, s.reports) == (spec.transport, spec.reports));
+    let like = like.filter_map(|s| Some((s, s.feedback.filter(|f| f.format == wanted.format)?)));
+    let nearest = like.min_by_key(|(_, f)| {
+        apart(f.min_interval, wanted.min_interval).saturating_add(apart(f.max_interval, wanted.max_interval))
+    });
+    nearest.map(|(s, _)| s.name.clone())
 }
 
 /// How playout adapts to jitter, if it does. Packets that are never retransmitted are waited for half as long: a key
@@ -237,4 +263,37 @@ pub(crate) fn endpoints_with(
         ..ReceiveConfig::default()
     };
     Ok((Endpoint::new(sender, Some(send), None, now), Endpoint::new(receiver, None, Some(receive), now)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_cc::{Entry, FeedbackPlan, Pair, Sender, Spec};
+
+    #[test]
+    fn names_of_files_stay_here_and_reports_of_their_kind_are_asked_for() {
+        let mut registry = Registry::builtin();
+        registry.add_family("file:", |name| {
+            let format =
+                if name.contains("wide") { FeedbackFormat::TransportWide } else { FeedbackFormat::CongestionControl };
+            let every = TimeDelta::from_millis(30);
+            let plan = FeedbackPlan { format, min_interval: every, max_interval: every, bandwidth_share: 1.0 };
+            let spec = Spec { feedback: Some(plan), ..Spec::new(name, "of a file", "none") };
+            Ok(Entry::new(spec, |_, setup| {
+                let fixed = Registry::builtin().make("fixed", setup)?.sender;
+                Ok(Pair::alone(Sender::Custom(Box::new(fixed))))
+            }))
+        });
+        for name in ["file:/home/me/wide", "file:/home/me/policy", "file:/home/me/policy+fec"] {
+            registry.find(name).expect("found");
+        }
+        let told = |name| announced(&registry, name);
+        for listed in ["gcc-remb", "scream+fec", "ccid3"] {
+            assert_eq!(told(listed).as_deref(), Some(listed));
+        }
+        assert_eq!(told("file:/home/me/wide").as_deref(), Some("bbr-rtc"));
+        assert_eq!(told("file:/home/me/policy").as_deref(), Some("scream2"));
+        assert_eq!(told("file:/home/me/policy+fec").as_deref(), Some("scream2"));
+        assert_eq!(told("file:/home/me/never-found"), None);
+    }
 }

@@ -250,7 +250,7 @@ impl Party {
         let description = Description {
             session: number >> 33,
             cname: Some(format!("{number:016x}@weir")),
-            controller: sends.then(|| self.call.controller.clone()),
+            controller: sends.then(|| self.call.announced.clone().unwrap_or_else(|| self.call.controller.clone())),
             bundle: sections.iter().filter_map(|s| s.mid).collect(),
             is_bundle_only: sections.len() > 1,
             sections: sections.into_iter().map(|s| Section::Media(Box::new(s))).collect(),

@@ -8,12 +8,14 @@
 """
 
 from ._controllers import Controller, Feedback, PACKET
+from ._live import Call, call
 from ._results import Comparison, Reproduction, Run, Series
 from ._simulate import Scenario, compare, controllers, reproduce, run, scenarios
 from ._sweep import Sweep, sweep
 from ._weir import __version__
 
 __all__ = [
+    "Call",
     "Comparison",
     "Controller",
     "Feedback",
@@ -24,6 +26,7 @@ __all__ = [
     "Series",
     "Sweep",
     "__version__",
+    "call",
     "compare",
     "controllers",
     "reproduce",

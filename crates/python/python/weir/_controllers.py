@@ -47,7 +47,7 @@ class Feedback:
 
 
 class Controller:
-    """Derive from this, give it to :func:`weir.run` or :func:`weir.compare`, and answer each report with a rate.
+    """Derive from this, give it to :func:`weir.run`, :func:`weir.compare` or :func:`weir.call`, and answer each report with a rate.
 
     >>> class Halves(weir.Controller):
     ...     def on_feedback(self, feedback):

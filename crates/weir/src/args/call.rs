@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use weir_cc::map_guided::SUFFIX;
 use weir_cc::{Limits, Registry, Transport};
 use weir_lab::measure::scenario::InputError;
-use weir_live::call::{CallConfig, FrameModel};
+use weir_live::call::{CallConfig, FrameModel, announced};
 use weir_live::srtp::Suite;
 use weir_media::{FrameRate, Layering, MediaError};
 use weir_units::{DataRate, TimeDelta};
@@ -275,6 +275,7 @@ impl MediaArgs {
         Ok(CallConfig {
             silence: (self.timeout > 0.0).then(|| TimeDelta::from_secs_f64(self.timeout)),
             transport: transport.or_else(|| registry.get(&controller).map(|s| s.transport)),
+            announced: announced(registry, &controller),
             controller,
             limits: Limits { floor: DataRate::from_kbps(self.min_rate), ceiling: DataRate::from_kbps(self.max_rate) },
             start_rate: DataRate::from_kbps(self.start_rate),

@@ -82,6 +82,8 @@ fn config(session: &Session, args: &WebrtcArgs) -> Result<ServerConfig, Failure>
 
 pub(super) fn call(session: &Session, args: &WebrtcArgs) -> Done {
     let config = config(session, args)?;
+    // Of the user's names some are files; those that pages choose are found here or listed.
+    session.registry.find(&args.controller).map_err(|e| wrong("--controller", e))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let registry = Arc::new(session.registry.clone());
     let report = runtime.map_err(Failure::work)?.block_on(async {
