@@ -27,8 +27,12 @@ pub(super) struct Digest {
     pub(super) elapsed: f64,
     /// Time of these during which the link served this flow's packets without a pause ...
     pub(super) busy_time: f64,
-    /// ... the bytes that it served ...
+    /// ... the bytes that it served, ...
     pub(super) busy_bytes: f64,
+    /// ... their number ...
+    pub(super) busy_packets: u32,
+    /// ... and the time in which they had been sent.
+    pub(super) busy_sent: f64,
     /// Of the gaps between these that are no outage: their sum, ...
     pub(super) even_time: f64,
     /// ... the sum of their squares, s² ...
@@ -54,6 +58,8 @@ pub(super) struct Digest {
 pub(super) struct Arrivals {
     base: BaseDelay,
     last_arrival: Option<i64>,
+    /// Departure of the packet received before.
+    last_departure: Option<f64>,
 }
 
 impl Arrivals {
@@ -93,6 +99,8 @@ impl Arrivals {
                     if queue >= WAITED.max(0.5 * gap) {
                         d.busy_time += gap;
                         d.busy_bytes += size;
+                        d.busy_packets += 1;
+                        d.busy_sent += self.last_departure.map_or(0.0, |l| (at(p.departure) - l).max(0.0));
                         if gap < OUTAGE {
                             d.even_time += gap;
                             d.even_squares += gap * gap;
@@ -101,6 +109,7 @@ impl Arrivals {
                     }
                 }
             }
+            self.last_departure = Some(at(p.departure));
             self.last_arrival = Some(self.last_arrival.map_or(arrival, |l| l.max(arrival)));
         }
         Some(d)
@@ -136,6 +145,7 @@ mod tests {
         let d = a.digest(&packets(&train), Timestamp::ZERO, WINDOW).expect("arrived");
         assert_eq!((d.received, d.lost, d.even_packets), (4, 0, 3));
         assert!((d.busy_time - 0.024).abs() < 1e-9 && (d.busy_bytes - 3_600.0).abs() < 1e-9);
+        assert_eq!((d.busy_packets, d.busy_sent), (3, 0.0));
         assert!((d.busy_bytes * 8.0 / d.busy_time - 1.2e6).abs() < 1.0);
         assert!((d.queue_most - 0.024).abs() < 1e-9 && d.queue_least == 0.0);
     }
@@ -159,6 +169,7 @@ mod tests {
         // 20 ms to the first, which waited 19 ms, and 10 ms to the last, which waited 27 ms.
         assert!((d.busy_time - 0.03).abs() < 1e-9, "{d:?}");
         assert!((d.queue_last - 0.027).abs() < 1e-9);
+        assert!((d.busy_sent - 0.003).abs() < 1e-9, "of three, one of which was lost: {d:?}");
     }
 
     #[test]

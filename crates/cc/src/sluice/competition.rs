@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_persists_begins_the_mode_at_half_of_the_share_before() {
+    fn a_queue_that_persists_begins_the_mode_at_a_part_of_the_share_before() {
         let mut c = Competition::default();
         drive(&mut c, 0.0, 10.0, |t, _| pressure(t, 0.012, 1e6));
         // Beside TCP: the queue stays although this flow has cut its rate to a tenth.
@@ -243,7 +243,7 @@ mod tests {
             pressure(t, 0.2, 1e5)
         });
         let begun = begun.expect("competes");
-        assert!((0.48e6..0.53e6).contains(&begun), "{begun}");
+        assert!((0.43e6..0.48e6).contains(&begun), "{begun}");
     }
 
     #[test]

@@ -26,6 +26,8 @@ crate::tunables! {
         fall_share: f64 = 1.0, 0.1 => 1.0;
         /// ... over at least so many mean stalls, ...
         fall_stalls: f64 = 2.9, 0.0 => 50.0;
+        /// ... over at least so many packets, ...
+        fall_packets: f64 = 2.0, 1.0 => 50.0;
         /// ... and a queueing delay that has risen by this in 150 ms.
         fall_rise: TimeDelta = 3.9, 0.0 => 1_000.0;
         /// Factor of growth per round of feedback where there is room.
@@ -60,6 +62,10 @@ crate::tunables! {
         pacing_start: f64 = 2.2, 1.0 => 10.0;
         /// ... and on a busy link that serves this flow alone.
         pacing_settled: f64 = 1.0, 1.0 => 10.0;
+        /// The same where the source sends in bursts, that is where what it sends deviates from the rate ...
+        pacing_bursts: f64 = 1.1, 1.0 => 10.0;
+        /// ... by more than this time's worth on average.
+        burst_least: TimeDelta = 11.0, 1.0 => 1_000.0;
         /// Time in which five packets may leave however low the rate is, so that short frames show dispersion.
         burst_time: TimeDelta = 10.0, 0.1 => 100.0;
         /// Queueing delay beyond the one wanted that counts as another flow's if it persists ...
@@ -67,7 +73,7 @@ crate::tunables! {
         /// ... for this, by departure: then competitive mode begins ...
         compete_after: TimeDelta = 1_200.0, 100.0 => 60_000.0;
         /// ... at this share of the rate before.
-        compete_share: f64 = 0.5, 0.1 => 1.0;
+        compete_share: f64 = 0.45, 0.1 => 1.0;
         /// Packets per round trip by which the rate grows in each round trip in competitive mode.
         compete_increase: f64 = 1.2, 0.0 => 10.0;
         /// Factor on the rate at a loss in competitive mode, once per round trip.

@@ -106,6 +106,7 @@ impl Controller for Sluice {
             1e3 * self.residual.delay(self.config.residual_share, self.config.residual_most.as_secs_f64()),
         );
         out("noise_ms", 1e3 * self.residual.noise());
+        out("burst_ms", 1e3 * self.usage.burst());
         out("marked", self.marked);
         out("mark_bound_bps", Some(self.scalable.bound()).filter(|b| b.is_finite()).unwrap_or(f64::NAN));
         out("mark_alpha", self.scalable.alpha());

@@ -36,7 +36,7 @@ use notice::Notice;
 use residual::Residual;
 use scalable::{Marks, Scalable};
 use sent::RateHistory;
-use service::Service;
+use service::{Served, Service};
 use stalls::Stalls;
 use usage::Usage;
 use weir_units::{TimeDelta, Timestamp};
@@ -63,6 +63,10 @@ const CLASSIC: f64 = 0.005;
 const OVERFULL: f64 = 0.05;
 /// Feedback interval from which this flow's own corrections alternate as jitter does, s.
 const SELDOM: f64 = 0.12;
+/// The rate is steady if it is within this factor of ...
+const STEADY: f64 = 1.25;
+/// ... its mean over this time before, s.
+const STEADY_TIME: f64 = 0.15;
 /// Share of the feedback interval within which a message continues the one before.
 const CONTINUED: f64 = 0.1;
 
@@ -206,7 +210,11 @@ impl Sluice {
         if allowed > 0.0 && d.last_departure > self.newest {
             let arrived = d.bytes * 8.0;
             let sent = arrived + f64::from(d.lost) * PACKET_BITS;
-            self.usage.observe(d.last_departure - self.newest, sent, arrived, allowed);
+            let time = d.last_departure - self.newest;
+            // Frames coded at another rate are no bursts of the source.
+            let before = self.sent.mean(self.newest - STEADY_TIME, self.newest) * time;
+            let is_steady = (before / STEADY..before * STEADY).contains(&allowed);
+            self.usage.observe(time, sent, arrived, allowed, is_steady);
         }
         self.newest = self.newest.max(d.last_departure);
         self.waiting_since = (!f.bytes_in_flight.is_zero()).then_some(self.newest);
@@ -251,11 +259,13 @@ impl Sluice {
             + c.fall_rise.as_secs_f64()
             + c.fall_noise * self.residual.noise();
         let fall = c.service_time_fall.as_secs_f64().max(c.fall_stalls * self.stall);
-        if let (Some(long), Some(short)) = (service, self.service.rate(fall))
+        if let (Some(long), Some(short)) = (service, self.service.rate_of(fall, c.fall_packets))
             && short.rate < c.fall_share * long.rate
             && (marked > 0.5 || (d.queue_least > self.wanted.max(window) && d.queue_last > rise))
         {
-            service = Some(short);
+            // What was sent as slowly as it arrived shows no fall, however little it was.
+            let rate = short.rate.max(long.rate * (short.sent / short.busy).min(1.0));
+            service = Some(Served { rate, ..short });
         }
         let served = service.map_or(self.rate, |s| self.share(s.rate, self.sent.ratio(s.since, d.last_departure)));
         self.capacity = service.map_or(f64::NAN, |s| s.rate);

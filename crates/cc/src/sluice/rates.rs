@@ -28,8 +28,18 @@ const FIRST_DRAIN: f64 = 0.125;
 const SIMILAR: f64 = 1.25;
 
 impl Sluice {
-    /// The pacing rate in bit/s: faster where trains of packets have something to show.
+    /// The pacing rate in bit/s.
     pub(super) fn pacing(&self) -> f64 {
+        let c = &self.config;
+        // A source's bursts in the queue look like a lower capacity, to this flow and to others.
+        if !self.starting && self.usage.burst() > c.burst_least.as_secs_f64() {
+            return self.rate * c.pacing_bursts;
+        }
+        self.pacing_of_trains()
+    }
+
+    /// The pacing rate of a source without bursts: faster where trains of packets have something to show.
+    fn pacing_of_trains(&self) -> f64 {
         let c = &self.config;
         let is_settled = !self.starting && self.rounds == 0 && self.stall < SETTLED_STALL;
         let (factor, burst) = match (self.starting, is_settled) {
@@ -132,7 +142,7 @@ impl Sluice {
         let factor = if busy_clumps { factor.min(c.growth_clumps) } else { factor };
         // Clumps of packets show a rate that is too low or too high.
         let least = if self.stall > UNEVEN { c.growth_uneven } else { 1.03 };
-        let pacing = self.pacing();
+        let pacing = self.pacing_of_trains();
         let most = bursts.map_or(f64::INFINITY, |b| {
             let shown = if b > UNSLOWED * pacing { b.max(pacing) } else { b };
             // What is dropped of each frame leaves no queue: beyond the service rate, losses are of this rate.

@@ -16,6 +16,8 @@ pub(super) struct Served {
     pub(super) rate: f64,
     /// The busy time that it is from, s.
     pub(super) busy: f64,
+    /// The time in which what was served in it had been sent, s.
+    pub(super) sent: f64,
     /// Departure of the first packet of the messages that it is from.
     pub(super) since: f64,
 }
@@ -44,16 +46,23 @@ impl Service {
 
     /// Rate of service over the last `time` s of busy time; `None` if there was none.
     pub(super) fn rate(&self, time: f64) -> Option<Served> {
-        let (mut busy, mut bytes, mut since) = (0.0, 0.0, 0.0);
+        self.rate_of(time, 0.0)
+    }
+
+    /// The same over at least so many packets.
+    pub(super) fn rate_of(&self, time: f64, packets: f64) -> Option<Served> {
+        let (mut busy, mut bytes, mut sent, mut since, mut count) = (0.0, 0.0, 0.0, 0.0, 0);
         for d in self.recent() {
             busy += d.busy_time;
             bytes += d.busy_bytes;
+            sent += d.busy_sent;
+            count += d.busy_packets;
             since = d.first_departure;
-            if busy >= time {
+            if busy >= time && f64::from(count) >= packets {
                 break;
             }
         }
-        (busy > 1e-4).then(|| Served { rate: bytes * 8.0 / busy, busy, since })
+        (busy > 1e-4).then(|| Served { rate: bytes * 8.0 / busy, busy, sent, since })
     }
 
     /// Share of the last 100 ms during which the link was busy with this flow, 0 to 1.
@@ -90,6 +99,7 @@ mod tests {
             elapsed: 0.05,
             busy_time: busy,
             busy_bytes: rate * busy / 8.0,
+            busy_packets: 5,
             queue_least: queue,
             least_departure: at - 0.02,
             queue_last: queue,
@@ -111,6 +121,8 @@ mod tests {
         assert!((newest.rate - 0.5e6).abs() < 1.0 && (newest.since - 0.1).abs() < 1e-9, "{newest:?}");
         let longer = s.rate(0.1).expect("busy");
         assert!((longer.rate - 1.25e6).abs() < 1.0 && (longer.busy - 0.1).abs() < 1e-9, "{longer:?}");
+        let of_packets = s.rate_of(0.025, 6.0).expect("busy");
+        assert!((of_packets.busy - 0.1).abs() < 1e-9, "five packets a message: {of_packets:?}");
     }
 
     #[test]
