@@ -23,7 +23,7 @@ pub(crate) async fn replaces_what_nobody_requests(browser: &mut Browser) {
     let (codec, name) = codecs()[0];
     let constant = LinkConfig::constant(DataRate::from_mbps(10), TimeDelta::from_millis(20));
     let lossy = LinkConfig { loss: Loss::Independent { share: LOSS }, ..constant.clone() };
-    let link = LinkPlan { forward: vec![lossy], reverse: vec![constant], seed: SEED };
+    let link = LinkPlan { forward: vec![lossy], reverse: vec![constant], seed: SEED, network: None };
     let config = ServerConfig { link: Some(link), ..config(codec, false) };
     let service = serve(config, Arc::new(Registry::builtin())).await.expect("started");
     browser.open("about:blank", 1280, 900).await;
