@@ -11,9 +11,10 @@ use weir_peer::call::{LinkPlan, Snapshot};
 use weir_peer::server::{RunningServer, ServerConfig, serve};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
-/// The link has room for the higher layer and sound, later for the lower one and sound.
+/// The link has room for the higher layer and sound, later for the lower one (150 kbit/s) and sound, also where a busy machine codes
+/// the higher one at less than it may.
 const WIDE: DataRate = DataRate::from_mbps(3);
-const NARROW: DataRate = DataRate::from_kbps(350);
+const NARROW: DataRate = DataRate::from_kbps(280);
 /// Share of what that page sends that is lost.
 const LOSS: f64 = 0.03;
 const NARROW_FROM: TimeDelta = TimeDelta::from_secs(15);
