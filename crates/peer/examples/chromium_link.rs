@@ -3,7 +3,7 @@
 //!
 //!     cargo run -p weir-peer --example chromium_link --features weir-codecs/vpx -- RUNS SENDER...
 //!
-//! A sender is a controller of Weir's, also with other parameters (`gcc:congestion_window=350`), or `chromium`. After a row for each run, which ends with the machine's load, follow the medians of each
+//! A sender is a controller of Weir's, or `chromium`. After a row for each run, which ends with the machine's load, follow the medians of each
 //! sender. Folder for the samples of each run: `WEIR_KEEP_LINK`.
 
 #[expect(dead_code, reason = "shared with tests of pages")]
@@ -14,8 +14,7 @@ use browser::Browser;
 use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
-use weir_cc::tunable::SetupError;
-use weir_cc::{Entry, Limits, Registry};
+use weir_cc::{Limits, Registry};
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::y4m::Y4mWriter;
 use weir_media::{FrameRate, Picture, PictureSource, VideoCodec};
@@ -116,7 +115,7 @@ fn judge(samples: &[Sample], frames: u64, is_weir: bool) -> Row {
 }
 
 fn show(name: &str, row: &Row, note: &str) {
-    print!("{name:<26}");
+    print!("{name:<10}");
     for (value, (_, unit)) in row.iter().zip(COLUMNS) {
         match (value.is_nan(), unit) {
             (true, _) => print!(" {:>6}", "-"),
@@ -125,28 +124,6 @@ fn show(name: &str, row: &Row, note: &str) {
         }
     }
     println!(" {note}");
-}
-
-/// The controllers, each also as `NAME:PARAMETER=VALUE`.
-fn registry() -> Registry {
-    let plain = Registry::builtin();
-    let mut all = plain.clone();
-    for spec in plain.specs() {
-        let (spec, plain) = (spec.clone(), plain.clone());
-        all.add_family(&format!("{}:", spec.name), move |name| {
-            let unknown = || SetupError::UnknownController { name: name.into() };
-            let (_, set) = name.split_once(':').ok_or_else(unknown)?;
-            let (param, value) = set.split_once('=').ok_or_else(unknown)?;
-            let (param, value) = (param.to_owned(), value.parse().map_err(|_| unknown())?);
-            let (plain, own) = (plain.clone(), spec.name.clone());
-            Ok(Entry::new(spec.clone(), move |_, setup| {
-                let mut setup = setup.clone();
-                setup.params.push((param.clone(), value));
-                plain.make(&own, &setup)
-            }))
-        });
-    }
-    all
 }
 
 /// Load of the machine in the last minute.
@@ -172,10 +149,6 @@ async fn main() {
     } else {
         controllers
     };
-    let registry = Arc::new(registry());
-    for name in controllers.iter().filter(|c| *c != "chromium") {
-        registry.find(name).unwrap_or_else(|e| panic!("{e}"));
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let rate: FrameRate = "30".parse().expect("a rate");
     let film_path = folder.path().join("film.y4m");
@@ -183,7 +156,7 @@ async fn main() {
     let file = format!("--use-file-for-fake-video-capture={}", film_path.display());
     let switches = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", &file];
     let head = |part: fn((&'static str, &'static str)) -> &'static str| {
-        print!("{:<26}", "");
+        print!("{:<10}", "");
         COLUMNS.iter().for_each(|c| print!(" {:>6}", part(*c)));
     };
     head(|c| c.0);
@@ -211,7 +184,7 @@ async fn main() {
                 link: Some(plan),
                 limits: weir_peer::server::Limits::default(),
             };
-            let service = serve(config, registry.clone()).await.expect("started");
+            let service = serve(config, Arc::new(Registry::builtin())).await.expect("started");
             let profile = tempfile::tempdir().expect("a folder");
             let mut browser = Browser::start(profile.path(), &switches).await.expect("chromium");
             let way = if is_weir { "whep" } else { "whip" };
