@@ -27,7 +27,7 @@ pub enum FrameModel {
 pub struct CallConfig {
     /// The controller's name in the registry.
     pub controller: String,
-    /// The name that the other end of a call between processes is told instead: see [`announced`].
+    /// The name that is sent to the other end of a call between processes instead: see [`announced`].
     pub announced: Option<String>,
     /// Its parameters.
     pub params: Vec<(String, f64)>,
@@ -109,7 +109,7 @@ impl CallConfig {
     }
 }
 
-/// The name that the other end of a call is told, so that it sends the reports that a controller needs; `None` if no
+/// The name that is sent to the other end of a call, so that it sends the reports that a controller needs; `None` if no
 /// built-in controller needs similar ones.
 ///
 /// It is the controller's own if it is listed. Names that a family gave an entry for, such as those of files, mean nothing
