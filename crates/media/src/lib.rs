@@ -66,8 +66,8 @@ pub use layers::{LayerId, LayerInfo, LayerRates, Layering, MAX_SPATIAL_LAYERS, M
 pub use model_codec::ModelCodec;
 pub use packetiser::{Packetiser, Payload, Split};
 pub use payload_format::{
-    Depacketiser, DepacketiserStats, LEAST_MAX_PAYLOAD, PayloadFormat, PictureId, Unpacked, h264_profile_level_id,
-    profile_level_id_of,
+    Depacketiser, DepacketiserStats, LEAST_MAX_PAYLOAD, PayloadFormat, PictureId, Unpacked, begins_vp8_frame,
+    h264_profile_level_id, profile_level_id_of,
 };
 pub use perfect::PerfectCodec;
 pub use picture::{MAX_SIDE, Picture, PictureSource, Plane};

@@ -10,6 +10,7 @@ mod outgoing;
 mod path_checks;
 mod picture;
 mod policies;
+mod red;
 mod remote;
 mod reports;
 mod resilience;
@@ -162,7 +163,7 @@ pub(crate) fn used_sources(stream: &OutgoingStream) -> [Option<u32>; 3] {
     let [media, repair, retransmission] = stream.identity.sources();
     [
         Some(media),
-        (stream.counters.repair_packets > 0).then_some(repair),
+        (stream.counters.repair_packets > 0 && !stream.is_in_red()).then_some(repair),
         (stream.retransmitted().0 > 0).then_some(retransmission),
     ]
 }

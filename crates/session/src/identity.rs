@@ -57,6 +57,31 @@ pub enum ParityFormat {
         /// writes these elements, and takes them as zeros on reception (`RtpPacket::ZeroMutableExtensions`).
         zeroed: [u8; 2],
     },
+    /// ULPFEC (RFC 5109) in RED (RFC 2198), on the media's own source and among its sequence numbers, as browsers have it for
+    /// VP8. Media packets are in RED too, since libwebrtc repairs no others (`UlpfecReceiver`), and repair packets wait for the
+    /// end of a frame, since it joins frames from consecutive packets (`video_coding::PacketBuffer`). Without a code beside it.
+    UlpFec(Red),
+}
+
+/// Numbers of ULPFEC in RED.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Red {
+    /// RTP payload type of RED packets.
+    pub payload_type: u8,
+    /// Payload type of ULPFEC inside of them.
+    pub ulpfec: u8,
+    /// RTP payload type of retransmitted RED packets, on reception. This end retransmits media without RED, which is a packet of
+    /// the media's payload type with the same content.
+    pub retransmission: Option<u8>,
+    /// Identifiers of header extension elements that count as zeros, as in [`ParityFormat::FlexFec03`].
+    pub zeroed: [u8; 2],
+}
+
+impl ParityFormat {
+    /// The numbers of RED, if packets are in it.
+    pub(crate) const fn red(&self) -> Option<&Red> {
+        if let Self::UlpFec(red) = self { Some(red) } else { None }
+    }
 }
 
 /// Identity in RTP of a stream and its repair and retransmission streams.

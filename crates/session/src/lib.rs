@@ -59,7 +59,7 @@ pub use endpoint::{
     PathError, PathStats, PathUse, StreamError,
 };
 pub use frames::RecoveryStats;
-pub use identity::{Label, MAX_LABEL, ParityFormat, StreamIdentity};
+pub use identity::{Label, MAX_LABEL, ParityFormat, Red, StreamIdentity};
 pub use ids::{IncomingId, OutgoingId};
 pub use nack::{NackConfig, NackCounters};
 pub use observer::{Observer, Seen};

@@ -20,9 +20,16 @@ pub enum RepairChoice {
     Fixed(Protection),
 }
 
+/// Most packets in a group of ULPFEC: its mask reaches over 48, among which are repair packets and padding.
+const MOST_IN_RED: u8 = 40;
+
 /// A controller's plan as a code. Parity over 1 to 110 packets, the range of a mask; in FlexFEC-03 it is 109.
 fn protection_of(plan: RepairPlan, format: ParityFormat) -> Protection {
-    let longest = if format == ParityFormat::FlexFec { 110 } else { 109 };
+    let longest = match format {
+        ParityFormat::FlexFec => 110,
+        ParityFormat::FlexFec03 { .. } => 109,
+        ParityFormat::UlpFec(_) => MOST_IN_RED,
+    };
     match plan {
         RepairPlan::Parity { interval } | RepairPlan::Standby { interval } => {
             Scheme::Parity { interval: interval.clamp(1, longest) }.into()
@@ -44,7 +51,7 @@ pub(crate) struct RepairPacket {
 }
 
 impl RepairPacket {
-    /// The payload's size; in FlexFEC including that of the CSRC in its RTP header.
+    /// The payload's size, in RED with its header; in FlexFEC including that of the CSRC in its RTP header.
     pub(crate) fn size(&self) -> u64 {
         let csrc = if self.format == Format::FlexFec { 4 } else { 0 };
         csrc + self.bytes.len() as u64 + u64::from(self.zeros)

@@ -2,7 +2,7 @@
 
 use crate::arrivals::ArrivalLog;
 use crate::identity::ParityFormat;
-use crate::repair_format::{self, ProtectedStream, ReceivedRepair};
+use crate::repair_format::{self, Format, ProtectedStream, ReceivedRepair};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_fec::{RepairCounts, RepairWindow, WindowLimits};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
@@ -88,7 +88,8 @@ impl RepairReceiver {
         }
     }
 
-    /// A repair packet has arrived. `protected` is called with its number and the packets that it protects.
+    /// A repair packet has arrived. `protected` is called with its number and the packets that it protects. Returns its size; `None`
+    /// if its stream does not count it, or the media's has.
     pub(crate) fn on_repair(
         &mut self,
         now: Timestamp,
@@ -98,6 +99,19 @@ impl RepairReceiver {
         mut protected: impl FnMut(u64, &weir_fec::Coverage),
     ) -> Option<DataSize> {
         let ReceivedRepair { view, zeros, .. } = packet;
+        if packet.format == Format::UlpFec {
+            // Its number is the media's, and has been counted there.
+            self.counters.packets += 1;
+            self.counters.bytes += (view.header_len() + view.payload().len()) as u64 + u64::from(zeros);
+            let number = self.counters.packets;
+            let window = &mut self.window;
+            let read = repair_format::read(packet, media, &mut self.scratch, |repair| {
+                protected(number, &repair.coverage);
+                window.on_repair(now, repair);
+            });
+            self.counters.malformed += u64::from(read.is_err());
+            return None;
+        }
         let Sequenced::Valid(number) = self.stats.on_sequence(view.sequence()) else { return None };
         self.stats.on_arrival(now, view.timestamp());
         let size = (view.header_len() + view.payload().len()) as u64 + u64::from(view.padding()) + u64::from(zeros);
@@ -139,7 +153,6 @@ impl RepairReceiver {
 mod tests {
     use super::*;
     use crate::protection::{RepairChoice, RepairSender};
-    use crate::repair_format::Format;
     use proptest::prelude::*;
     use weir_fec::{Importance, Scheme};
     use weir_wire::rtp::{Header, PacketView, extension::Element, write_padding};
@@ -202,7 +215,7 @@ mod tests {
                     out.extend_from_slice(&p.bytes);
                     number += 1;
                     let view = PacketView::parse(&out).unwrap();
-                    let packet = ReceivedRepair { format: p.format, view: &view, zeros: p.zeros };
+                    let packet = ReceivedRepair { format: p.format, view: &view, payload: view.payload(), zeros: p.zeros };
                     receiver.on_repair(now, packet, ProtectedStream { ssrc: 7, highest }, Ecn::NotEct, |_, _| {});
                 }
                 while let Some(r) = receiver.poll(7) {

@@ -1,7 +1,7 @@
 //! Repair packets as RTP payloads.
 //!
 //! Parity uses FlexFEC (RFC 8627), with a flexible mask if the packets fit into one, and otherwise as columns and rows; or
-//! FlexFEC-03, with a flexible mask.
+//! FlexFEC-03, with a flexible mask; or ULPFEC in RED, with one level.
 //! Reed-Solomon uses the payload ID of RFC 6865, which defines no RTP payload: here the payload is the ID, the sequence
 //! number of the block's first packet as in the repair payload ID of RFC 6681, section 8.1.3 (a single sequenced flow),
 //! and the repair symbol. Source packets are unchanged, so that receivers without repair can use them; blocks therefore
@@ -14,7 +14,7 @@ use weir_fec::{Code, Coverage, Repair, Shape, Symbol};
 use weir_wire::Error;
 use weir_wire::fec::parity::{self, PREFIX, Recovery};
 use weir_wire::fec::reed_solomon::{Field, PayloadId, parse_repair};
-use weir_wire::fec::{Mask, Octets, flexfec, flexfec03};
+use weir_wire::fec::{Mask, Octets, flexfec, flexfec03, red, ulpfec};
 use weir_wire::rtp::{FIXED_HEADER, PacketView};
 
 /// The payload format of a repair packet.
@@ -22,6 +22,8 @@ use weir_wire::rtp::{FIXED_HEADER, PacketView};
 pub(crate) enum Format {
     FlexFec,
     FlexFec03,
+    /// With the header of RED.
+    UlpFec,
     ReedSolomon,
 }
 
@@ -30,6 +32,7 @@ impl From<ParityFormat> for Format {
         match format {
             ParityFormat::FlexFec => Self::FlexFec,
             ParityFormat::FlexFec03 { .. } => Self::FlexFec03,
+            ParityFormat::UlpFec(_) => Self::UlpFec,
         }
     }
 }
@@ -57,6 +60,23 @@ pub(crate) fn write(repair: &Repair<'_>, of: RepairOf, out: &mut Vec<u8>) -> Opt
                 let mask = Mask::covering(base as u16, repair.coverage.iter().map(|s| s as u16))?;
                 let packet = flexfec03::Repair { recovery, ssrc: media_ssrc, base: base as u16, mask, payload };
                 return Some((Format::FlexFec03, packet.write_into(out)?));
+            }
+            if let ParityFormat::UlpFec(numbers) = parity {
+                let mask = Mask::covering(base as u16, repair.coverage.iter().map(|s| s as u16))?;
+                let levels = [ulpfec::Level { mask, payload }];
+                let packet = ulpfec::Repair { recovery, base: base as u16, levels: ulpfec::Levels::Own(&levels) };
+                let alone = red::Red {
+                    redundant: red::Blocks::Own(&[]),
+                    payload_type: numbers.ulpfec,
+                    primary: Octets::default(),
+                };
+                let start = out.len();
+                alone.write_into(out)?;
+                let zeros = packet.write_into(out);
+                if zeros.is_none() {
+                    out.truncate(start);
+                }
+                return Some((Format::UlpFec, zeros?));
             }
             let blocks = [block_of(media_ssrc, base, &repair.coverage, shape)?];
             let packet = flexfec::Repair { recovery, blocks: flexfec::Blocks::Own(&blocks), payload };
@@ -94,6 +114,8 @@ fn block_of(ssrc: u32, base: u64, coverage: &Coverage, shape: Shape) -> Option<f
 pub(crate) struct ReceivedRepair<'a> {
     pub format: Format,
     pub view: &'a PacketView<'a>,
+    /// The repair packet's payload: the view's, or that of a block in RED.
+    pub payload: &'a [u8],
     /// Payload bytes not carried, which are zeros.
     pub zeros: u32,
 }
@@ -116,10 +138,10 @@ pub(crate) fn read(
     scratch: &mut Vec<u8>,
     take: impl FnOnce(Repair<'_>),
 ) -> Result<(), Error> {
-    let ReceivedRepair { format, view, zeros } = packet;
+    let ReceivedRepair { format, view, payload, zeros } = packet;
     let unwrap = |sequence| nearest(media.highest, sequence);
     scratch.clear();
-    let payload = Octets { bytes: view.payload(), zeros };
+    let payload = Octets { bytes: payload, zeros };
     let wrong = |field, value: u32, expected| Err(Error::Value { field, offset: 0, value: value.into(), expected });
     match format {
         Format::FlexFec => {
@@ -157,6 +179,18 @@ pub(crate) fn read(
             let zeros = repair.string_into(scratch);
             take(Repair { coverage, code: Code::PARITY, symbol: Symbol { bytes: scratch, zeros } });
         }
+        Format::UlpFec => {
+            let repair = ulpfec::Repair::parse(payload)?;
+            // Level 0 alone, which is all that libwebrtc sends; what it does not protect to the end is not recovered.
+            let Some(level) = repair.levels.iter().next() else { return Ok(()) };
+            let mut coverage = Coverage::new(unwrap(repair.base));
+            let base = coverage.base();
+            for s in repair.coverage(&level).sequences() {
+                coverage.insert(base + u64::from(s.wrapping_sub(repair.base)));
+            }
+            let zeros = repair.string_into(scratch);
+            take(Repair { coverage, code: Code::PARITY, symbol: Symbol { bytes: scratch, zeros } });
+        }
         Format::ReedSolomon => {
             let (id, rest) = parse_repair(payload, Field::default())?;
             let Some((&[a, b], bytes)) = rest.bytes.split_first_chunk() else {
@@ -172,7 +206,8 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// The string protected by codes for a packet whose header is present and `zeros` of whose payload bytes are not.
+/// The string protected by codes for a packet whose header is present and `zeros` of whose payload bytes are not. Of a packet in RED,
+/// as this end sends it, it is that of the packet without RED (RFC 5109, section 14.2).
 pub(crate) fn protected<'a>(
     packet: &[u8],
     zeros: u32,
@@ -181,11 +216,27 @@ pub(crate) fn protected<'a>(
 ) -> Result<Symbol<'a>, Error> {
     scratch.clear();
     let zeros = parity::protect_into(Octets { bytes: packet, zeros }, scratch)?;
-    if let ParityFormat::FlexFec03 { zeroed } = format {
+    let (zeroed, red) = match format {
+        ParityFormat::FlexFec => ([0; 2], None),
+        ParityFormat::FlexFec03 { zeroed } => (zeroed, None),
+        ParityFormat::UlpFec(red) => (red.zeroed, Some(red.payload_type)),
+    };
+    if format != ParityFormat::FlexFec {
         let view = PacketView::parse_header(packet)?;
         for range in zeroed.into_iter().filter(|id| *id != 0).filter_map(|id| view.extension_range(id)) {
             // The string has a prefix instead of the fixed header.
             scratch[range.start - FIXED_HEADER + PREFIX..range.end - FIXED_HEADER + PREFIX].fill(0);
+        }
+        let behind = view.header_len() - FIXED_HEADER + PREFIX;
+        if red == Some(view.payload_type()) && scratch.len() > behind {
+            // One octet of RED, the payload type of the media.
+            let media = scratch.remove(behind);
+            let [_, marker_and_type, high, low, ..] = &mut scratch[..] else {
+                return Ok(Symbol { bytes: scratch, zeros });
+            };
+            *marker_and_type = *marker_and_type & 0x80 | media & 0x7f;
+            let length = u16::from_be_bytes([*high, *low]).saturating_sub(1);
+            [*high, *low] = length.to_be_bytes();
         }
     }
     Ok(Symbol { bytes: scratch, zeros })

@@ -59,6 +59,17 @@ pub struct RetransmissionCounters {
     pub refused: u64,
 }
 
+/// What is kept of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Keep {
+    /// Its payload.
+    Payload,
+    /// Its payload without the one octet of RED before it.
+    BehindRed,
+    /// Nothing: padding and repair packets need not be recovered, but an empty response ends the requests for them.
+    Nothing,
+}
+
 /// A packet that may be requested.
 #[derive(Clone, Debug)]
 struct Kept {
@@ -127,7 +138,7 @@ impl Retransmitter {
 
     /// A packet of the media stream is sent, with `zeros` payload bytes not in `packet`.
     #[inline(never)]
-    pub(crate) fn keep(&mut self, now: Timestamp, sequence: u64, packet: &[u8], zeros: u16, is_padding: bool) {
+    pub(crate) fn keep(&mut self, now: Timestamp, sequence: u64, packet: &[u8], zeros: u16, keep: Keep) {
         let Ok(view) = PacketView::parse_header(packet) else { return };
         if sequence != self.next {
             while !self.kept.is_empty() {
@@ -135,8 +146,11 @@ impl Retransmitter {
             }
         }
         self.next = sequence + 1;
-        // Padding need not be recovered, but an empty response ends the requests for it.
-        let payload = if is_padding { &[] } else { view.payload() };
+        let payload = match keep {
+            Keep::Payload => view.payload(),
+            Keep::BehindRed => view.payload().get(1..).unwrap_or_default(),
+            Keep::Nothing => &[],
+        };
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(payload);
@@ -286,7 +300,7 @@ mod tests {
             Header { sequence: sequence as u16, timestamp: i as u32, marker: i % 3 == 0, ..Header::default() }
                 .write_into(&mut out);
             out.resize(out.len() + real, i as u8);
-            r.keep(ms(i as i64 * 10), sequence, &out, real as u16, false);
+            r.keep(ms(i as i64 * 10), sequence, &out, real as u16, Keep::Payload);
         }
         r
     }
@@ -328,7 +342,7 @@ mod tests {
         assert_eq!(r.waiting.len(), 10);
         let mut out = vec![];
         Header { sequence: 131_076u64 as u16, ..Header::default() }.write_into(&mut out);
-        r.keep(ms(110), 131_076, &out, 9_400, false);
+        r.keep(ms(110), 131_076, &out, 9_400, Keep::Payload);
         assert_eq!((r.waiting.len(), r.waiting_size(), r.front_size()), (1, 1_002, Some(1_002)));
     }
 

@@ -52,6 +52,8 @@ pub(crate) struct Scratch {
     pub beside: Vec<(u32, SenderInfo)>,
     /// Sources that send a BYE.
     pub sources: Vec<u32>,
+    /// A received packet without RED.
+    pub without_red: Vec<u8>,
     chunks: Vec<u32>,
 }
 

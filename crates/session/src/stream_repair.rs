@@ -124,7 +124,8 @@ impl StreamRepairer {
         if view.payload_type() == self.payload_type {
             // Before the first media packet there is nothing to which its numbers could be close.
             if let (Some(ssrc), Some(highest)) = (self.media, self.numbers.highest()) {
-                let received = ReceivedRepair { format: Format::ReedSolomon, view: &view, zeros: 0 };
+                let received =
+                    ReceivedRepair { format: Format::ReedSolomon, view: &view, payload: view.payload(), zeros: 0 };
                 let media = ProtectedStream { ssrc, highest };
                 // What does not parse is counted.
                 let _ = self.inner.on_repair(now, received, media, Ecn::NotEct, |_, _| {});

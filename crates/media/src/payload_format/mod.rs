@@ -6,6 +6,7 @@ mod vp8;
 mod vp9;
 
 pub use sdp::{h264_profile_level_id, profile_level_id_of};
+pub use vp8::begins_vp8_frame;
 
 use crate::{CodedFrame, LayerInfo, Packetiser, Payloads, ReceivedFrame, ReceivedPayload, Split, VideoCodec};
 use weir_units::DataSize;

@@ -47,6 +47,11 @@ pub(super) fn assemble(packets: &[ReceivedPayload], stats: &mut DepacketiserStat
     made
 }
 
+/// Whether a payload begins a frame of VP8 (RFC 7741, section 4.2); `None` if it is none.
+pub fn begins_vp8_frame(payload: &[u8]) -> Option<bool> {
+    describe(payload).map(|d| d.begins)
+}
+
 pub(super) fn describe(bytes: &[u8]) -> Option<Described<'_>> {
     let mut rest = bytes;
     let first = take(&mut rest)?;

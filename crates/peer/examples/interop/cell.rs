@@ -43,7 +43,7 @@ impl Cell {
     }
     /// Whether the answer has repair packets.
     pub(crate) fn agrees_on_fec(&self) -> bool {
-        self.answers("flexfec")
+        self.answers("flexfec") || self.answers("ulpfec")
     }
     /// Repair packets sent, and those that have come, where it is known.
     pub(crate) fn repair(&self) -> (Option<u64>, Option<u64>) {

@@ -14,8 +14,8 @@ use weir_media::resilience::{Applicability, PolicyConfig};
 use weir_media::{AdaptivePlayout, EncoderConfig, OnDamage, Packetiser, Source};
 use weir_session::allocation::MediaKind;
 use weir_session::{
-    Endpoint, EndpointConfig, NackConfig, ParityFormat, ReceiveConfig, RepairChoice, RetransmissionConfig, SendConfig,
-    StreamIdentity,
+    Endpoint, EndpointConfig, NackConfig, ParityFormat, ReceiveConfig, Red, RepairChoice, RetransmissionConfig,
+    SendConfig, StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -127,6 +127,7 @@ impl Begins {
         }
         let config = config(&n, &settings, &names, &clock, v6);
         let repairs = n.nack && n.rtx.is_some();
+        let has_fec = n.flexfec.is_some() || n.ulpfec.is_some();
         let (mut send, mut sending) = (None, None);
         if let Some(video) = media.send {
             let frame_rate = video.camera.rate().as_f64();
@@ -137,8 +138,8 @@ impl Begins {
                 per_packet_feedback: n.reports.is_some(),
                 retransmission: repairs.then(|| RetransmissionConfig { kept: KEPT, ..RetransmissionConfig::default() }),
                 max_queue_age: Some(QUEUE),
-                repair: n.flexfec.map_or(RepairChoice::Fixed(Protection::Off), |_| RepairChoice::Controller),
-                resilience: n.flexfec.map(|_| protection(repairs, frame_rate)),
+                repair: if has_fec { RepairChoice::Controller } else { RepairChoice::Fixed(Protection::Off) },
+                resilience: has_fec.then(|| protection(repairs, frame_rate)),
                 circuit_breaker: Some(circuit_breaker::Config::default()),
                 feedback_guard: registry
                     .get(&settings.controller)
@@ -181,6 +182,12 @@ fn protection(repairs: bool, frame_rate: f64) -> PolicyConfig {
 fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6: bool) -> EndpointConfig {
     // Those that are written as packets leave.
     let zeroed = [n.transport_sequence, n.abs_send_time].map(Option::unwrap_or_default);
+    let parity_format = match n.ulpfec {
+        Some(u) => {
+            ParityFormat::UlpFec(Red { payload_type: u.red, ulpfec: u.payload_type, retransmission: u.rtx, zeroed })
+        }
+        None => ParityFormat::FlexFec03 { zeroed },
+    };
     let mut config = EndpointConfig {
         ssrc: names.ssrc,
         remote_ssrc: n.ssrc.unwrap_or(0),
@@ -188,7 +195,7 @@ fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6:
         seed: names.seed,
         payload_type: n.payload_type,
         parity_payload_type: n.flexfec.map_or(UNUSED.0, |f| f.payload_type),
-        parity_format: ParityFormat::FlexFec03 { zeroed },
+        parity_format,
         reed_solomon_payload_type: UNUSED.1,
         retransmission_payload_type: n.rtx.unwrap_or(UNUSED.0),
         retransmission_ssrc: Some(names.rtx_ssrc),

@@ -2,6 +2,7 @@
 
 use super::flexfec::{NAME as FLEXFEC, own_repair_ssrc};
 use super::offer::TRANSPORT_CC;
+use super::ulpfec::{RED, ULPFEC};
 use super::{Negotiated, Section};
 use crate::dtls::Fingerprint;
 use crate::ice::Credentials;
@@ -79,6 +80,9 @@ fn section(out: &mut String, s: &Section, (ssrc, rtx): (u32, u32), a: &Answer<'_
     for payload_type in s.rtx.into_iter().chain(s.flexfec.map(|f| f.payload_type)) {
         write!(out, " {payload_type}")?;
     }
+    for payload_type in s.ulpfec.into_iter().flat_map(|u| [Some(u.red), u.rtx, Some(u.payload_type)]).flatten() {
+        write!(out, " {payload_type}")?;
+    }
     out.push_str("\r\n");
     write!(out, "c=IN {family} {}\r\na=rtcp-mux\r\na=mid:{}\r\n", a.address.ip(), s.mid)?;
     write!(out, "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\n", a.credentials.name, a.credentials.password)?;
@@ -127,6 +131,13 @@ fn formats(out: &mut String, s: &Section) -> std::fmt::Result {
     }
     if let Some(rtx) = s.rtx {
         write!(out, "a=rtpmap:{rtx} rtx/90000\r\na=fmtp:{rtx} apt={pt}\r\n")?;
+    }
+    if let Some(u) = s.ulpfec {
+        write!(out, "a=rtpmap:{} {RED}\r\n", u.red)?;
+        if let Some(rtx) = u.rtx {
+            write!(out, "a=rtpmap:{rtx} rtx/90000\r\na=fmtp:{rtx} apt={}\r\n", u.red)?;
+        }
+        write!(out, "a=rtpmap:{} {ULPFEC}\r\n", u.payload_type)?;
     }
     if let Some(f) = s.flexfec {
         let pt = f.payload_type;

@@ -35,6 +35,7 @@ pub(super) fn audio(m: &MediaDescription, index: usize, n: &Negotiated) -> Optio
         format,
         rtx: None,
         flexfec: None,
+        ulpfec: None,
         nack: false,
         feedback: vec![feedback.to_owned()],
         extensions,

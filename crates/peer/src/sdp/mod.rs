@@ -9,6 +9,7 @@ mod fragment;
 mod lines;
 mod offer;
 mod room;
+mod ulpfec;
 
 pub use answer::{Answer, further_ssrc, write};
 pub use call::negotiate;
@@ -17,6 +18,7 @@ pub use fragment::{fragment_name, write_fragment};
 pub use offer::{Codecs, MAX_ENCODINGS, MAX_OFFER, Negotiated, Section, Wanted};
 pub(crate) use offer::{MID, REPAIRED_RID, RID, TRANSPORT_CC};
 pub use room::negotiate_room;
+pub use ulpfec::UlpFec;
 
 /// Why an offer is refused. Its text is for who made the offer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

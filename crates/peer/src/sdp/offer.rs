@@ -2,6 +2,7 @@
 
 use super::flexfec::{FlexFec, offered_repair_ssrc};
 pub(super) use super::lines::{name_of, of_type, payload_types, value, values};
+use super::ulpfec::UlpFec;
 use super::{Direction, OfferError};
 use crate::dtls::Fingerprint;
 use rtc_sdp::description::media::MediaDescription;
@@ -94,6 +95,8 @@ pub struct Section {
     pub rtx: Option<u8>,
     /// Repair packets.
     pub flexfec: Option<FlexFec>,
+    /// Repair packets in RED.
+    pub ulpfec: Option<UlpFec>,
     /// Whether generic NACKs are used.
     pub nack: bool,
     pub(super) feedback: Vec<String>,
@@ -118,6 +121,7 @@ impl Negotiated {
             format: self.format.clone(),
             rtx: self.rtx,
             flexfec: self.flexfec,
+            ulpfec: self.ulpfec,
             nack: self.nack,
             feedback: self.feedback.clone(),
             extensions: self.extensions.clone(),
@@ -147,6 +151,8 @@ pub struct Negotiated {
     pub rtx: Option<u8>,
     /// Repair packets (FlexFEC-03).
     pub flexfec: Option<FlexFec>,
+    /// Repair packets in RED (ULPFEC), where there are none of the others.
+    pub ulpfec: Option<UlpFec>,
     /// Whether generic NACKs are used.
     pub nack: bool,
     /// Per-packet feedback, both ways.
@@ -269,6 +275,8 @@ pub(super) fn section(
     }
     let (ssrc, rtx_ssrc) = sources(m);
     let nack = offers("nack");
+    let flexfec = FlexFec::of(m);
+    let ulpfec = UlpFec::of(m, codec).filter(|u| flexfec.is_none() && ![u.red, u.payload_type].contains(&payload_type));
     Ok(Negotiated {
         sections: Vec::new(),
         accepted: 0,
@@ -277,7 +285,8 @@ pub(super) fn section(
         payload_type,
         format,
         rtx,
-        flexfec: FlexFec::of(m),
+        flexfec,
+        ulpfec,
         nack,
         reports,
         remb,
@@ -366,7 +375,7 @@ fn is_constrained(format: &str) -> bool {
     flags.and_then(|f| u8::from_str_radix(f, 16).ok()).is_some_and(|f| f & 0x40 != 0)
 }
 
-fn retransmission(m: &MediaDescription, of: u8) -> Option<u8> {
+pub(super) fn retransmission(m: &MediaDescription, of: u8) -> Option<u8> {
     payload_types(m).find(|&n| {
         let is_rtx = name_of(m, n).is_some_and(|name| name.eq_ignore_ascii_case("rtx/90000"));
         is_rtx

@@ -31,7 +31,7 @@ pub fn negotiate_room(offer: &str, codec: VideoCodec, places: usize) -> Result<N
     let (accepted, m) = first.ok_or_else(|| OfferError::new("the offer", "no video", "a video section"))?;
     let first = offer::section(&session, &bundled(&session, m), wanted)?;
     // What is sent again in a room is repaired by retransmission alone.
-    let mut taken = Negotiated { sections: offer::kinds(media), accepted, flexfec: None, ..first };
+    let mut taken = Negotiated { sections: offer::kinds(media), accepted, flexfec: None, ulpfec: None, ..first };
     if places_lack_feedback(&session, &taken) {
         return Err(OfferError::new(
             "m=video",
@@ -48,7 +48,7 @@ pub fn negotiate_room(offer: &str, codec: VideoCodec, places: usize) -> Result<N
             let place = offer::section(&session, &bundled(&session, m), wanted)?;
             same_feedback(&taken, place.reports, place.transport_sequence)?;
             video_places += 1;
-            taken.further.push(Section { index, flexfec: None, ..place.first() });
+            taken.further.push(Section { index, flexfec: None, ulpfec: None, ..place.first() });
         }
         if is(m, "audio")
             && let Some(audio) = audio(m, index, &taken)

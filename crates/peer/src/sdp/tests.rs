@@ -110,6 +110,34 @@ fn flexfec_is_taken_with_a_source_of_its_own_where_it_is_offered() {
 }
 
 #[test]
+fn ulpfec_in_red_is_taken_for_vp8_where_there_is_no_flexfec() {
+    let vp8 = Wanted { codec: VideoCodec::Vp8, built_in: Codecs { vp8: true, h264: true }, direction: BOTH };
+    let n = negotiate(OFFER, vp8).expect("accepted");
+    assert_eq!((n.payload_type, n.ulpfec), (96, Some(UlpFec { red: 118, payload_type: 120, rtx: Some(119) })));
+    let written = answer(&n);
+    for line in [
+        "m=video 4321 UDP/TLS/RTP/SAVPF 96 97 118 119 120",
+        "a=rtpmap:118 red/90000",
+        "a=rtpmap:119 rtx/90000",
+        "a=fmtp:119 apt=118",
+        "a=rtpmap:120 ulpfec/90000",
+    ] {
+        assert!(written.lines().any(|l| l == line), "{line} is not in\n{written}");
+    }
+    // H.264 has no picture IDs, and without RED there is nothing to carry it.
+    assert_eq!(negotiate(OFFER, Wanted { codec: VideoCodec::H264, ..vp8 }).expect("accepted").ulpfec, None);
+    for name in ["red/90000", "ulpfec/90000"] {
+        assert_eq!(negotiate(&OFFER.replace(name, "x/90000"), vp8).expect("accepted").ulpfec, None, "{name}");
+    }
+    let flexfec =
+        OFFER.replace("a=rtpmap:120 ulpfec/90000\r\n", "a=rtpmap:120 ulpfec/90000\r\na=rtpmap:49 flexfec-03/90000\r\n");
+    let flexfec = flexfec.replace("118 119 120\r\n", "118 119 120 49\r\n");
+    let n = negotiate(&flexfec, vp8).expect("accepted");
+    assert!(n.flexfec.is_some() && n.ulpfec.is_none());
+    assert_eq!(negotiate_room(OFFER, VideoCodec::Vp8, 3).expect("accepted").ulpfec, None);
+}
+
+#[test]
 fn directions_are_those_that_both_ends_want() {
     let whip = Wanted { direction: Direction { sends: false, receives: true }, ..H264 };
     let n = negotiate(OFFER, whip).expect("accepted");

@@ -98,6 +98,31 @@ impl Endpoint {
         let Some(index) = receiver.streams.iter().position(|s| s.identity.ssrc == ssrc) else {
             return self.on_other_rtp(now, &view, place, datagram, source);
         };
+        let red = receiver.streams[index].identity.parity_format.red();
+        if let Some(red) = red.copied().filter(|r| r.payload_type == view.payload_type()) {
+            return self.on_red(index, now, &view, place, &red, datagram, source);
+        }
+        if let Some(o) = &mut self.observer {
+            o.on_rtp_received(&seen(now, datagram, source));
+        }
+        self.on_media(index, now, &view, place, datagram, size_of(datagram), false)
+    }
+
+    /// A packet of a media stream; `size` is that of the packet as received. In RED it is one without, and a repair packet has no media.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "two callers, on the path of each packet")]
+    pub(super) fn on_media(
+        &mut self,
+        index: usize,
+        now: Timestamp,
+        view: &PacketView<'_>,
+        place: Place,
+        datagram: &Datagram<'_>,
+        size: DataSize,
+        is_repair: bool,
+    ) -> Outcome {
+        let Some(receiver) = &self.receiver else { return Outcome::Refused(Refusal::NotWanted) };
+        let transport = place.transport;
         let id = receiver.streams[index].id;
         let wants_departure = receiver.path.controller.is_some();
         self.on_stream_rtp(index, now);
@@ -106,17 +131,15 @@ impl Endpoint {
             transport,
             rtp_timestamp: view.timestamp(),
             marker: view.marker(),
-            size: size_of(datagram),
+            size,
+            is_repair,
             payload: DataSize::from_bytes(view.payload().len() as u64 + u64::from(datagram.payload)),
-            is_padding: view.padding() > 0 && view.payload().is_empty() && datagram.payload == 0,
+            is_padding: is_repair || view.padding() > 0 && view.payload().is_empty() && datagram.payload == 0,
             abs_send_time: if wants_departure { view.abs_send_time(self.config.abs_send_time_id) } else { None },
             ecn: datagram.ecn,
         };
-        if let Some(o) = &mut self.observer {
-            o.on_rtp_received(&seen(now, datagram, source));
-        }
         if self.config.params.rapid_synchronisation != RapidSynchronisation::Off {
-            self.synchronise(index, now, &view);
+            self.synchronise(index, now, view);
         }
         let outcome = Outcome::Rtp { stream: id, kind: PacketKind::Media };
         let Some(receiver) = &mut self.receiver else { return outcome };
@@ -151,11 +174,15 @@ impl Endpoint {
             return self.on_stranger(now, view, datagram, source);
         };
         let id = receiver.streams[index].id;
-        if view.ssrc() == identity.retransmission() && view.payload_type() == identity.retransmission_payload_type {
+        let of_red = identity.parity_format.red().is_some_and(|r| r.retransmission == Some(view.payload_type()));
+        if view.ssrc() == identity.retransmission()
+            && (of_red || view.payload_type() == identity.retransmission_payload_type)
+        {
             return self.on_retransmission(index, now, view, place, datagram, source);
         }
         let format = match view.payload_type() {
-            _ if view.ssrc() != identity.repair() => None,
+            // In RED they are on the media's source.
+            _ if view.ssrc() != identity.repair() || identity.parity_format.red().is_some() => None,
             pt if pt == identity.parity_payload_type => Some(identity.parity_format.into()),
             pt if pt == identity.reed_solomon_payload_type => Some(Format::ReedSolomon),
             _ => None,
@@ -166,7 +193,7 @@ impl Endpoint {
         }
         let observer = &mut self.observer;
         let (stream, path) = receiver.with_path_at(index, place.path);
-        let packet = ReceivedRepair { format, view, zeros: datagram.payload };
+        let packet = ReceivedRepair { format, view, payload: view.payload(), zeros: datagram.payload };
         let transport = place.transport;
         if let (Some(subflow), Some(sequence)) = (&mut path.subflow, transport) {
             subflow.on_packet(sequence, view.timestamp(), size_of(datagram), now);

@@ -7,6 +7,7 @@ use crate::identity::{FeedbackSsrcs, StreamIdentity};
 use crate::observer::Seen;
 use crate::receiver::Receiver;
 use crate::repair_format::Format;
+use crate::retransmission::Keep;
 use crate::rtcp::{Compound, NextUnit, ReportContext, report_block, write_bye, write_report};
 use crate::sender::{Outgoing, PADDING_SIZE, Sender};
 use crate::session_params::{Profile, RapidSynchronisation};
@@ -196,11 +197,12 @@ impl Endpoint {
             };
             let [own, repair, resent] = s.identity.sources();
             if c.packets > 0 {
-                let (packets, payload) =
-                    (c.packets.saturating_sub(c.refused_packets), c.payload.saturating_sub(c.refused_payload));
-                add(own, packets, payload);
+                let (beside, beside_payload) =
+                    if s.is_in_red() { (c.repair_packets, c.repair_payload) } else { (0, 0) };
+                let packets = (c.packets + beside).saturating_sub(c.refused_packets);
+                add(own, packets, (c.payload + beside_payload).saturating_sub(c.refused_payload));
             }
-            if c.repair_packets > 0 {
+            if c.repair_packets > 0 && !s.is_in_red() {
                 add(repair, c.repair_packets, c.repair_payload);
             }
             let (packets, payload) = s.retransmitted();
@@ -242,8 +244,9 @@ impl Endpoint {
 /// The header of a packet of a media stream.
 #[inline(always)]
 fn header(p: &Outgoing, id: &StreamIdentity, c: &EndpointConfig, now: Timestamp) -> Header<'static> {
+    let red = id.parity_format.red().filter(|_| p.kind == Kind::Media);
     Header {
-        payload_type: id.payload_type,
+        payload_type: red.map_or(id.payload_type, |r| r.payload_type),
         marker: p.media.marker,
         sequence: p.sequence as u16,
         timestamp: p.media.rtp_timestamp,
@@ -267,7 +270,14 @@ fn by_subflow<'a>(header: Header<'a>, p: &Outgoing, c: &EndpointConfig) -> Heade
 fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 {
     match sender.outgoing.kind {
         Kind::Padding => write_padding(out, PADDING_SIZE),
-        _ => sender.write_content(out),
+        _ => {
+            let stream = &sender.streams[sender.outgoing.stream];
+            if stream.is_in_red() {
+                // The last block of RED has no length (RFC 2198, section 3).
+                out.push(stream.identity.payload_type);
+            }
+            sender.write_content(out);
+        }
     }
     let stream = &sender.streams[sender.outgoing.stream];
     let (protects, keeps) = (stream.repair.is_active(), stream.retransmitter.is_some());
@@ -317,10 +327,20 @@ fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: T
         header.write_into(out);
         return finish_packet(sender, now, out);
     };
+    if let Some(red) = identity.parity_format.red() {
+        // After the frame that it ends, with that frame's timestamp.
+        Header { payload_type: red.payload_type, ..header }.write_into(out);
+        out.extend_from_slice(&repair.bytes);
+        stream.repair.recycle(repair.bytes);
+        if let Some(r) = &mut stream.retransmitter {
+            r.keep(now, packet.sequence, out, 0, Keep::Nothing);
+        }
+        return repair.zeros;
+    }
     let source = [identity.ssrc];
     let (payload_type, csrcs) = match repair.format {
         Format::FlexFec => (identity.parity_payload_type, &source[..]),
-        Format::FlexFec03 => (identity.parity_payload_type, &source[..0]),
+        Format::FlexFec03 | Format::UlpFec => (identity.parity_payload_type, &source[..0]),
         Format::ReedSolomon => (identity.reed_solomon_payload_type, &source[..0]),
     };
     // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.

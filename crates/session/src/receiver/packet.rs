@@ -15,7 +15,9 @@ pub(crate) struct Incoming {
     pub size: DataSize,
     /// Size of the payload without header, extensions and padding.
     pub payload: DataSize,
+    /// Whether it has no media: padding, or a repair packet in RED.
     pub is_padding: bool,
+    pub is_repair: bool,
     pub abs_send_time: Option<u32>,
     pub ecn: Ecn,
 }

@@ -47,7 +47,10 @@ impl IncomingStream {
             return false;
         }
         let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
-        let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start: None, marker, size });
+        // Among repair packets that are not sent again, gaps in sequence numbers say little of where frames begin.
+        let in_red = self.identity.parity_format.red().is_some();
+        let start = if in_red { weir_media::begins_vp8_frame(payload.bytes) } else { None };
+        let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start, marker, size });
         if let Some(content) = self.content.as_mut().filter(|_| verdict == Verdict::InTime) {
             let deadline = playout.deadline_of(rtp_timestamp).unwrap_or(now);
             content.insert(now, deadline, sequence, packet.part(), payload);

@@ -8,7 +8,7 @@ use crate::content::Payload;
 use crate::frames::{FrameLedger, FramePart, RecoveryStats};
 use crate::observer::{MaybeObserver, Seen};
 use crate::recovery::{RepairReceiveCounters, RepairReceiver, RepairReception};
-use crate::repair_format::{ProtectedStream, ReceivedRepair};
+use crate::repair_format::{Format, ProtectedStream, ReceivedRepair};
 use weir_units::{DataSize, Ecn, Timestamp};
 use weir_wire::rtp::PacketView;
 
@@ -25,7 +25,8 @@ impl IncomingStream {
         self.repair.get_or_insert_with(|| Box::new(new().with_parity(identity.parity_format)));
     }
 
-    /// Takes a packet of the repair stream. `false` if repair is off.
+    /// Takes a packet of the repair stream, or a repair packet in RED that has been taken as one without media. `false` if
+    /// repair is off.
     pub(crate) fn on_repair(
         &mut self,
         path: &mut ReceivePath,
@@ -40,6 +41,7 @@ impl IncomingStream {
         let media = ProtectedStream { ssrc: self.identity.ssrc, highest: self.stats.highest() };
         self.begin_repair(path);
         let (Some(repair), frames, nack) = (&mut self.repair, &mut self.frames, &mut self.nack) else { return false };
+        let in_red = packet.format == Format::UlpFec;
         let size = repair.on_repair(now, packet, media, ecn, |number, coverage| {
             if let Some(frames) = frames {
                 frames.on_protected(now, number, coverage);
@@ -48,9 +50,14 @@ impl IncomingStream {
                 nack.on_repair(now, last);
             }
         });
-        let Some(size) = size else { return true };
-        path.on_rtp(transport, size, ecn, now);
-        self.schedule_feedback(path, now);
+        match size {
+            Some(size) => {
+                path.on_rtp(transport, size, ecn, now);
+                self.schedule_feedback(path, now);
+            }
+            None if !in_red => return true,
+            None => {}
+        }
         self.recover(path, observer, now);
         true
     }
@@ -96,6 +103,7 @@ impl IncomingStream {
             size: DataSize::from_bytes((view.header_len() + view.payload().len()) as u64 + u64::from(zeros)),
             payload: DataSize::from_bytes(payload),
             is_padding: view.padding_bit() && zeros == 0,
+            is_repair: false,
             abs_send_time: None,
             ecn: Ecn::NotEct,
         };

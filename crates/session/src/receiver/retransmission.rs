@@ -13,8 +13,19 @@ use crate::sent::nearest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_media::resilience::Mechanisms;
 use weir_units::{DataSize, Timestamp};
+use weir_wire::fec::Octets;
+use weir_wire::fec::red::Red;
 use weir_wire::rtp::retransmission;
 use weir_wire::rtp::{Header, PacketView};
+
+/// The media in a payload of RED: none if that is empty, or its primary block is a repair packet.
+fn without_red(payload: Octets<'_>, ulpfec: u8) -> Option<Octets<'_>> {
+    if payload.is_empty() {
+        return Some(payload);
+    }
+    let red = Red::parse(payload).ok()?;
+    Some(if red.payload_type == ulpfec { Octets::default() } else { red.primary })
+}
 
 impl IncomingStream {
     /// A packet of the media stream has arrived or was recovered: packets missing before it are requested.
@@ -89,8 +100,13 @@ impl IncomingStream {
         let (Some(nack), Some(resent)) = (&mut self.nack, &mut self.resent) else { return };
         nack.counters.retransmissions += 1;
         nack.counters.bytes += size;
+        let red = self.identity.parity_format.red().filter(|r| r.retransmission == Some(view.payload_type()));
         let original = retransmission::read(view.payload()).ok().filter(|_| self.stats.is_started());
-        let Some((sequence, payload)) = original else {
+        let original = original.and_then(|(sequence, payload)| match red {
+            Some(red) => Some((sequence, without_red(Octets { bytes: payload, zeros }, red.ulpfec)?)),
+            None => Some((sequence, Octets { bytes: payload, zeros })),
+        });
+        let Some((sequence, Octets { bytes: payload, zeros })) = original else {
             nack.counters.malformed += 1;
             return;
         };

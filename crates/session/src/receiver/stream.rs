@@ -303,7 +303,9 @@ impl IncomingStream {
             self.look_for_gaps(sequence, packet.part(), false, now);
         }
         if let Some(repair) = &mut self.repair {
-            repair.on_media(now, sequence, bytes, payload.zeros);
+            if !packet.is_repair {
+                repair.on_media(now, sequence, bytes, payload.zeros);
+            }
             self.recover(path, observer, now);
         }
         if path.controller.is_some() {

@@ -4,6 +4,7 @@ use super::{NextPacket, Sender};
 use crate::allocation::MediaKind;
 use crate::datagram::Kind;
 use crate::queue::QueuedPacket;
+use crate::retransmission::Keep;
 use crate::sent::Sent;
 use weir_cc::PacerDecision;
 use weir_cc::cue::SentPacket;
@@ -114,7 +115,7 @@ impl Sender {
         let s = &mut self.streams[index];
         let own_stream = match (next.kind, &mut s.retransmitter) {
             (Kind::Retransmission, Some(r)) => Some(&mut r.stream),
-            (Kind::Repair, _) => Some(&mut s.repair.stream),
+            (Kind::Repair, _) if s.identity.parity_format.red().is_none() => Some(&mut s.repair.stream),
             _ => None,
         };
         let sequence = match own_stream {
@@ -164,8 +165,14 @@ impl Sender {
     #[inline(never)]
     pub(crate) fn keep(&mut self, bytes: &[u8], now: Timestamp) {
         let packet = self.outgoing;
+        let in_red = self.streams[packet.stream].is_in_red();
         if let Some(r) = &mut self.streams[packet.stream].retransmitter {
-            r.keep(now, packet.sequence, bytes, packet.media.payload, packet.kind == Kind::Padding);
+            let kept = match packet.kind {
+                Kind::Padding => Keep::Nothing,
+                _ if in_red => Keep::BehindRed,
+                _ => Keep::Payload,
+            };
+            r.keep(now, packet.sequence, bytes, packet.media.payload, kept);
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct SendCounters {
     pub frames: u64,
     /// Key frames among them.
     pub key_frames: u64,
-    /// RTP packets sent on the media stream, padding included.
+    /// RTP packets sent on the media stream, padding included, repair packets in RED not.
     pub packets: u64,
     /// RTP payload bytes sent, without padding (the sender's octet count of RFC 3550, section 6.4.1).
     pub payload: u64,
@@ -34,7 +34,7 @@ pub struct SendCounters {
     pub bytes: u64,
     /// Padding-only packets sent.
     pub padding_packets: u64,
-    /// Repair packets sent, on their own stream.
+    /// Repair packets sent, on their own stream, or in RED on the media stream.
     pub repair_packets: u64,
     /// RTP bytes of repair packets: headers and payload.
     pub repair_bytes: u64,
@@ -245,10 +245,22 @@ impl OutgoingStream {
         if let Some(payload) = self.retransmitter.as_deref().and_then(Retransmitter::front_size) {
             return Some(NextPacket { kind: Kind::Retransmission, payload });
         }
-        if let Some(packet) = self.repair.front().map(RepairPacket::size) {
+        if let Some(packet) = self.repair.front().map(RepairPacket::size).filter(|_| !self.holds_repair()) {
             return Some(NextPacket { kind: Kind::Repair, payload: packet });
         }
-        self.queue.front().map(|p| NextPacket { kind: Kind::Media, payload: p.payload.into() })
+        let red = u64::from(self.is_in_red());
+        self.queue.front().map(|p| NextPacket { kind: Kind::Media, payload: u64::from(p.payload) + red })
+    }
+
+    /// Whether media and repair packets are in RED, on one source.
+    #[inline]
+    pub(crate) fn is_in_red(&self) -> bool {
+        self.identity.parity_format.red().is_some()
+    }
+
+    /// Whether repair packets wait for the end of a frame.
+    fn holds_repair(&self) -> bool {
+        self.is_in_red() && self.is_amid_a_frame()
     }
 
     /// Takes the packet being sent, of the kind returned by [`Self::next_packet`], or padding.
