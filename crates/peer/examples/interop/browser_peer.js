@@ -1,5 +1,5 @@
 // One call of a browser with the service whose page it has opened: an expression, the function of a job. It resolves to text in JSON.
-async ({ token, way, codec, seconds, size, nack, fec }) => {
+async ({ token, way, codec, seconds, size, nack, fec, flexfec = true }) => {
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   const said = { offer: "", answer: "", state: "", error: null };
@@ -13,7 +13,7 @@ async ({ token, way, codec, seconds, size, nack, fec }) => {
     const is = (c) => c.mimeType.toLowerCase() === `video/${codec}`;
     if (!all.some(is)) throw new Error(`it has no ${codec}: ${[...new Set(all.map((c) => c.mimeType))].join(" ")}`);
     const isFec = (c) => /\/(flexfec-03|ulpfec|red)$/i.test(c.mimeType);
-    const rest = all.filter((c) => !is(c) && (fec || !isFec(c)));
+    const rest = all.filter((c) => !is(c) && (fec || !isFec(c)) && (flexfec || !/flexfec/i.test(c.mimeType)));
     transceiver.setCodecPreferences([...all.filter(is), ...rest]);
     peer.addEventListener("track", ({ track: received }) => {
       const video = Object.assign(document.createElement("video"), { muted: true, autoplay: true });

@@ -1,12 +1,13 @@
 //! Calls of other programs with Weir, one for each cell of a table: who calls, which end sends, the codec, and the feedback that both agree on.
 //! Each goes through a link that loses packets, 3 % each way if nothing else is said.
 //!
-//!     cargo run -p weir-peer --example interop --features weir-codecs/vpx -- [PEER...] [--seconds N] [--loss PERCENT] [--delay MS] [--keep FOLDER]
+//!     cargo run -p weir-peer --example interop --features weir-codecs/vpx -- [PEER...] [--seconds N] [--loss PERCENT] [--delay MS] [--vp8] [--keep FOLDER]
 //!
 //! They are made in a network namespace of their own, which takes the privilege to make one.
 //!
 //! Peers: chromium, firefox, gstreamer, aiortc, pion; all if none is named. What is missing for one is said, and it is left out. aiortc is
-//! installed from PyPI below the target folder, Pion by Go. `--keep` writes each call's offer and answer there.
+//! installed from PyPI below the target folder, Pion by Go. `--keep` writes each call's offer and answer there, `--vp8` leaves out
+//! the calls in H.264.
 
 mod cell;
 mod peers;
@@ -42,7 +43,7 @@ fn row(c: &Cell) -> String {
     }
     let repair = c.repair_offered();
     let repair = if repair.is_empty() { "none" } else { &repair };
-    let nack = if matches!(c.job.repair, Repair::Fec | Repair::None) { ", no NACK" } else { "" };
+    let nack = if c.job.repair.has_nack() { "" } else { ", no NACK" };
     // Repair packets, if they were agreed upon.
     let agreed = c.agrees_on_fec();
     let count = |n: Option<u64>| if agreed { number(n) } else { "-".into() };
@@ -68,9 +69,14 @@ fn jobs(peer: Peer, seconds: u32) -> Vec<Job> {
         for codec in [VideoCodec::Vp8, VideoCodec::H264] {
             let job = Job { peer, weir_sends, codec, ccfb: false, repair: Repair::Usual, seconds };
             jobs.extend(formats.iter().map(|&ccfb| Job { ccfb, ..job }));
-            let others: &[Repair] = match (peer, weir_sends) {
-                (Peer::Chromium, true) => &[Repair::Nack, Repair::Fec, Repair::None],
-                (Peer::Chromium, false) => &[Repair::Asked],
+            let others: &[Repair] = match (peer, weir_sends, codec) {
+                (Peer::Chromium, true, VideoCodec::Vp8) => {
+                    &[Repair::Nack, Repair::Fec, Repair::None, Repair::UlpFec, Repair::UlpFecAlone]
+                }
+                (Peer::Chromium, true, _) => &[Repair::Nack, Repair::Fec, Repair::None],
+                (Peer::Chromium, false, VideoCodec::Vp8) => &[Repair::Asked, Repair::Fec],
+                (Peer::Chromium, false, _) => &[Repair::Asked],
+                (Peer::Firefox, _, VideoCodec::Vp8) => &[Repair::Fec, Repair::None],
                 _ => &[],
             };
             jobs.extend(others.iter().map(|&repair| Job { repair, ..job }));
@@ -93,12 +99,13 @@ struct Asked {
     loss: f64,
     delay: i64,
     folder: Option<PathBuf>,
+    codec: Option<VideoCodec>,
 }
 
 fn asked() -> Asked {
     let mut arguments = std::env::args().skip(1);
     let delay = Path::DELAY.as_millis();
-    let mut asked = Asked { peers: Vec::new(), seconds: 8, loss: 3.0, delay, folder: None };
+    let mut asked = Asked { peers: Vec::new(), seconds: 8, loss: 3.0, delay, folder: None, codec: None };
     while let Some(argument) = arguments.next() {
         let peer = Peer::ALL.into_iter().find(|p| p.name() == argument);
         match (argument.as_str(), peer) {
@@ -106,11 +113,12 @@ fn asked() -> Asked {
             ("--seconds", _) => asked.seconds = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.seconds),
             ("--loss", _) => asked.loss = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.loss),
             ("--delay", _) => asked.delay = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.delay),
+            ("--vp8", _) => asked.codec = Some(VideoCodec::Vp8),
             ("--keep", _) => asked.folder = arguments.next().map(PathBuf::from),
             (other, _) => {
                 eprintln!(
                     "{other}: expected chromium, firefox, gstreamer, aiortc, pion, --seconds N, --loss PERCENT, \
-                     --delay MS or --keep FOLDER"
+                     --delay MS, --vp8 or --keep FOLDER"
                 );
                 std::process::exit(2);
             }
@@ -125,6 +133,7 @@ fn asked() -> Asked {
 async fn table(asked: Asked, address: IpAddr) {
     println!("{HEAD}");
     let jobs = asked.peers.into_iter().flat_map(|peer| jobs(peer, asked.seconds));
+    let jobs = jobs.filter(|job| asked.codec.is_none_or(|codec| job.codec == codec));
     for (n, job) in jobs.enumerate() {
         let path = Path { loss: asked.loss / 100.0, delay: TimeDelta::from_millis(asked.delay) };
         let cell = run(job, address, path).await;

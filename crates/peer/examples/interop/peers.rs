@@ -61,8 +61,19 @@ pub(crate) enum Repair {
     Nack,
     /// By repair packets alone.
     Fec,
+    /// As usual, but without FlexFEC-03.
+    UlpFec,
+    /// By ULPFEC alone.
+    UlpFecAlone,
     /// Not at all.
     None,
+}
+
+impl Repair {
+    /// Whether what is lost may be requested.
+    pub(crate) const fn has_nack(self) -> bool {
+        !matches!(self, Self::Fec | Self::UlpFecAlone | Self::None)
+    }
 }
 
 /// One call.
@@ -114,7 +125,8 @@ fn told(job: &Job, service: &RunningServer) -> String {
         "way": if job.weir_sends { "whep" } else { "whip" },
         "codec": short(job.codec),
         "feedback": if job.ccfb { "ccfb" } else { "twcc" },
-        "nack": !matches!(job.repair, Repair::Fec | Repair::None),
+        "nack": job.repair.has_nack(),
+        "flexfec": !matches!(job.repair, Repair::UlpFec | Repair::UlpFecAlone),
         "fec": !matches!(job.repair, Repair::Nack | Repair::None),
         "seconds": job.seconds,
         "size": SIZE,
