@@ -13,7 +13,8 @@ use weir_peer::ice::{Credentials, check};
 use weir_peer::sdp::{Answer, Codecs, Direction, MAX_OFFER, Wanted, negotiate, write};
 use weir_peer::transport::{Received, Transport};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RetransmissionConfig, SendConfig, StreamIdentity,
+    Datagram, Endpoint, EndpointConfig, NackConfig, ParityFormat, ReceiveConfig, Red, RetransmissionConfig, SendConfig,
+    StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
@@ -303,8 +304,15 @@ fn endpoint(now: Timestamp) -> Endpoint {
     let limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(500) };
     let setup = Setup { limits, start_rate: DataRate::from_kbps(100), now, seed: 1, params: Vec::new() };
     let controller = Registry::builtin().make("gcc", &setup).expect("a controller").sender;
-    let mut config =
-        EndpointConfig { ssrc: 1, remote_ssrc: MEDIA, transport_sequence: true, ..EndpointConfig::default() };
+    // RED too, as browsers have it.
+    let red = Red { payload_type: 100, ulpfec: 101, retransmission: Some(102), zeroed: [3, 2] };
+    let mut config = EndpointConfig {
+        ssrc: 1,
+        remote_ssrc: MEDIA,
+        transport_sequence: true,
+        parity_format: ParityFormat::UlpFec(red),
+        ..EndpointConfig::default()
+    };
     let incoming = StreamIdentity { ssrc: MEDIA, retransmission_ssrc: Some(6), ..config.outgoing() };
     config.first_incoming = Some(incoming);
     let send = SendConfig {
