@@ -1,13 +1,13 @@
 //! Calls of other programs with Weir, one for each cell of a table: who calls, which end sends, the codec, and the feedback that both agree on.
 //! Each goes through a link that loses packets, 3 % each way if nothing else is said.
 //!
-//!     cargo run -p weir-peer --example interop --features weir-codecs/vpx -- [PEER...] [--seconds N] [--loss PERCENT] [--delay MS] [--vp8] [--keep FOLDER]
+//!     cargo run -p weir-peer --example interop --features weir-codecs/vpx -- [PEER...] [--seconds N] [--loss PERCENT] [--delay MS] [--repair KIND] [--vp8] [--keep FOLDER]
 //!
 //! They are made in a network namespace of their own, which takes the privilege to make one.
 //!
 //! Peers: chromium, firefox, gstreamer, aiortc, pion; all if none is named. What is missing for one is said, and it is left out. aiortc is
 //! installed from PyPI below the target folder, Pion by Go. `--keep` writes each call's offer and answer there, `--vp8` leaves out
-//! the calls in H.264.
+//! the calls in H.264, `--repair ulpfec` (or another of `Repair`) those with other kinds of repair.
 
 mod cell;
 mod peers;
@@ -100,12 +100,14 @@ struct Asked {
     delay: i64,
     folder: Option<PathBuf>,
     codec: Option<VideoCodec>,
+    /// Name of a [`Repair`].
+    repair: Option<String>,
 }
 
 fn asked() -> Asked {
     let mut arguments = std::env::args().skip(1);
     let delay = Path::DELAY.as_millis();
-    let mut asked = Asked { peers: Vec::new(), seconds: 8, loss: 3.0, delay, folder: None, codec: None };
+    let mut asked = Asked { peers: Vec::new(), seconds: 8, loss: 3.0, delay, folder: None, codec: None, repair: None };
     while let Some(argument) = arguments.next() {
         let peer = Peer::ALL.into_iter().find(|p| p.name() == argument);
         match (argument.as_str(), peer) {
@@ -113,12 +115,13 @@ fn asked() -> Asked {
             ("--seconds", _) => asked.seconds = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.seconds),
             ("--loss", _) => asked.loss = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.loss),
             ("--delay", _) => asked.delay = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(asked.delay),
+            ("--repair", _) => asked.repair = arguments.next(),
             ("--vp8", _) => asked.codec = Some(VideoCodec::Vp8),
             ("--keep", _) => asked.folder = arguments.next().map(PathBuf::from),
             (other, _) => {
                 eprintln!(
                     "{other}: expected chromium, firefox, gstreamer, aiortc, pion, --seconds N, --loss PERCENT, \
-                     --delay MS, --vp8 or --keep FOLDER"
+                     --delay MS, --repair KIND, --vp8 or --keep FOLDER"
                 );
                 std::process::exit(2);
             }
@@ -133,7 +136,9 @@ fn asked() -> Asked {
 async fn table(asked: Asked, address: IpAddr) {
     println!("{HEAD}");
     let jobs = asked.peers.into_iter().flat_map(|peer| jobs(peer, asked.seconds));
-    let jobs = jobs.filter(|job| asked.codec.is_none_or(|codec| job.codec == codec));
+    let is_asked =
+        |job: &Job| asked.repair.as_ref().is_none_or(|r| format!("{:?}", job.repair).eq_ignore_ascii_case(r));
+    let jobs = jobs.filter(is_asked).filter(|job| asked.codec.is_none_or(|codec| job.codec == codec));
     for (n, job) in jobs.enumerate() {
         let path = Path { loss: asked.loss / 100.0, delay: TimeDelta::from_millis(asked.delay) };
         let cell = run(job, address, path).await;

@@ -33,3 +33,13 @@ pub(super) fn payload_types(m: &MediaDescription) -> impl Iterator<Item = u8> {
 pub(super) fn name_of(m: &MediaDescription, payload_type: u8) -> Option<&str> {
     of_type(m, "rtpmap", payload_type).next()
 }
+
+/// The payload type of retransmissions of another (RFC 4588).
+pub(super) fn retransmission(m: &MediaDescription, of: u8) -> Option<u8> {
+    payload_types(m).find(|&n| {
+        let is_rtx = name_of(m, n).is_some_and(|name| name.eq_ignore_ascii_case("rtx/90000"));
+        is_rtx
+            && of_type(m, "fmtp", n)
+                .any(|f| f.split(';').any(|p| p.trim().strip_prefix("apt=") == Some(&of.to_string())))
+    })
+}

@@ -1,6 +1,7 @@
 //! Reading an offer: what of it this end takes.
 
 use super::flexfec::{FlexFec, offered_repair_ssrc};
+use super::lines::retransmission;
 pub(super) use super::lines::{name_of, of_type, payload_types, value, values};
 use super::ulpfec::UlpFec;
 use super::{Direction, OfferError};
@@ -373,15 +374,6 @@ fn is_baseline(format: &str) -> bool {
 fn is_constrained(format: &str) -> bool {
     let flags = format.split_once("profile-level-id=").and_then(|(_, id)| id.get(2..4));
     flags.and_then(|f| u8::from_str_radix(f, 16).ok()).is_some_and(|f| f & 0x40 != 0)
-}
-
-pub(super) fn retransmission(m: &MediaDescription, of: u8) -> Option<u8> {
-    payload_types(m).find(|&n| {
-        let is_rtx = name_of(m, n).is_some_and(|name| name.eq_ignore_ascii_case("rtx/90000"));
-        is_rtx
-            && of_type(m, "fmtp", n)
-                .any(|f| f.split(';').any(|p| p.trim().strip_prefix("apt=") == Some(&of.to_string())))
-    })
 }
 
 pub(super) fn extensions(m: &MediaDescription, has_feedback: bool) -> Vec<Extension> {

@@ -1,7 +1,6 @@
 //! ULPFEC in RED in offers and answers (RFC 5109, section 14.2; RFC 2198).
 
-use super::lines::{name_of, payload_types};
-use super::offer::retransmission;
+use super::lines::{name_of, payload_types, retransmission};
 use rtc_sdp::description::media::MediaDescription;
 use weir_media::VideoCodec;
 
