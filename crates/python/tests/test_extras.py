@@ -1,5 +1,6 @@
 """Tables for other libraries, types, learned policies, the notebooks and the documents' site: run by tests/extras.rs."""
 
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -75,16 +76,17 @@ class Policies(unittest.TestCase):
 class Types(unittest.TestCase):
     def test_a_typed_program_is_checked_against_the_package(self):
         with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder) / "typed.py"
-            for text, faults in [
-                ('run: weir.Run = weir.run("quick", controller="gcc", seed=1)\nassert run.series is not None\nlength: float = run.series.interval_s\n', 0),
-                ('weir.run("quick", sed=1)\nweir.run(3)\n', 2),
-            ]:
-                file.write_text("import weir\n\n" + text)
-                command = [sys.executable, "-m", "mypy", "--cache-dir", folder, "--follow-imports=silent", str(file)]
-                environment = os.environ | {"MYPYPATH": os.environ["PYTHONPATH"]}
-                out = subprocess.run(command, capture_output=True, text=True, env=environment)
-                self.assertEqual(out.stdout.count(": error:"), faults, out.stdout)
+            programs = {
+                "right.py": 'run: weir.Run = weir.run("quick", controller="gcc", seed=1)\nassert run.series is not None\nlength: float = run.series.interval_s\n',
+                "wrong.py": 'weir.run("quick", sed=1)\nweir.run(3)\n',
+            }
+            for name, text in programs.items():
+                (pathlib.Path(folder) / name).write_text("import weir\n\n" + text)
+            command = [sys.executable, "-m", "mypy", "--cache-dir", folder, "--follow-imports=silent", *programs]
+            environment = os.environ | {"MYPYPATH": os.environ["PYTHONPATH"]}
+            out = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+            errors = [line for line in out.stdout.splitlines() if ": error:" in line]
+            self.assertEqual([line.split(":")[0] for line in errors], ["wrong.py", "wrong.py"], out.stdout)
 
 
 class Documents(unittest.TestCase):
@@ -95,12 +97,21 @@ class Documents(unittest.TestCase):
         notebooks = sorted((ROOT / "examples/python/notebooks").glob("*.ipynb"))
         self.assertEqual(len(notebooks), 3)
         os.environ["MPLBACKEND"] = "agg"
-        for notebook in notebooks:
-            with self.subTest(notebook.name), tempfile.TemporaryDirectory() as folder:
-                content = nbformat.read(notebook, as_version=4)
-                self.assertFalse(any(cell.get("outputs") for cell in content.cells), "outputs are not kept")
-                client = nbclient.NotebookClient(content, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}})
-                client.execute()
+
+        def run(notebook):
+            content = nbformat.read(notebook, as_version=4)
+            self.assertFalse(any(cell.get("outputs") for cell in content.cells), "outputs are not kept")
+            with tempfile.TemporaryDirectory() as folder:
+                nbclient.NotebookClient(
+                    content, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+                ).execute()
+
+        # A kernel's start and a notebook's end are mostly waiting.
+        with concurrent.futures.ThreadPoolExecutor(len(notebooks)) as pool:
+            begun = {notebook.name: pool.submit(run, notebook) for notebook in notebooks}
+        for name, one in begun.items():
+            with self.subTest(name):
+                one.result()
 
     def test_the_site_is_built(self):
         with tempfile.TemporaryDirectory() as folder:

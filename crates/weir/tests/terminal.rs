@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 const MIXED: &str = r#"
 title = "A scenario of a call beside TCP whose title is so long that no terminal of eighty columns has room for it"
@@ -132,33 +132,36 @@ fn lists_are_json_too() {
     assert!(names(&json("schedulers")["schedulers"]).contains(&"earliest".to_owned()));
 }
 
-#[test]
-fn benchmarks_without_a_terminal_say_how_far_they_are() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    let command = command.args(["bench", "--ns3", "never"]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("starts");
-    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    let line = lines.find(|l| l.contains("10 s: "));
-    child.kill().expect("it runs");
-    child.wait().expect("ends");
-    let line = line.expect("a line after ten seconds");
-    assert!(line.contains(" %") && line.contains("; "), "{line}");
+/// A program whose messages are read as they come.
+fn messages(mut command: Command) -> (Child, impl Iterator<Item = String>) {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+    let lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    (child, lines)
 }
 
+// Both in one test, so that ten seconds pass once.
 #[cfg(unix)]
 #[test]
 fn without_a_terminal_a_line_every_ten_seconds_says_how_far_it_is() {
     let folder = folder();
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_weir"));
+    bench.args(["bench", "--ns3", "never"]);
+    let (mut bench, mut benched) = messages(bench);
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_weir"));
     let args = ["compare", "--scenario", "mixed.toml", "--runs", "100000", "--threads", "1"];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    let command = command.current_dir(folder.path()).args(args);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
-    std::thread::sleep(std::time::Duration::from_millis(11_500));
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    compare.current_dir(folder.path()).args(args);
+    let (mut compare, mut compared) = messages(compare);
+
+    let line = benched.find(|l| l.contains("10 s: ")).expect("a line after ten seconds");
+    bench.kill().expect("it runs");
+    bench.wait().expect("ends");
+    assert!(line.contains(" %") && line.contains("; "), "{line}");
+
+    let line = compared.next().expect("a line");
+    let kill = Command::new("kill").args(["-INT", &compare.id().to_string()]).status().expect("kill");
     assert!(kill.success());
-    let stderr = child.wait_with_output().expect("ends").stderr;
-    let text = String::from_utf8_lossy(&stderr);
-    let line = text.lines().next().expect("a line");
+    compared.for_each(drop);
+    compare.wait().expect("ends");
     for part in ["10 s: ", " %, about ", " left; mixed ", ", seed "] {
         assert!(line.contains(part), "{part} in {line}");
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -55,13 +56,15 @@ def sweep(
 
     A run that the folder has is not made again, in whatever grid it was; so a broken-off sweep goes on where it was. Failed
     runs are kept beside the results and not repeated, unless ``retry_failures``. ``executor`` is ``None`` for threads of this
-    process (one a core without ``threads``), a ``concurrent.futures`` executor, a ``dask.distributed`` Client, or the address
-    of a Dask scheduler.
+    process (one a core without ``threads``), a ``concurrent.futures`` executor, a ``dask.distributed`` Client, the address
+    of a Dask scheduler, or Ray: ``"ray"`` or the module ``ray`` for the cluster that the program is connected to, else for what
+    ``ray.init()`` finds or starts (of ``threads`` processors if given), and ``"auto"`` or ``"ray://HOST:PORT"`` for a cluster
+    that runs. Runs lost with a worker of Dask or Ray are made again by another.
 
     Raises ValueError for a grid with a fault, before anything is run.
     """
     folder = pathlib.Path(out)
-    with _Pool(executor, threads) as pool:
+    with _pool(executor, threads) as pool:
         chunks, kept = _weir.sweep_plan(_grid(grid), os.fspath(folder), retry_failures)
         left, done = sum(len(json.loads(chunk)) for chunk in chunks), 0
         with _Bar(progress) as bar:
@@ -129,6 +132,13 @@ def _table(folder: pathlib.Path) -> Any:
     return ds.dataset([str(f) for f in files], schema=schema, partitioning=parts, partition_base_dir=str(folder)).to_table()
 
 
+def _pool(executor: Any, threads: int | None) -> _Pool | _RayPool:
+    address = getattr(executor, "__name__", executor)
+    if isinstance(address, str) and (address in ("ray", "auto") or address.startswith("ray://")):
+        return _RayPool(address, threads)
+    return _Pool(executor, threads)
+
+
 class _Pool:
     """Where chunks are run."""
 
@@ -141,7 +151,7 @@ class _Pool:
 
             executor = self.own = Client(executor)
         if not hasattr(executor, "submit"):
-            raise ValueError(f"executor: {executor!r}: expected None, an executor, a Dask client or its address")
+            raise ValueError(f"executor: {executor!r}: expected None, an executor, a Dask client or its address, or Ray")
         self.executor = executor
 
     def __enter__(self) -> _Pool:
@@ -181,3 +191,62 @@ class _Pool:
             self.own.shutdown()
         elif self.own is not None:
             self.own.close()
+
+
+class _RayPool:
+    """A cluster of Ray, where each chunk is a task."""
+
+    #: Tasks submitted at a time: many times more than processors, and few enough to wait for one of them quickly.
+    SUBMITTED = 1000
+    #: How often a chunk is given to another worker, when its worker is lost.
+    RETRIES = 3
+
+    def __init__(self, address: str, threads: int | None) -> None:
+        import ray
+
+        self.ray = ray
+        # A connection that the program made stays open.
+        self.own = address != "ray" or not ray.is_initialized()
+        if self.own:
+            options: dict[str, Any] = {} if address == "ray" else {"address": address}
+            if threads is not None and address == "ray" and not os.environ.get("RAY_ADDRESS"):
+                options = {"address": "local", "num_cpus": threads}
+            ray.init(include_dashboard=False, log_to_driver=False, **options)
+
+    def __enter__(self) -> _RayPool:
+        return self
+
+    def each(self, chunks: Iterable[str]) -> Iterator[str]:
+        """The results of every chunk, as they come. If one fails, the others' are yielded before its error is raised."""
+        ray = self.ray
+        make = ray.remote(num_cpus=1, max_retries=self.RETRIES)(_make)
+        left = iter(chunks)
+        running: list[Any] = []
+        failed: Exception | None = None
+        try:
+            while True:
+                if failed is None:
+                    running += [make.remote(chunk) for chunk in itertools.islice(left, self.SUBMITTED - len(running))]
+                if not running:
+                    break
+                (ready,), running = ray.wait(running)
+                try:
+                    results = ray.get(ready)
+                except Exception as e:
+                    if failed is None:
+                        failed = e
+                        self._cancel(running)
+                    continue
+                yield results
+        finally:
+            self._cancel(running)
+        if failed is not None:
+            raise failed
+
+    def _cancel(self, tasks: Iterable[Any]) -> None:
+        for task in tasks:
+            self.ray.cancel(task)
+
+    def __exit__(self, *_: object) -> None:
+        if self.own:
+            self.ray.shutdown()
