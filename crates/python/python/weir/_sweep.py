@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import importlib
 import itertools
 import json
 import os
@@ -202,16 +203,15 @@ class _RayPool:
     RETRIES = 3
 
     def __init__(self, address: str, threads: int | None) -> None:
-        import ray
-
-        self.ray = ray
+        # By its name, since type checkers of programs that import weir would read all of Ray.
+        self.ray: Any = importlib.import_module("ray")
         # A connection that the program made stays open.
-        self.own = address != "ray" or not ray.is_initialized()
+        self.own = address != "ray" or not self.ray.is_initialized()
         if self.own:
             options: dict[str, Any] = {} if address == "ray" else {"address": address}
             if threads is not None and address == "ray" and not os.environ.get("RAY_ADDRESS"):
                 options = {"address": "local", "num_cpus": threads}
-            ray.init(include_dashboard=False, log_to_driver=False, **options)
+            self.ray.init(include_dashboard=False, log_to_driver=False, **options)
 
     def __enter__(self) -> _RayPool:
         return self
