@@ -312,7 +312,7 @@ impl Call {
             }
         };
         let log = Log::new(&negotiated, &settings, local, now);
-        let packets = Mutex::new(Packets::up_to(if in_room { 0 } else { MAX_BYTES }));
+        let packets = Mutex::new(Packets::up_to(if in_room { packets::MAX_BYTES_IN_ROOM } else { MAX_BYTES }));
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log), packets });
         let (commands, queue): (_, Receiver<Command>) = sync_channel(MAX_COMMANDS);
         let remb = negotiated.remb;
