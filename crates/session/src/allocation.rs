@@ -14,8 +14,7 @@
 //!
 //! The sum never exceeds the target, and does not fall when the target rises. A stream or encoding that was off is
 //! switched on once it would fit a target lower by [`Hysteresis::margin`] for [`Hysteresis::hold`]; one that is on
-//! stays on while it fits. The first stream of video waits for less: it needs the margin of its own rate alone, and
-//! its hold is doubled once at most, since a call without any picture is worse than one whose picture comes and goes.
+//! stays on while it fits. With [`Hysteresis::first_video_soon`] the first stream of video waits for less.
 
 pub use weir_media::MediaKind;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -74,20 +73,24 @@ impl Default for Demand {
 /// When a stream or an encoding that was off is switched on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hysteresis {
-    /// Spare rate required, as a share of all that is needed with it; for the first stream of video, of its own rate. 0.2: libwebrtc's `kDefaultVideoHysteresisFactor`, 1.2
+    /// Spare rate required, as a share of all that is needed with it. 0.2: libwebrtc's `kDefaultVideoHysteresisFactor`, 1.2
     /// (rtc_base/experiments/rate_control_settings, 2024). Range 0 to 1.
     pub margin: f64,
     /// Time for which it must fit without interruption. 1 s, chosen here: a target that swings, as GCC's does on
     /// back-off, does so every few hundred milliseconds to seconds.
     pub hold: TimeDelta,
     /// If it goes off again within this time of being switched on, the next hold is twice as long, up to 16 times
-    /// [`Self::hold`]; for the first stream of video twice at most. 10 s, chosen here.
+    /// [`Self::hold`]. 10 s, chosen here.
     pub trial: TimeDelta,
+    /// Whether the first stream of video needs the margin of its own rate alone, and has its hold doubled once at most: where one
+    /// picture that comes and goes is better than none, as for a member of a room. Not by default: a target that swings
+    /// would switch a call's only video with each swing.
+    pub first_video_soon: bool,
 }
 
 impl Default for Hysteresis {
     fn default() -> Self {
-        Self { margin: 0.2, hold: TimeDelta::from_secs(1), trial: TimeDelta::from_secs(10) }
+        Self { margin: 0.2, hold: TimeDelta::from_secs(1), trial: TimeDelta::from_secs(10), first_video_soon: false }
     }
 }
 
@@ -108,7 +111,7 @@ pub struct Share {
 
 /// Most doublings of the hold.
 const MAX_RELAPSES: u8 = 4;
-/// The same, for the first stream of video. Chosen here: a picture that fits is there within 2 s.
+/// The same, for the first stream of video where it is wanted soon. Chosen here: a picture that fits is there within 2 s.
 const MAX_RELAPSES_OF_FIRST: u8 = 1;
 
 impl Share {
@@ -225,7 +228,7 @@ impl Round<'_> {
             }
             return self.shares[i].is_on;
         }
-        let (of, relapses) = match is_first_video {
+        let (of, relapses) = match is_first_video && self.hysteresis.first_video_soon {
             true => (self.least(i), self.shares[i].relapses.min(MAX_RELAPSES_OF_FIRST)),
             false => (needed, self.shares[i].relapses),
         };

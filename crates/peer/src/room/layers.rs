@@ -93,7 +93,8 @@ pub(super) fn allocate<'a>(
         demands.insert(0, Demand { least: audio, most: audio, media: MediaKind::Audio, ..Demand::default() });
         shares.insert(0, Share::new());
     }
-    let mut next = share_out(target, &demands, &Hysteresis::default(), &mut shares, now);
+    let hysteresis = Hysteresis { first_video_soon: true, ..Hysteresis::default() };
+    let mut next = share_out(target, &demands, &hysteresis, &mut shares, now);
     // More than all of them together is not needed: to hold the target that there is would be more, where it is high.
     let most = demands.iter().fold(DataRate::ZERO, |sum, d| sum + d.most);
     next.needed = next.needed.map(|needed| needed.min(most));

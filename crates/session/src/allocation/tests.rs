@@ -99,12 +99,13 @@ fn an_encoding_disabled_soon_again_waits_twice_as_long() {
 }
 
 #[test]
-fn the_first_video_needs_the_margin_of_its_own_rate_and_never_waits_longer_than_two_seconds() {
+fn the_first_video_where_it_is_wanted_soon_needs_the_margin_of_its_own_rate_and_never_waits_longer_than_two_seconds() {
     let video = Demand { least: kbps(20), most: kbps(40), ..Demand::default() };
     let demands = [audio(130, 130), video, video];
     let mut shares = [Share::new(), Share::off(), Share::off()];
+    let hysteresis = Hysteresis { first_video_soon: true, ..Hysteresis::default() };
     let mut at = |target: u64, ms: i64| {
-        let next = share_out(kbps(target), &demands, &Hysteresis::default(), &mut shares, Timestamp::from_millis(ms));
+        let next = share_out(kbps(target), &demands, &hysteresis, &mut shares, Timestamp::from_millis(ms));
         (shares[1].is_on, shares[2].is_on, next.needed.map(|n| n.as_bps() / 1_000))
     };
     assert_eq!(at(153, 0), (false, false, Some(154)));
