@@ -1,15 +1,18 @@
 //! A call: its settings, its thread, and what can be seen of it meanwhile.
 
 mod browser;
+mod control;
 mod ends;
 mod link;
 mod packets;
 mod record;
 mod run;
+mod sampler;
 mod samples;
 mod sound;
 
 pub use browser::{BadNumber, BrowserNumbers, BrowserSample};
+pub use control::{ControllerError, Settings, controller, suits};
 pub use link::{LinkChange, LinkPlan, LinkSample};
 pub use packets::{KeptPacket, MAX_BYTES, PAYLOAD_KEPT, Packets};
 pub use record::{Record, Terms};
@@ -20,14 +23,14 @@ use crate::ice::Credentials;
 use crate::room::{Room, SeatPlan};
 use crate::sdp::{Answer, Negotiated, OfferError, fragment_name, write, write_fragment};
 use crate::transport::{Transport, TransportError};
+use control::{REMB, by_estimate};
 use samples::Log;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use weir_cc::tunable::SetupError;
-use weir_cc::{Limits, Receiver as Estimator, Registry, Sender as Controller, Setup, Spec, Transport as Carrier};
+use weir_cc::{Registry, Sender as Controller};
 use weir_live::call::{CallError, Camera, random};
 use weir_live::clock::Clock;
 use weir_live::udp::{UdpConfig, UdpPort, Waker};
@@ -36,15 +39,6 @@ use weir_units::{DataRate, Timestamp};
 
 /// Changes that wait for the call's thread.
 const MAX_COMMANDS: usize = 16;
-
-/// What can be changed while a call runs.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Settings {
-    /// The controller's name.
-    pub controller: String,
-    /// Bounds on the media rate.
-    pub limits: Limits,
-}
 
 /// Why a call could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -76,66 +70,6 @@ pub enum StartError {
     /// The source of audio.
     #[error("{0}")]
     Sound(String),
-}
-
-/// Why a controller cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum ControllerError {
-    /// Its name or a parameter.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// A browser sends transport-wide feedback alone.
-    #[error(
-        "controller `{0}` needs more than transport-wide feedback, which is all that browsers send; these do not: {1}"
-    )]
-    NeedsMore(String, String),
-    /// The other end of this call has no per-packet feedback.
-    #[error(
-        "controller `{0}` needs per-packet feedback; this call's other end has the receiver's estimate alone, which `{REMB}` follows"
-    )]
-    Remb(String),
-}
-
-/// The controller of calls whose other end has no feedback but its estimate.
-const REMB: &str = "gcc-remb";
-
-/// Whether transport-wide feedback suffices for a controller.
-pub fn suits(spec: &Spec) -> bool {
-    spec.transport == Carrier::Udp && spec.reports.is_none() && (spec.feedback.is_some() || !spec.adapts)
-}
-
-/// A controller by name, beginning with this rate.
-///
-/// # Errors
-/// It is unknown, or transport-wide feedback does not suffice.
-pub fn controller(
-    registry: &Registry,
-    settings: &Settings,
-    start_rate: DataRate,
-    now: Timestamp,
-) -> Result<Controller, ControllerError> {
-    let setup = Setup { limits: settings.limits, start_rate, now, seed: 1, params: Vec::new() };
-    let pair = registry.make(&settings.controller, &setup)?;
-    if pair.receiver.is_some() || !registry.get(&settings.controller).is_some_and(suits) {
-        let names: Vec<_> = registry.specs().iter().filter(|s| suits(s)).map(|s| s.name.clone()).collect();
-        return Err(ControllerError::NeedsMore(settings.controller.clone(), names.join(", ")));
-    }
-    Ok(pair.sender)
-}
-
-/// The controller that follows the other end's estimate, and its half that estimates what that end may send.
-fn by_estimate(
-    registry: &Registry,
-    settings: &Settings,
-    start_rate: DataRate,
-    now: Timestamp,
-) -> Result<(Controller, Option<Estimator>), ControllerError> {
-    if settings.controller != REMB {
-        return Err(ControllerError::Remb(settings.controller.clone()));
-    }
-    let setup = Setup { limits: settings.limits, start_rate, now, seed: 1, params: Vec::new() };
-    let pair = registry.make(REMB, &setup)?;
-    Ok((pair.sender, pair.receiver))
 }
 
 /// What the other end gets.
@@ -312,7 +246,7 @@ impl Call {
             }
         };
         let log = Log::new(&negotiated, &settings, local, now);
-        let packets = Mutex::new(Packets::up_to(if in_room { 0 } else { MAX_BYTES }));
+        let packets = Mutex::new(Packets::up_to(if in_room { packets::MAX_BYTES_IN_ROOM } else { MAX_BYTES }));
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log), packets });
         let (commands, queue): (_, Receiver<Command>) = sync_channel(MAX_COMMANDS);
         let remb = negotiated.remb;

@@ -14,7 +14,7 @@
 //!
 //! The sum never exceeds the target, and does not fall when the target rises. A stream or encoding that was off is
 //! switched on once it would fit a target lower by [`Hysteresis::margin`] for [`Hysteresis::hold`]; one that is on
-//! stays on while it fits.
+//! stays on while it fits. With [`Hysteresis::first_video_soon`] the first stream of video waits for less.
 
 pub use weir_media::MediaKind;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -73,7 +73,7 @@ impl Default for Demand {
 /// When a stream or an encoding that was off is switched on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hysteresis {
-    /// Spare rate required, as a share of its rate. 0.2: libwebrtc's `kDefaultVideoHysteresisFactor`, 1.2
+    /// Spare rate required, as a share of all that is needed with it. 0.2: libwebrtc's `kDefaultVideoHysteresisFactor`, 1.2
     /// (rtc_base/experiments/rate_control_settings, 2024). Range 0 to 1.
     pub margin: f64,
     /// Time for which it must fit without interruption. 1 s, chosen here: a target that swings, as GCC's does on
@@ -82,11 +82,15 @@ pub struct Hysteresis {
     /// If it goes off again within this time of being switched on, the next hold is twice as long, up to 16 times
     /// [`Self::hold`]. 10 s, chosen here.
     pub trial: TimeDelta,
+    /// Whether the first stream of video needs the margin of its own rate alone, and has its hold doubled once at most: where one
+    /// picture that comes and goes is better than none, as for a member of a room. Not by default: a target that swings
+    /// would switch a call's only video with each swing.
+    pub first_video_soon: bool,
 }
 
 impl Default for Hysteresis {
     fn default() -> Self {
-        Self { margin: 0.2, hold: TimeDelta::from_secs(1), trial: TimeDelta::from_secs(10) }
+        Self { margin: 0.2, hold: TimeDelta::from_secs(1), trial: TimeDelta::from_secs(10), first_video_soon: false }
     }
 }
 
@@ -107,6 +111,8 @@ pub struct Share {
 
 /// Most doublings of the hold.
 const MAX_RELAPSES: u8 = 4;
+/// The same, for the first stream of video where it is wanted soon. Chosen here: a picture that fits is there within 2 s.
+const MAX_RELAPSES_OF_FIRST: u8 = 1;
 
 impl Share {
     /// A new stream. If it fits, it is switched on at once, as at the beginning of a call.
@@ -116,6 +122,10 @@ impl Share {
     /// A stream that was off.
     pub const fn off() -> Self {
         Self { is_on: false, ..Self::new() }
+    }
+    /// Whether it is off, fits, and waits for [`Hysteresis::hold`].
+    pub const fn is_waiting(&self) -> bool {
+        self.fits_since.is_some()
     }
 }
 
@@ -211,14 +221,19 @@ impl Round<'_> {
     }
 
     /// Whether stream or encoding `i` is on, if it needs `needed` of `given`; `given` never exceeds `limit`.
-    fn switch(&mut self, i: usize, needed: u64, given: u64, limit: u64) -> bool {
+    fn switch(&mut self, i: usize, needed: u64, given: u64, limit: u64, is_first_video: bool) -> bool {
         if self.shares[i].is_on {
             if needed > given {
                 self.turn_off(i);
             }
             return self.shares[i].is_on;
         }
-        let with_margin = ((needed as f64 * (1.0 + self.hysteresis.margin)) as u64).min(limit);
+        let (of, relapses) = match is_first_video && self.hysteresis.first_video_soon {
+            true => (self.least(i), self.shares[i].relapses.min(MAX_RELAPSES_OF_FIRST)),
+            false => (needed, self.shares[i].relapses),
+        };
+        let margin = (of as f64 * self.hysteresis.margin) as u64;
+        let with_margin = needed.saturating_add(margin).min(limit);
         if with_margin > given {
             self.shares[i].fits_since = None;
             let needed = DataRate::from_bps(self.target.saturating_add(with_margin - given));
@@ -226,7 +241,7 @@ impl Round<'_> {
             return false;
         }
         let since = *self.shares[i].fits_since.get_or_insert(self.now);
-        let due = since + self.hysteresis.hold * (1 << self.shares[i].relapses);
+        let due = since + self.hysteresis.hold * (1 << relapses);
         if due <= self.now {
             self.shares[i] = Share { is_on: true, fits_since: None, on_since: Some(self.now), ..self.shares[i] };
             return true;
@@ -251,15 +266,17 @@ impl Round<'_> {
     /// Selects the streams that get their least rate, in order of precedence until one does not fit. The first is
     /// always on.
     fn choose_streams(&mut self) {
-        let (mut needed, mut all_fit) = (0u64, true);
+        let (mut needed, mut all_fit, mut has_video) = (0u64, true, false);
         for (n, i) in self.order().into_iter().enumerate() {
             needed = needed.saturating_add(self.least(i));
+            let is_first_video = self.demands[i].media == MediaKind::Video && !has_video;
+            has_video |= is_first_video;
             if n == 0 {
                 self.shares[i].is_on = true;
                 continue;
             }
             if all_fit {
-                all_fit = self.switch(i, needed, self.target, u64::MAX);
+                all_fit = self.switch(i, needed, self.target, u64::MAX, is_first_video);
             } else {
                 self.turn_off(i);
             }
@@ -317,7 +334,7 @@ impl Round<'_> {
         for (n, i) in encodings.into_iter().enumerate() {
             if n > 0 {
                 if all_fit {
-                    all_fit = self.switch(i, below.saturating_add(self.least(i)), rate, self.group_most(lowest));
+                    all_fit = self.switch(i, below.saturating_add(self.least(i)), rate, self.group_most(lowest), false);
                 } else {
                     self.turn_off(i);
                 }

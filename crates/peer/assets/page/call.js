@@ -75,6 +75,53 @@ export function keep(call, isCurrent, lostMs, onLost) {
   return onState;
 }
 
+/** A file of a call, and its name. */
+export async function fileOf(location, name) {
+  const answer = await ask(`${location}/${name}`);
+  const given = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "");
+  return { blob: await answer.blob(), name: given?.[1] ?? name };
+}
+
+/**
+ * Tells the service what the browser says of a call. Of several reports of a kind the sums are taken, and the greatest jitter, round
+ * trip and share lost.
+ */
+export async function tell(location, { inbound, outbound, remote, pair, heard, said }) {
+  const ms = (seconds) => (seconds === undefined ? null : 1e3 * seconds);
+  const sum = (reports, ...fields) => reports.reduce((all, r) => fields.reduce((n, f) => n + (r[f] ?? 0), all), 0);
+  const most = (reports, field) => reports.reduce((most, r) => (r[field] === undefined ? most : Math.max(most ?? 0, r[field])), undefined);
+  const numbers = {
+    packets_received: sum(inbound, "packetsReceived"),
+    packets_lost: sum(inbound, "packetsLost"),
+    bytes_received: sum(inbound, "bytesReceived"),
+    frames_decoded: sum(inbound, "framesDecoded"),
+    freezes: sum(inbound, "freezeCount"),
+    packets_sent: sum(outbound, "packetsSent"),
+    bytes_sent: sum(outbound, "bytesSent"),
+    frames_encoded: sum(outbound, "framesEncoded"),
+    audio_packets_received: sum(heard, "packetsReceived"),
+    audio_packets_sent: sum(said, "packetsSent"),
+    round_trip_ms: ms(pair?.currentRoundTripTime),
+    at_ms: (pair ?? inbound[0] ?? outbound[0])?.timestamp ?? null,
+    all_bytes_received: sum([...inbound, ...heard], "bytesReceived", "headerBytesReceived"),
+    all_bytes_sent: sum([...outbound, ...said], "bytesSent", "headerBytesSent"),
+    jitter_ms: ms(most(inbound, "jitter")),
+    playout_delay_s: sum(inbound, "jitterBufferDelay"),
+    played: sum(inbound, "jitterBufferEmittedCount"),
+    target_bps: outbound.some((r) => r.targetBitrate) ? sum(outbound, "targetBitrate") : null,
+    retransmitted: sum(outbound, "retransmittedPacketsSent"),
+    remote_packets_lost: sum(remote, "packetsLost"),
+    remote_loss: most(remote, "fractionLost") ?? null,
+    remote_round_trip_ms: ms(most(remote, "roundTripTime")),
+    remote_jitter_ms: ms(most(remote, "jitter")),
+    available_bps: pair?.availableOutgoingBitrate ?? null,
+    pair_bytes_received: pair?.bytesReceived ?? 0,
+    pair_bytes_sent: pair?.bytesSent ?? 0,
+  };
+  const headers = { "content-type": "application/json" };
+  await ask(`${location}/browser`, { method: "POST", headers, body: JSON.stringify(numbers) });
+}
+
 export class Call {
   #peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   #location = null;
@@ -166,45 +213,13 @@ export class Call {
 
   /** Passes the browser's numbers on: the service keeps them as a series beside its own. */
   async tell({ inbound, outbound, remote, pair, heard, said }) {
-    const ms = (seconds) => (seconds === undefined ? null : 1e3 * seconds);
-    const sum = (reports, ...fields) => reports.reduce((all, r) => fields.reduce((n, f) => n + (r?.[f] ?? 0), all), 0);
-    const numbers = {
-      packets_received: inbound?.packetsReceived ?? 0,
-      packets_lost: inbound?.packetsLost ?? 0,
-      bytes_received: inbound?.bytesReceived ?? 0,
-      frames_decoded: inbound?.framesDecoded ?? 0,
-      freezes: inbound?.freezeCount ?? 0,
-      packets_sent: outbound?.packetsSent ?? 0,
-      bytes_sent: outbound?.bytesSent ?? 0,
-      frames_encoded: outbound?.framesEncoded ?? 0,
-      audio_packets_received: heard?.packetsReceived ?? 0,
-      audio_packets_sent: said?.packetsSent ?? 0,
-      round_trip_ms: ms(pair?.currentRoundTripTime),
-      at_ms: (pair ?? inbound ?? outbound)?.timestamp ?? null,
-      all_bytes_received: sum([inbound, heard], "bytesReceived", "headerBytesReceived"),
-      all_bytes_sent: sum([outbound, said], "bytesSent", "headerBytesSent"),
-      jitter_ms: ms(inbound?.jitter),
-      playout_delay_s: inbound?.jitterBufferDelay ?? 0,
-      played: inbound?.jitterBufferEmittedCount ?? 0,
-      target_bps: outbound?.targetBitrate ?? null,
-      retransmitted: outbound?.retransmittedPacketsSent ?? 0,
-      remote_packets_lost: remote?.packetsLost ?? 0,
-      remote_loss: remote?.fractionLost ?? null,
-      remote_round_trip_ms: ms(remote?.roundTripTime),
-      remote_jitter_ms: ms(remote?.jitter),
-      available_bps: pair?.availableOutgoingBitrate ?? null,
-      pair_bytes_received: pair?.bytesReceived ?? 0,
-      pair_bytes_sent: pair?.bytesSent ?? 0,
-    };
-    const headers = { "content-type": "application/json" };
-    await ask(`${this.#location}/browser`, { method: "POST", headers, body: JSON.stringify(numbers) });
+    const list = (report) => (report ? [report] : []);
+    await tell(this.#location, { inbound: list(inbound), outbound: list(outbound), remote: list(remote), pair, heard: list(heard), said: list(said) });
   }
 
   /** A file of the call, and its name. */
-  async file(name) {
-    const answer = await ask(`${this.#location}/${name}`);
-    const given = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "");
-    return { blob: await answer.blob(), name: given?.[1] ?? name };
+  file(name) {
+    return fileOf(this.#location, name);
   }
 
   async stop() {

@@ -83,3 +83,40 @@ export function download(blob, name) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
+
+/** What a run can be saved as: the button, and what is said of it. */
+const FORMS = {
+  "report.html": ["Report", "The report is a page with both ends' numbers and plots."],
+  "scenario.toml": ["Scenario", "The scenario repeats link, codec, controllers and limits in the simulator: weir run FILE."],
+  "packets.pcapng": ["Packets", "Packets are RTP and RTCP headers, for Wireshark."],
+};
+
+/** Fills the fieldset `saves` with buttons for these files of the run that `of` returns. */
+export function saves(files, of) {
+  const legend = document.createElement("legend");
+  legend.textContent = "Save the run";
+  const help = document.createElement("p");
+  [help.id, help.className] = ["about-saves", "help"];
+  help.textContent = ["While it runs or after it.", ...files.map((file) => FORMS[file][1])].join(" ");
+  const buttons = files.map((file) => {
+    const button = document.createElement("button");
+    [button.id, button.type, button.textContent, button.dataset.file] = [`save-${file.split(".")[0]}`, "button", FORMS[file][0], file];
+    button.setAttribute("aria-describedby", help.id);
+    button.addEventListener("click", () => save(button, of));
+    return button;
+  });
+  $("saves").append(legend, ...buttons, help);
+}
+
+async function save(button, of) {
+  button.disabled = true;
+  try {
+    const { blob, name } = await (await of()).file(button.dataset.file);
+    download(blob, name);
+    document.body.dataset.saved = `${name} ${blob.size}`;
+    notice("");
+  } catch (e) {
+    notice(`Not saved: ${e.status === 404 ? "the service does not have this call any more" : e.message}.`);
+  }
+  button.disabled = false;
+}

@@ -1,7 +1,7 @@
 // The page: a call, its settings, its plots.
 
 import { Call, ask, keep } from "/page/call.js";
-import { $, LOST_MS, about, answers, download, kbps, notice, open, openMedia, row, showInternals } from "/page/common.js";
+import { $, LOST_MS, about, answers, kbps, notice, open, openMedia, row, saves, showInternals } from "/page/common.js";
 import { Plots } from "/page/plots.js";
 
 const POLL_MS = 200;
@@ -183,23 +183,11 @@ async function change(settings) {
   }
 }
 
-/** Saves the run as one of the service's files. */
-async function save(button) {
-  button.disabled = true;
-  try {
-    // The newest numbers of this browser are part of it.
-    if (call && call === lastCall) await call.tell(await call.stats()).catch(() => {});
-    const { blob, name } = await lastCall.file(button.dataset.file);
-    download(blob, name);
-    document.body.dataset.saved = `${name} ${blob.size}`;
-    notice("");
-  } catch (e) {
-    notice(`Not saved: ${e.status === 404 ? "the service does not have this call any more" : e.message}.`);
-  }
-  button.disabled = false;
-}
-
-for (const button of document.querySelectorAll("[data-file]")) button.addEventListener("click", () => save(button));
+saves(["report.html", "scenario.toml", "packets.pcapng"], async () => {
+  // The newest numbers of this browser are part of it.
+  if (call && call === lastCall) await call.tell(await call.stats()).catch(() => {});
+  return lastCall;
+});
 $("call").addEventListener("click", () => (call || attempt ? end() : begin()));
 $("controller").addEventListener("change", () => change({ controller: chosen().controller }));
 $("max").addEventListener("change", () => change({ max_kbps: chosen().max }));

@@ -1,6 +1,6 @@
 // A member of a room: its offer with a simulcast and places for the others, and the numbers of both ends.
 
-import { ask, gathered, restartIce } from "/page/call.js";
+import { ask, fileOf, gathered, restartIce, tell } from "/page/call.js";
 
 const ANSWER_MS = 2000;
 /** Encodings by number: the lowest first, each with half of the next one's sides. */
@@ -75,6 +75,21 @@ export class Member {
       if (report.type === "outbound-rtp" && report.kind === "video") outbound.set(report.rid ?? "", report);
     }
     return { inbound, outbound };
+  }
+
+  /** Passes the browser's numbers of all streams on: the service keeps them as a series beside its own. */
+  async tell() {
+    const all = [...(await this.#peer.getStats()).values()];
+    const of = (type, kind) => all.filter((r) => r.type === type && r.kind === kind);
+    const inUse = all.find((r) => r.type === "transport" && r.selectedCandidatePairId)?.selectedCandidatePairId;
+    const pair = all.find((r) => r.type === "candidate-pair" && (inUse ? r.id === inUse : (r.selected ?? r.nominated)));
+    const [inbound, outbound, remote] = ["inbound-rtp", "outbound-rtp", "remote-inbound-rtp"].map((type) => of(type, "video"));
+    await tell(this.#location, { inbound, outbound, remote, pair, heard: of("inbound-rtp", "audio"), said: of("outbound-rtp", "audio") });
+  }
+
+  /** A file of the member's call, and its name. */
+  file(name) {
+    return fileOf(this.#location, name);
   }
 
   async leave() {

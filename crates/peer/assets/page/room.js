@@ -1,7 +1,7 @@
 // The page of a room: its members' pictures, and which layer of each the rate to this browser has room for.
 
 import { ask, keep } from "/page/call.js";
-import { $, LOST_MS, about, answers, kbps, notice, open, openMedia, row, showInternals } from "/page/common.js";
+import { $, LOST_MS, about, answers, kbps, notice, open, openMedia, row, saves, showInternals } from "/page/common.js";
 import { Member } from "/page/member.js";
 import { Plots } from "/page/plots.js";
 
@@ -11,6 +11,8 @@ const given = open();
 const plots = new Plots($("rates"), $("delays"), $("losses"));
 const tiles = new Map();
 let member = null;
+/** Whose run is saved: the member in the room, or the last. */
+let lastMember = null;
 let media = null;
 let menu = null;
 let attempt = null;
@@ -47,6 +49,8 @@ async function join() {
     const settings = { room: $("room").value, controller: $("controller").value, max: Number($("max").value), sends, codec: $("codec").value, link: $("link").checked, places: menu.members - 1 };
     await mine.join(settings, media, keep(mine, () => mine === member, LOST_MS, () => again("The connection was lost")));
     $("join").textContent = "Leave";
+    lastMember = mine;
+    $("saves").disabled = false;
     poll(mine);
   } catch (e) {
     notice(`Not in the room: ${e.message}`);
@@ -83,6 +87,7 @@ async function end() {
   $("join").textContent = "Join";
   $("state").textContent = "In no room.";
   clear();
+  await left?.tell().catch(() => {});
   await left?.leave().catch(() => {});
   document.body.dataset.idle = "yes";
 }
@@ -139,10 +144,12 @@ function show(mine, seen, { inbound, outbound }) {
 }
 
 async function poll(mine) {
+  let turn = 0;
   try {
     while (mine === member) {
       const [seen, stats] = await Promise.all([mine.seen(), mine.stats()]);
       if (mine !== member) return;
+      if (turn++ % 4 === 0) mine.tell().catch(() => {});
       plots.add(seen.samples);
       show(mine, seen, stats);
       document.body.dataset.controller = seen.controller;
@@ -174,6 +181,11 @@ async function change() {
   }
 }
 
+saves(["report.html", "packets.pcapng"], async () => {
+  // The newest numbers of this browser are part of it.
+  if (member && member === lastMember) await member.tell().catch(() => {});
+  return lastMember;
+});
 $("join").addEventListener("click", () => (member || attempt ? end() : join()));
 $("controller").addEventListener("change", change);
 $("max").addEventListener("change", change);

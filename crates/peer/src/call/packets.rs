@@ -5,6 +5,8 @@ use weir_units::{Ecn, Timestamp};
 
 /// Bytes kept of a call's packets, with what is noted beside them; the oldest packets make room.
 pub const MAX_BYTES: usize = 4 << 20;
+/// The same for a member of a room, since there may be many.
+pub(super) const MAX_BYTES_IN_ROOM: usize = 1 << 20;
 /// Bytes kept of an RTP packet's payload: a payload descriptor, or the original sequence number of a retransmission. Not the
 /// media: a capture shows who sent what when, without what was said and shown.
 pub const PAYLOAD_KEPT: usize = 8;
@@ -43,6 +45,10 @@ impl Packets {
     /// At most so many bytes of them.
     pub fn up_to(limit: usize) -> Self {
         Self { limit, ..Self::default() }
+    }
+    /// Bytes of them at most.
+    pub fn limit(&self) -> usize {
+        self.limit
     }
     /// Packets there.
     pub fn kept(&self) -> u64 {

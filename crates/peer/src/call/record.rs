@@ -30,11 +30,23 @@ pub struct Terms {
 
 impl Terms {
     pub(super) fn formats(n: &Negotiated) -> Vec<(u8, String)> {
-        let video = std::iter::once((n.payload_type, format!("{}/90000", n.codec)));
-        let rtx = n.rtx.map(|rtx| (rtx, "rtx/90000".to_owned()));
-        let sound = n.further.iter().filter(|s| s.media == MediaKind::Audio);
-        let sound = sound.map(|s| (s.payload_type, "opus/48000/2".to_owned()));
-        video.chain(rtx).chain(sound).collect()
+        let video = std::iter::once((MediaKind::Video, n.payload_type, n.rtx));
+        let sections = video.chain(n.further.iter().map(|s| (s.media, s.payload_type, s.rtx)));
+        let mut formats: Vec<(u8, String)> = Vec::new();
+        for (media, payload_type, rtx) in sections {
+            let name = match media {
+                MediaKind::Video => format!("{}/90000", n.codec),
+                MediaKind::Audio => "opus/48000/2".to_owned(),
+            };
+            let rtx = rtx.map(|rtx| (rtx, "rtx/90000".to_owned()));
+            // The sections of a room have the same types.
+            for format in std::iter::once((payload_type, name)).chain(rtx) {
+                if formats.iter().all(|f| f.0 != format.0) {
+                    formats.push(format);
+                }
+            }
+        }
+        formats
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::ends::{Begins, Ends};
 use super::link::Chain;
-use super::samples::{INTERVAL, Sample};
+use super::sampler::Sampler;
+use super::samples::INTERVAL;
 use super::{Command, LinkPlan, Shared, StartError};
 use crate::transport::{Received, Transport, TransportError};
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use weir_live::call::{CallError, CallObserver, LivePacket};
 use weir_live::clock::Clock;
 use weir_live::udp::UdpPort;
 use weir_session::{Datagram, Outcome};
-use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
+use weir_units::{DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::{DatagramKind, kind_of};
 
 /// Interval at which the stop flag is looked at.
@@ -24,9 +25,6 @@ const MAX_WAIT: TimeDelta = TimeDelta::from_millis(20);
 const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
 /// Most datagrams sent before the socket is read again.
 const MAX_BURST: u32 = 256;
-/// Time over which rates are measured.
-const WINDOW: TimeDelta = TimeDelta::from_millis(500);
-
 /// Now, for the libraries and for Weir: the first is at the second's zero.
 pub(super) fn instant(clock: &Clock) -> (Instant, Timestamp) {
     let now = clock.now();
@@ -35,12 +33,6 @@ pub(super) fn instant(clock: &Clock) -> (Instant, Timestamp) {
     let instant = Instant::now();
     // A clock starts within the second before.
     (instant.checked_sub(since).unwrap_or(instant), now)
-}
-
-/// CPU time of this thread, ms, where the kernel counts it.
-fn cpu_ms() -> Option<u64> {
-    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(counts.split(' ').next()?.parse::<u64>().ok()? / 1_000_000)
 }
 
 /// Why a call's thread ends.
@@ -66,41 +58,6 @@ impl std::fmt::Display for End {
     }
 }
 
-/// Bytes of the last half second.
-#[derive(Default)]
-struct Meter {
-    parts: std::collections::VecDeque<(Timestamp, u64)>,
-    now: u64,
-}
-
-impl Meter {
-    fn add(&mut self, bytes: usize) {
-        self.now += bytes as u64;
-    }
-    /// The rate at the end of an interval.
-    fn turn(&mut self, now: Timestamp) -> f64 {
-        self.parts.push_back((now, std::mem::take(&mut self.now)));
-        while self.parts.front().is_some_and(|(at, _)| now - *at >= WINDOW) {
-            self.parts.pop_front();
-        }
-        let bytes = self.parts.iter().map(|(_, b)| b).sum();
-        let time = (INTERVAL * self.parts.len() as i64).min(WINDOW);
-        DataRate::from_size_over(DataSize::from_bytes(bytes), time).map_or(0.0, DataRate::as_bps_f64)
-    }
-}
-
-/// What feedback said since the last sample.
-#[derive(Default)]
-struct Reported {
-    /// The newest packet counted.
-    newest: Option<u64>,
-    received: u64,
-    lost: u64,
-    /// Sum of one-way delays, by two clocks.
-    delays_ms: f64,
-    least_ms: Option<f64>,
-}
-
 pub(super) struct Work {
     port: UdpPort,
     transport: Transport,
@@ -118,10 +75,7 @@ pub(super) struct Work {
     inbox: Vec<u8>,
     last_now: Timestamp,
     look: Timestamp,
-    sent: Meter,
-    received: Meter,
-    reported: Reported,
-    totals: super::Totals,
+    sampler: Sampler,
 }
 
 impl Work {
@@ -149,10 +103,7 @@ impl Work {
             inbox: Vec::with_capacity(2_048),
             last_now: Timestamp::ZERO,
             look: Timestamp::ZERO,
-            sent: Meter::default(),
-            received: Meter::default(),
-            reported: Reported::default(),
-            totals: super::Totals::default(),
+            sampler: Sampler::default(),
         }
     }
 
@@ -164,7 +115,7 @@ impl Work {
         };
         self.leave();
         let mut log = self.shared.log();
-        log.totals = self.totals;
+        log.totals = self.sampler.totals;
         log.end(end.to_string());
     }
 
@@ -214,7 +165,7 @@ impl Work {
             if ends.endpoint.tripped().is_some_and(|trip| now >= trip.earliest_restart())
                 && ends.endpoint.restart_after_trip(now)
             {
-                self.totals.media_stops += 1;
+                self.sampler.totals.media_stops += 1;
             }
             if ends.endpoint.remote_left() {
                 return Err(End::Goodbye);
@@ -273,9 +224,7 @@ impl Work {
             self.shared.packets().push(now, true, t.ecn, t.is_rtp(), &self.out);
             let size = DataSize::from_bytes(protected.len() as u64);
             if t.is_rtp() {
-                self.totals.packets_sent += 1;
-                self.totals.bytes_sent += size.as_bytes();
-                self.sent.add(protected.len());
+                self.sampler.on_sent(protected.len());
             }
             let packet = LivePacket { at: now, sent: true, bytes: &self.out, size, ecn: t.ecn, is_rtp: t.is_rtp() };
             if let Some(sending) = &mut ends.sending {
@@ -354,9 +303,7 @@ impl Work {
         let is_rtp = kind_of(bytes) == Some(DatagramKind::Rtp);
         self.shared.packets().push(now, false, ecn, is_rtp, bytes);
         if is_rtp {
-            self.totals.packets_received += 1;
-            self.totals.bytes_received += bytes.len() as u64;
-            self.received.add(bytes.len());
+            self.sampler.on_received(bytes.len());
             if let Some(seat) = &mut ends.seat {
                 seat.prepare(bytes, &mut ends.endpoint);
             }
@@ -367,72 +314,19 @@ impl Work {
             seat.on_datagram(now, &mut ends.endpoint);
         }
         if let Outcome::Rtcp(_) = outcome {
-            let reported = &mut self.reported;
-            for p in ends.endpoint.reported_packets(PathId::FIRST) {
-                if reported.newest.is_some_and(|n| p.sequence <= n) {
-                    continue;
-                }
-                reported.newest = Some(p.sequence);
-                let Some(arrival) = p.arrival else {
-                    reported.lost += 1;
-                    continue;
-                };
-                let delay = (arrival.as_nanos() - p.departure.as_nanos()) as f64 / 1e6;
-                reported.received += 1;
-                reported.delays_ms += delay;
-                reported.least_ms = Some(reported.least_ms.map_or(delay, |least: f64| least.min(delay)));
-            }
+            self.sampler.on_reports(&ends.endpoint);
         }
     }
 
     fn sample(&mut self, now: Timestamp) {
-        let mut sample =
-            Sample { sent_bps: self.sent.turn(now), received_bps: self.received.turn(now), ..Sample::default() };
-        let mut internals = Vec::new();
+        let (mut sample, internals) = self.sampler.sample(now, self.ends.as_mut(), &self.transport);
         if let Some([forth, back]) = &mut self.link {
             sample.link = Some(forth.sample(now, INTERVAL));
             sample.link_back = Some(back.sample(now, INTERVAL));
         }
-        let r = &mut self.reported;
-        let all = r.received + r.lost;
-        self.totals.reported_received += r.received;
-        self.totals.reported_lost += r.lost;
-        sample.loss = (all > 0).then(|| r.lost as f64 / all as f64);
-        sample.delay_ms = r.least_ms.filter(|_| r.received > 0).map(|least| r.delays_ms / r.received as f64 - least);
-        (r.received, r.lost, r.delays_ms) = (0, 0, 0.0);
-        if let Some(ends) = &mut self.ends {
-            let e = &ends.endpoint;
-            sample.target_bps = e.target().map(|t| t.media_rate.as_bps_f64());
-            sample.rtt_ms = e.rtt().map(TimeDelta::as_millis_f64);
-            sample.queue_ms = e.queue(now).1.as_millis_f64();
-            e.metrics(&mut |name, value| internals.push((name, value)));
-            let t = &mut self.totals;
-            let sent = e.send_counters();
-            t.frames_sent = sent.frames;
-            (t.fec_sent, t.fec_bytes_sent) = (sent.repair_packets, sent.repair_bytes);
-            let repair = e.repair_counters();
-            (t.fec_received, t.fec_recovered) = (repair.packets, repair.window.recovered);
-            t.retransmitted = e.retransmission_counters().packets;
-            t.recovered = e.nack_counters().recovered;
-            t.key_frame_requests = e.picture_counters().key_requests;
-            if let Some(sound) = &ends.sound {
-                t.audio_sent = sound.sent(e);
-                (t.audio_decoded, t.audio_concealed) = (sound.heard.decoded, sound.heard.concealed);
-                t.audio_audible = sound.heard.audible;
-                // Frames of audio are counted apart.
-                t.frames_sent = t.frames_sent.saturating_sub(t.audio_sent);
-            }
-            if let Some(receiving) = &ends.receiving {
-                (t.frames_decoded, t.frames_damaged) = receiving.decoded();
-            }
-        }
-        let (ice, srtp, refused) = self.transport.counters();
-        self.totals.refused = srtp.refused + refused.early + refused.bad_records;
-        self.totals.strangers = ice.refused + refused.strangers + refused.unknown;
-        self.totals.cpu_ms = cpu_ms();
         let room = self.ends.as_mut().and_then(|e| Some(e.seat.as_mut()?.view(now)));
         let mut log = self.shared.log();
-        log.totals = self.totals;
+        log.totals = self.sampler.totals;
         if log.ended() {
             return;
         }

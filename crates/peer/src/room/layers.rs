@@ -1,5 +1,7 @@
 //! The choice of encodings: a down-link's target is allocated to the audio and video of all other members as a sender's is to its streams
 //! ([`weir_session::allocation`]); the encodings of a member are those of a simulcast, each of which costs what it has above the one below.
+//! Members whose video is on come first, then the one whose video is about to be on, then those whose lowest encoding costs least: one that
+//! does not fit never holds off another that would.
 
 use super::Encoding;
 use crate::sdp::MAX_ENCODINGS;
@@ -15,7 +17,6 @@ const AUDIO: DataRate = DataRate::from_kbps(50);
 /// The allocation to a member's streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
-    audio: Share,
     video: [Share; MAX_ENCODINGS],
     /// The highest encoding that has room, in the order of the member's encodings.
     pub(super) wanted: Option<usize>,
@@ -27,7 +28,15 @@ impl Shares {
     /// A member that has just come: its lowest encoding is on at once if it fits, others after a while.
     pub(super) const fn new() -> Self {
         let video = [Share::new(), Share::off(), Share::off()];
-        Self { audio: Share::new(), video, wanted: None, rate: DataRate::ZERO }
+        Self { video, wanted: None, rate: DataRate::ZERO }
+    }
+    /// Its place in the order of members, of which the least is the first.
+    fn precedence(&self) -> u8 {
+        match self.video[0] {
+            share if share.is_on => 0,
+            share if share.is_waiting() => 1,
+            _ => 2,
+        }
     }
 }
 
@@ -55,13 +64,16 @@ pub(super) fn allocate<'a>(
     now: Timestamp,
 ) -> Next {
     let (mut demands, mut shares, mut all) = (Vec::new(), Vec::new(), Vec::new());
-    for (group, (sends, own)) in (0..).zip(members) {
+    let mut audio = DataRate::ZERO;
+    let mut members: Vec<_> = members.map(|(sends, own)| (sends, ascending(&sends.encodings), own)).collect();
+    members.sort_by_key(|(sends, sent, own)| match own.precedence() {
+        2 => (2, sent.first().map_or(u64::MAX, |&n| sends.encodings[n].rate_bps as u64)),
+        precedence => (precedence, 0),
+    });
+    for (group, (sends, sent, own)) in (0..).zip(members) {
         if let Some(rate) = sends.audio {
-            let rate = if rate == DataRate::ZERO { AUDIO } else { rate };
-            demands.push(Demand { least: rate, most: rate, media: MediaKind::Audio, ..Demand::default() });
-            shares.push(own.audio);
+            audio += if rate == DataRate::ZERO { AUDIO } else { rate };
         }
-        let sent = ascending(&sends.encodings);
         let mut below = 0.0;
         for (rank, &n) in sent.iter().enumerate() {
             let rate = sends.encodings[n].rate_bps;
@@ -73,17 +85,21 @@ pub(super) fn allocate<'a>(
             demands.push(Demand { least: more, most, simulcast: Some(group), ..Demand::default() });
             shares.push(own.video[rank]);
         }
-        all.push((sends.audio.is_some(), sent, own));
+        all.push((sent, own));
     }
-    let mut next = share_out(target, &demands, &Hysteresis::default(), &mut shares, now);
+    // The audio of all is one stream, since it is forwarded whatever the target is: the first of a call is always on. Were they several, those
+    // that a low target has no room for would each wait for the time that streams wait which come back, one after the other, and video for all.
+    if audio > DataRate::ZERO {
+        demands.insert(0, Demand { least: audio, most: audio, media: MediaKind::Audio, ..Demand::default() });
+        shares.insert(0, Share::new());
+    }
+    let hysteresis = Hysteresis { first_video_soon: true, ..Hysteresis::default() };
+    let mut next = share_out(target, &demands, &hysteresis, &mut shares, now);
     // More than all of them together is not needed: to hold the target that there is would be more, where it is high.
     let most = demands.iter().fold(DataRate::ZERO, |sum, d| sum + d.most);
     next.needed = next.needed.map(|needed| needed.min(most));
-    let mut shares = shares.into_iter();
-    for (has_audio, sent, own) in all {
-        if has_audio && let Some(share) = shares.next() {
-            own.audio = share;
-        }
+    let mut shares = shares.into_iter().skip(usize::from(audio > DataRate::ZERO));
+    for (sent, own) in all {
         (own.wanted, own.rate) = (None, DataRate::ZERO);
         for (rank, &n) in sent.iter().enumerate() {
             let Some(share) = shares.next() else { break };
@@ -141,6 +157,40 @@ mod tests {
         assert_eq!(wanted(&sends, &mut shares, 350, 7).0, [Some(0); 2]);
         assert_eq!(wanted(&sends, &mut shares, 250, 8).0, [Some(0), None]);
         assert_eq!(wanted(&sends, &mut shares, 120, 9).0, [None; 2]);
+    }
+
+    /// A target as a member's controller had it behind a link that fell from 6 Mbit/s to 350 kbit/s: kbit/s each half second.
+    const FALLEN: [u64; 22] =
+        [285, 284, 281, 283, 92, 92, 92, 92, 92, 92, 185, 185, 185, 298, 202, 203, 211, 209, 221, 217, 226, 224];
+
+    #[test]
+    fn who_has_room_for_one_lowest_encoding_gets_it_within_two_seconds_also_again_and_again() {
+        let mut sends: Vec<Sends> = (0..9).map(|_| camera(&[20, 60, 180])).collect();
+        sends.iter_mut().for_each(|s| s.audio = Some(kbps(15)));
+        let mut shares = [Shares::new(); 9];
+        for (turn, half) in (0..10).flat_map(|turn| (0..FALLEN.len()).map(move |half| (turn, half))) {
+            let now = Timestamp::from_millis(((turn * FALLEN.len() + half) * 500) as i64);
+            allocate(kbps(FALLEN[half]), sends.iter().zip(&mut shares), now);
+            let videos = shares.iter().filter(|s| s.wanted.is_some()).count();
+            // 135 of audio, and 20: there is room from the 11th on.
+            let room = FALLEN[half] >= 155;
+            assert!(room || videos == 0, "{turn} {half}: {videos}");
+            assert!(half < 14 || videos > 0, "{turn} {half}");
+        }
+    }
+
+    #[test]
+    fn a_member_whose_lowest_encoding_does_not_fit_holds_off_no_other() {
+        let sends = [camera(&[400]), camera(&[100]), camera(&[90])];
+        let mut shares = [Shares::new(); 3];
+        assert_eq!(wanted(&sends, &mut shares, 5_000, 0).0, [Some(0); 3]);
+        // The first of those that were on does not fit; a second later what costs least is there, and stays.
+        assert_eq!(wanted(&sends, &mut shares, 300, 1).0, [None; 3]);
+        assert_eq!(wanted(&sends, &mut shares, 300, 2).0, [None; 3]);
+        assert_eq!(wanted(&sends, &mut shares, 300, 3).0, [None, None, Some(0)]);
+        assert_eq!(wanted(&sends, &mut shares, 420, 4).0, [None, None, Some(0)]);
+        assert_eq!(wanted(&sends, &mut shares, 420, 5).0, [None, Some(0), Some(0)]);
+        assert_eq!(wanted(&sends, &mut shares, 345, 6).0, [None, Some(0), Some(0)]);
     }
 
     #[test]

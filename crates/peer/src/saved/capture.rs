@@ -1,7 +1,7 @@
 //! A call's last packets as pcapng, for Wireshark and tshark.
 
 use super::SaveError;
-use crate::call::{MAX_BYTES, PAYLOAD_KEPT, Packets, Record};
+use crate::call::{PAYLOAD_KEPT, Packets, Record};
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_lab::publish::pcap::{Datagram, Direction, PacketKind, Payload, PcapWriter, RTP_PORT};
@@ -11,15 +11,12 @@ use weir_units::Timestamp;
 /// 10.1.0.1. The file's comment says what is missing. `time_of_day` is that of an instant of the call's clock, since 1970.
 ///
 /// # Errors
-/// The call is in a room.
+/// A packet is longer than captures hold.
 pub fn capture(
     record: &Record,
     packets: &Packets,
     time_of_day: impl Fn(Timestamp) -> Duration,
 ) -> Result<Vec<u8>, SaveError> {
-    if record.terms.in_room {
-        return Err(SaveError::Room);
-    }
     let time = |at| Timestamp::from_nanos(i64::try_from(time_of_day(at).as_nanos()).unwrap_or(i64::MAX));
     let mut writer = PcapWriter::on("weir", Vec::new(), &comment(record, packets), Payload::Snapped)?;
     let began = i64::try_from(record.terms.began.as_nanos()).unwrap_or(i64::MAX);
@@ -41,9 +38,11 @@ pub fn capture(
 fn comment(record: &Record, packets: &Packets) -> String {
     let (s, dropped) = (&record.snapshot, packets.dropped());
     let mut comment = format!(
-        "A call with a browser, {} under {}. RTP and RTCP without their encryption, at Weir's end: what the link to the browser \
+        "{}, {} under {}. RTP and RTCP without their encryption, at Weir's end: what the link to the browser \
          lost is here, what the link from it lost is missing. Of RTP payloads the first {PAYLOAD_KEPT} bytes.",
-        s.codec, s.controller
+        if record.terms.in_room { "A member of a room" } else { "A call with a browser" },
+        s.codec,
+        s.controller
     );
     // Writing to a string does not fail.
     let _ = match dropped {
@@ -52,7 +51,7 @@ fn comment(record: &Record, packets: &Packets) -> String {
             comment,
             " The last {} packets: {dropped} before them made room, since {} MiB are kept.",
             packets.kept(),
-            MAX_BYTES >> 20
+            packets.limit() >> 20
         ),
     };
     comment

@@ -25,7 +25,7 @@ pub struct Material {
 #[non_exhaustive]
 pub enum SaveError {
     /// Weir forwards in rooms.
-    #[error("in a room Weir forwards what others send: that is no scenario, and its packets are not kept")]
+    #[error("in a room Weir forwards what others send: that is no scenario")]
     Room,
     /// Weir receives alone.
     #[error("Weir sends no video in this call: there is nothing to simulate")]

@@ -1,7 +1,7 @@
 //! Calls as a page: both ends' numbers beside each other, as sums and over time.
 
 use super::SaveError;
-use super::tables::{both_ends, changes, facts, internals};
+use super::tables::{both_ends, changes, facts, internals, places};
 use crate::call::{BrowserSample, Record, Sample};
 use weir_lab::measure::compare::ScenarioText;
 use weir_lab::publish::report::{Document, DocumentChart, DocumentLine, DocumentSection, render_document};
@@ -34,7 +34,7 @@ pub fn report(calls: &[(Record, Option<String>)]) -> Result<String, SaveError> {
     Ok(render_document(&document)?)
 }
 
-const NOTES: [(&str, &str); 10] = [
+const NOTES: [(&str, &str); 11] = [
     (
         "Time",
         "Since the offer was accepted. What the browser says is at the time when Weir received it, and holds until the next.",
@@ -65,6 +65,7 @@ const NOTES: [(&str, &str); 10] = [
         "Lost",
         "Weir's: packets that feedback reports missing, over those reported. Of inbound-rtp: packetsLost, from which what was retransmitted in time is taken off, over packets expected since the last report; of remote-inbound-rtp: fractionLost.",
     ),
+    ("In rooms (browser)", "Sums of all streams; of jitter, round trips and fractionLost the greatest."),
     ("From the browser", "Its page passes these numbers on; nothing proves them."),
 ];
 
@@ -91,7 +92,7 @@ fn section(title: String, record: &Record, scenario: Option<&str>) -> DocumentSe
             seeds: Vec::new(),
         }),
         charts,
-        tables: vec![both_ends(record), changes(record), internals(record)]
+        tables: vec![places(record), both_ends(record), changes(record), internals(record)]
             .into_iter()
             .filter(|t| !t.rows.is_empty())
             .collect(),
@@ -157,6 +158,13 @@ impl<'a> Grid<'a> {
         DocumentChart { title: title.into(), unit, start_s, interval_s, step, peaks, lines }
     }
 
+    fn lost(&self, lines: Vec<DocumentLine>) -> DocumentChart {
+        self.chart("Lost", "%", 0.01, false, lines)
+    }
+    fn frames(&self, line: DocumentLine) -> DocumentChart {
+        self.chart("Frames", "a second", 0.1, false, vec![line])
+    }
+
     fn forth(&self) -> Vec<DocumentChart> {
         vec![
             self.chart(
@@ -193,23 +201,11 @@ impl<'a> Grid<'a> {
                     self.browser(("round trip (browser, ICE)", Some(6)), |b| b.rtt_ms),
                 ],
             ),
-            self.chart(
-                "Lost",
-                "%",
-                0.01,
-                false,
-                vec![
-                    self.own(("reported to Weir", Some(1)), |s| percent(s.loss)),
-                    self.browser(("lost (browser)", Some(2)), |b| percent(b.loss)),
-                ],
-            ),
-            self.chart(
-                "Frames",
-                "a second",
-                0.1,
-                false,
-                vec![self.browser(("decoded (browser)", Some(2)), |b| b.decoded_fps)],
-            ),
+            self.lost(vec![
+                self.own(("reported to Weir", Some(1)), |s| percent(s.loss)),
+                self.browser(("lost (browser)", Some(2)), |b| percent(b.loss)),
+            ]),
+            self.frames(self.browser(("decoded (browser)", Some(2)), |b| b.decoded_fps)),
         ]
     }
 
@@ -235,20 +231,8 @@ impl<'a> Grid<'a> {
                 true,
                 vec![self.browser(("round trip (browser, RTCP)", Some(4)), |b| b.remote_rtt_ms)],
             ),
-            self.chart(
-                "Lost",
-                "%",
-                0.01,
-                false,
-                vec![self.browser(("reported by Weir (browser)", Some(6)), |b| percent(b.remote_loss))],
-            ),
-            self.chart(
-                "Frames",
-                "a second",
-                0.1,
-                false,
-                vec![self.browser(("coded (browser)", Some(1)), |b| b.encoded_fps)],
-            ),
+            self.lost(vec![self.browser(("reported by Weir (browser)", Some(6)), |b| percent(b.remote_loss))]),
+            self.frames(self.browser(("coded (browser)", Some(1)), |b| b.encoded_fps)),
         ]
     }
 

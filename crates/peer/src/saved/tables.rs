@@ -1,6 +1,7 @@
 //! A call's facts and tables.
 
 use crate::call::{BrowserNumbers, Change, Record};
+use crate::room::PlaceView;
 use weir_lab::publish::report::DocumentTable;
 
 pub(super) fn facts(record: &Record) -> Vec<(String, String)> {
@@ -20,10 +21,36 @@ pub(super) fn facts(record: &Record) -> Vec<(String, String)> {
         ("Formats", formats.join(", ")),
         ("Kept", kept),
     ];
+    if let Some(room) = &s.room {
+        facts.push(("Room", format!("{} members; this one is {}", room.members, room.member)));
+        facts.push(("Frames never complete", room.frames_lost.to_string()));
+    }
     if record.terms.link.is_some() {
         facts.push(("Link", "emulated".into()));
     }
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What a member of a room got of each other at the end.
+pub(super) fn places(record: &Record) -> DocumentTable {
+    let kbps = |bps: f64| format!("{:.0}", bps / 1e3);
+    let row = |p: &PlaceView| {
+        let layer = p.encoding.map_or("stopped".into(), |n| format!("{} of {}", n + 1, p.encodings.len()));
+        let counts = [p.frames, p.switches, p.audio_packets].map(|n| n.to_string());
+        (p.member.clone(), [layer, kbps(p.share_bps)].into_iter().chain(counts).collect())
+    };
+    DocumentTable {
+        caption: "The other members, at the end".into(),
+        first: "Member",
+        columns: vec![
+            ("Layer", "", "counted from the lowest"),
+            ("Share", "kbit/s", "of the target, for its video"),
+            ("Frames", "", "of video forwarded"),
+            ("Switches", "", "changes of the layer"),
+            ("Packets of sound", "", "forwarded"),
+        ],
+        rows: record.snapshot.room.iter().flat_map(|r| &r.places).map(row).collect(),
+    }
 }
 
 pub(super) fn both_ends(record: &Record) -> DocumentTable {

@@ -1,7 +1,7 @@
 //! A room of two pages, one of them behind a link that gets slow.
 
 use super::browser::Browser;
-use super::{CAMERA, NO_BROWSER, click, coloured, config, run};
+use super::{CAMERA, NO_BROWSER, click, coloured, config, run, saves};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_cc::Registry;
@@ -74,6 +74,7 @@ fn pages_see_each_other_and_a_slow_one_the_lower_layer() {
         assert!(heard > 0.0, "the other's microphone is heard");
         assert!(slow.eval(&coloured("rates")).await.as_u64().expect("a number") > 50);
         slow.picture("room-narrow", true).await;
+        saves::of_a_member(&mut slow).await;
         slow.size(420, 800, true).await;
         slow.picture("room-phone", true).await;
         // One leaves: the other sees it.

@@ -21,16 +21,12 @@ pub(super) fn network() -> NetworkText {
 
 /// Saves the call that runs in all forms, by the keyboard, and looks at them; returns the folder and the report.
 pub(super) async fn are_whole(browser: &mut Browser, config: &ServerConfig) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let downloads = serde_json::json!({ "behavior": "allow", "downloadPath": folder.path() });
-    browser.call("Page.setDownloadBehavior", downloads).await;
+    let folder = downloads(browser).await;
     // The service has several of the browser's samples, and the page has them back.
     browser.until("Number(document.body.dataset.told) > 3").await;
     let mut files = Vec::new();
-    for (form, ending) in [("report.html", "html"), ("scenario.toml", "toml"), ("packets.pcapng", "pcapng")] {
-        browser.eval(&format!("document.querySelector('[data-file=\"{form}\"]').focus()")).await;
-        browser.press(" ", 32).await;
-        files.push(saved(folder.path(), ending).await);
+    for form in ["report.html", "scenario.toml", "packets.pcapng"] {
+        files.push(save(browser, folder.path(), form).await);
     }
     scenario(&files[1], config);
     packets(&files[2]);
@@ -49,6 +45,43 @@ pub(super) async fn are_whole(browser: &mut Browser, config: &ServerConfig) -> (
         browser.until(&format!("(document.body.dataset.hasLink === 'yes') === {is_on}")).await;
     }
     (folder, files.swap_remove(0))
+}
+
+/// The call of a member of a room: numbers of both ends in the report, and packets.
+pub(super) async fn of_a_member(browser: &mut Browser) {
+    let folder = downloads(browser).await;
+    packets(&save(browser, folder.path(), "packets.pcapng").await);
+    let html = std::fs::read_to_string(save(browser, folder.path(), "report.html").await).expect("a page");
+    for there in ["The other members, at the end", "Packets of sound", "2 members; this one is", "The emulated link"] {
+        assert!(html.contains(there), "{there}");
+    }
+    let (weir, page) = html.split_once("Packets to the browser").map(|(_, rest)| counts(rest)).expect("both ends");
+    // The page counts up to now, Weir up to a tenth of a second ago.
+    assert!(weir > 100 && page > weir / 2 && page < weir + 100, "{weir} {page}");
+}
+
+/// The first two numbers in cells of a table.
+fn counts(html: &str) -> (u64, u64) {
+    let mut cells = html.split("<td").skip(1).filter_map(|cell| {
+        let text = cell.split_once('>')?.1.split_once('<')?.0;
+        text.parse().ok()
+    });
+    (cells.next().unwrap_or(0), cells.next().unwrap_or(0))
+}
+
+/// A folder into which the page saves.
+async fn downloads(browser: &mut Browser) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let downloads = serde_json::json!({ "behavior": "allow", "downloadPath": folder.path() });
+    browser.call("Page.setDownloadBehavior", downloads).await;
+    folder
+}
+
+/// Saves by the keyboard.
+async fn save(browser: &mut Browser, folder: &Path, form: &str) -> PathBuf {
+    browser.eval(&format!("document.querySelector('[data-file=\"{form}\"]').focus()")).await;
+    browser.press(" ", 32).await;
+    saved(folder, form.rsplit('.').next().expect("an ending")).await
 }
 
 /// A file with this ending, once it is there.

@@ -98,6 +98,46 @@ fn an_encoding_disabled_soon_again_waits_twice_as_long() {
     assert_eq!(waits, [1, 2, 4, 8, 16, 16]);
 }
 
+#[test]
+fn the_first_video_where_it_is_wanted_soon_needs_the_margin_of_its_own_rate_and_never_waits_longer_than_two_seconds() {
+    let video = Demand { least: kbps(20), most: kbps(40), ..Demand::default() };
+    let demands = [audio(130, 130), video, video];
+    let mut shares = [Share::new(), Share::off(), Share::off()];
+    let hysteresis = Hysteresis { first_video_soon: true, ..Hysteresis::default() };
+    let mut at = |target: u64, ms: i64| {
+        let next = share_out(kbps(target), &demands, &hysteresis, &mut shares, Timestamp::from_millis(ms));
+        (shares[1].is_on, shares[2].is_on, next.needed.map(|n| n.as_bps() / 1_000))
+    };
+    assert_eq!(at(153, 0), (false, false, Some(154)));
+    assert_eq!(at(154, 100), (false, false, Some(154)));
+    // The second needs a fifth more than all three together.
+    assert_eq!(at(154, 1_100), (true, false, Some(204)));
+    let mut waits = vec![];
+    let mut now = 2_000;
+    for _ in 0..5 {
+        assert!(!at(140, now).0);
+        let begin = now;
+        while !at(160, now).0 {
+            now += 100;
+        }
+        waits.push((now - begin) / 1_000);
+        now += 3_000;
+    }
+    assert_eq!(waits, [2; 5]);
+    // The others still wait longer each time.
+    let mut waits = vec![];
+    for _ in 0..4 {
+        let begin = now;
+        while !at(250, now).1 {
+            now += 100;
+        }
+        waits.push((now - begin) / 1_000);
+        now += 1_000;
+        assert_eq!((at(160, now).0, at(160, now).1), (true, false));
+    }
+    assert_eq!(waits, [1, 2, 4, 8]);
+}
+
 /// Number of times an encoding is switched while the target swings by 15 % every 500 ms, as GCC's does on back-off.
 #[test]
 fn a_target_that_swings_does_not_make_an_encoding_flap() {
