@@ -18,8 +18,18 @@ const TEST_TIME: f64 = 0.15;
 const TEST_SHARE: f64 = 0.4;
 /// Greatest factor by which what is served has to rise.
 const TEST_GAIN: f64 = 1.5;
-/// Time for which the mode stays off after a failed test, s.
+/// Time for which the mode stays off after a failed test, s; twice as long for each time that the service was found to be this
+/// flow's own since the queue was short ...
 const BAN: f64 = 3.0;
+/// ... up to this, s.
+const LONGEST_BAN: f64 = 24.0;
+/// Time constant of the means of what is served and sent, s.
+const MEAN_TIME: f64 = 0.5;
+/// Time in the mode after which they are compared, beyond a round trip, s.
+const COMPARED_AFTER: f64 = 0.5;
+/// Share of what is sent below which the service is this flow's own. One queue for several flows serves each at its
+/// share of what arrives, and flows that heed loss or delay keep what arrives near the capacity.
+const OWN_SERVICE: f64 = 0.75;
 /// Least change of the rate sent between two decreases that shows whether the link's service follows it ...
 const LEAST_CHANGE: f64 = 0.1;
 /// ... and the least share of that change by which it does, beside others.
@@ -97,6 +107,14 @@ pub(super) struct Competition {
     banned_until: f64,
     /// What the link has to serve then, bit/s.
     test_for: f64,
+    /// How often the service was this flow's own since the queue was short.
+    apart: i32,
+    /// When the mode began, s.
+    begun: f64,
+    /// What was served and sent lately, bit/s ...
+    lately: (f64, f64),
+    /// ... and when the mode began.
+    begun_with: (f64, f64),
     cut_at: f64,
     cycle: Cycle,
     left: Option<(f64, f64)>,
@@ -113,6 +131,11 @@ impl Competition {
     pub(super) fn update(&mut self, p: Pressure, c: &Config) -> Option<f64> {
         let elapsed = (p.now - self.updated).clamp(0.0, 1.0);
         self.updated = p.now;
+        if p.sent > 0.0 && p.served > 0.0 {
+            let kept = if self.lately.0 > 0.0 { libm::exp(-elapsed / MEAN_TIME) } else { 0.0 };
+            let (served, sent) = self.lately;
+            self.lately = (p.served + kept * (served - p.served), p.sent + kept * (sent - p.sent));
+        }
         let margin = c.compete_margin.as_secs_f64();
         let is_long = p.queue > p.wanted + margin;
         if self.rate.is_some() {
@@ -125,6 +148,7 @@ impl Competition {
 
     fn watch(&mut self, p: Pressure, is_long: bool, c: &Config) {
         if !is_long {
+            self.apart = 0;
             self.pressed_since = None;
             // Slowly, so that the share before a cut is kept.
             self.settled =
@@ -152,14 +176,24 @@ impl Competition {
             self.test_for = if p.served > 0.0 { gain * p.served } else { 0.0 };
             self.calm_since = None;
             self.cycle = Cycle::default();
+            (self.begun, self.begun_with) = (p.now, self.lately);
         }
     }
 
     /// Ends the mode for a while: this flow is alone on the link.
     fn end(&mut self, now: f64) {
-        self.banned_until = now + BAN;
+        self.banned_until = now + (BAN * libm::exp2(f64::from(self.apart))).min(LONGEST_BAN);
         self.rate = None;
         self.pressed_since = None;
+    }
+
+    /// Whether the link has served clearly less than was sent for a while, and no more of a greater rate: a queue that others
+    /// fill would have grown for them too, and they would have heeded it.
+    fn is_served_apart(&self, p: &Pressure) -> bool {
+        let ((served, sent), (served_before, sent_before)) = (self.lately, self.begun_with);
+        p.now - self.begun > COMPARED_AFTER + p.rtt
+            && served < OWN_SERVICE * sent
+            && served / served_before - 1.0 < FOLLOWS * (sent / sent_before - 1.0)
     }
 
     fn compete(&mut self, p: Pressure, elapsed: f64, is_long: bool, c: &Config) {
@@ -172,6 +206,12 @@ impl Competition {
         if p.departure > self.test_from {
             self.test_for = 0.0;
         }
+        if p.departure > self.test_from && self.is_served_apart(&p) {
+            self.apart = (self.apart + 1).min(8);
+            self.end(p.now);
+            return;
+        }
+        let Some(rate) = self.rate.as_mut() else { return };
         let rtt = p.rtt.max(0.01);
         self.cycle.observe(&p);
         if p.lost && p.queue > p.wanted && p.now - self.cut_at > rtt {
@@ -305,6 +345,35 @@ mod tests {
         // Beside an equal flow, what is served follows by half.
         let beside = run(|sent| 0.5e6 + 0.5 * (sent - 0.5e6));
         assert!(beside.is_on(), "beside another flow: {beside:?}");
+    }
+
+    #[test]
+    fn a_service_of_its_own_that_falls_behind_ends_it_for_longer_each_time() {
+        // A bearer of its own serves 0.2 Mbit/s and varies, so that the first test can pass; this flow sends no less: its queue stays.
+        let served = |t: f64| 2e5 * (1.0 + 0.5 * (5.0 * t).sin());
+        let mut c = Competition::default();
+        drive(&mut c, 0.0, 10.0, |t, _| pressure(t, 0.012, 2e5));
+        let (mut begins, mut was_on) = (vec![], false);
+        let mut queue = 0.2;
+        drive(&mut c, 10.0, 40.0, |t, rate| {
+            if rate.is_some() && !was_on {
+                begins.push(t);
+            }
+            was_on = rate.is_some();
+            let sent = rate.unwrap_or(2e5).max(2e5);
+            queue += 0.05 * (sent / 2e5 - 1.0);
+            Pressure { sent, rate: sent, ..pressure(t, queue, served(t)) }
+        });
+        assert!(queue < 4.0, "{queue} s of queue");
+        let between: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();
+        assert!(between.len() >= 2 && between.last() > Some(&(2.0 * BAN)), "{begins:?}");
+        // Beside a flow that heeds the queue, what is served follows what is sent.
+        let mut c = Competition { rate: Some(2e5), begun_with: (2e5, 2e5), ..Competition::default() };
+        let beside = |t: f64, rate: Option<f64>| {
+            let sent = rate.unwrap_or(2e5);
+            Pressure { sent, rate: sent, ..pressure(t, 0.3, 0.9 * sent) }
+        };
+        assert!(drive(&mut c, 0.05, 8.0, beside).is_some());
     }
 
     #[test]
