@@ -3,7 +3,7 @@
 //!
 //!     cargo run -p weir-peer --example chromium_link --features weir-codecs/vpx -- RUNS SENDER...
 //!
-//! A sender is a controller of Weir's, or `chromium`. After a row for each run, which ends with the machine's load, follow the medians of each
+//! A sender is a controller of Weir's, also with a parameter (`gcc:congestion_window=350`), or `chromium`. After a row for each run, which ends with the machine's load, follow the medians of each
 //! sender. Folder for the samples of each run: `WEIR_KEEP_LINK`.
 
 #[expect(dead_code, reason = "shared with tests of pages")]
@@ -14,7 +14,7 @@ use browser::Browser;
 use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
-use weir_cc::{Limits, Registry};
+use weir_cc::{Limits, Registry, Setup};
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::y4m::Y4mWriter;
 use weir_media::{FrameRate, Picture, PictureSource, VideoCodec};
@@ -115,7 +115,7 @@ fn judge(samples: &[Sample], frames: u64, is_weir: bool) -> Row {
 }
 
 fn show(name: &str, row: &Row, note: &str) {
-    print!("{name:<10}");
+    print!("{name:<26}");
     for (value, (_, unit)) in row.iter().zip(COLUMNS) {
         match (value.is_nan(), unit) {
             (true, _) => print!(" {:>6}", "-"),
@@ -124,6 +124,19 @@ fn show(name: &str, row: &Row, note: &str) {
         }
     }
     println!(" {note}");
+}
+
+/// The controller of a sender, and a registry in which it has the sender's parameter.
+fn controller(sender: &str) -> (String, Registry) {
+    let mut registry = Registry::builtin();
+    let Some((name, set)) = sender.split_once(':') else { return (sender.into(), registry) };
+    let (param, value) = set.split_once('=').expect("NAME:PARAMETER=VALUE");
+    let set = (param.to_owned(), value.parse().expect("a number"));
+    let (spec, plain) = (registry.get(name).expect("a controller").clone(), registry.clone());
+    registry.register(spec, move |name, setup| {
+        plain.make(name, &Setup { params: setup.params.iter().cloned().chain([set.clone()]).collect(), ..*setup })
+    });
+    (name.into(), registry)
 }
 
 /// Load of the machine in the last minute.
@@ -156,7 +169,7 @@ async fn main() {
     let file = format!("--use-file-for-fake-video-capture={}", film_path.display());
     let switches = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", &file];
     let head = |part: fn((&'static str, &'static str)) -> &'static str| {
-        print!("{:<10}", "");
+        print!("{:<26}", "");
         COLUMNS.iter().for_each(|c| print!(" {:>6}", part(*c)));
     };
     head(|c| c.0);
@@ -172,7 +185,7 @@ async fn main() {
             let (forward, reverse) = if is_weir { (link(), wide) } else { (wide, link()) };
             let plan =
                 LinkPlan { forward: vec![forward], reverse: vec![reverse], seed: u64::from(run) + 1, network: None };
-            let name = if is_weir { controller.clone() } else { "gcc".into() };
+            let (name, registry) = self::controller(if is_weir { controller } else { "gcc" });
             let config = ServerConfig {
                 listen: ([127, 0, 0, 1], 0).into(),
                 media: None,
@@ -184,7 +197,7 @@ async fn main() {
                 link: Some(plan),
                 limits: weir_peer::server::Limits::default(),
             };
-            let service = serve(config, Arc::new(Registry::builtin())).await.expect("started");
+            let service = serve(config, Arc::new(registry)).await.expect("started");
             let profile = tempfile::tempdir().expect("a folder");
             let mut browser = Browser::start(profile.path(), &switches).await.expect("chromium");
             let way = if is_weir { "whep" } else { "whip" };
