@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Status};
 use crate::policies::PREFIX;
 use weir_cc::Registry;
-use weir_cc::nearest::hint;
+use weir_cc::flow::nearest::hint;
 use weir_cc::tunable::SetupError;
 
 /// Most bytes of the text of parameters.

@@ -19,9 +19,9 @@
 //! changes.
 
 use std::collections::VecDeque;
+use weir_cc::algorithms::gcc::{self, Gcc};
+use weir_cc::algorithms::nada::{self, Nada};
 use weir_cc::cue::{PacketResult, SentPacket, TransportFeedback};
-use weir_cc::gcc::{self, Gcc};
-use weir_cc::nada::{self, Nada};
 use weir_cc::tunable::SetupError;
 use weir_cc::units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_cc::{Controller, Cue, Limits, Pacer, PacerDecision, ReportedPacket, SentHistory, Start};

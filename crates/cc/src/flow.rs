@@ -2,8 +2,13 @@
 //!
 //! It is what every stack needs that has its own packets and feedback, whatever names these have there.
 
+pub(crate) mod history;
+pub mod nearest;
+pub mod one_way_delay;
+pub(crate) mod pacer;
+
 use crate::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
-use crate::nearest::hint;
+use crate::flow::nearest::hint;
 use crate::tunable::SetupError;
 use crate::{
     Controller, HistoryCounters, Limits, ProbeCluster, Registry, ReportedPacket, Sender, SentHistory, Setup, Spec,

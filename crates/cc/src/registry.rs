@@ -1,12 +1,14 @@
 //! The controllers by name: list and dispatch. Entries are described by [`crate::spec`].
 
+mod families;
+
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityForecast, CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
-use crate::families::Kept;
-use crate::fec_probing::{self, FecProbing};
-use crate::map_guided::{self, MapGuided};
 use crate::spec::{Algorithm, Pair, Setup, Spec};
 use crate::tunable::SetupError;
+use crate::wrappers::fec_probing::{self, FecProbing};
+use crate::wrappers::map_guided::{self, MapGuided};
+use families::Kept;
 use std::sync::Arc;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -250,27 +252,27 @@ macro_rules! controllers {
 }
 
 controllers! {
-    BbrRtc(crate::bbr_rtc::BbrRtc),
-    Cnadu(crate::cnadu::Cnadu),
-    DpFec(crate::dpfec::DpFec),
-    Fbra(crate::fbra::Fbra),
-    Fixed(crate::fixed::Fixed),
-    Gcc(crate::gcc::Gcc),
-    GccRemb(crate::gcc_remb::GccRemb),
-    GccScream2(crate::gcc_scream2::GccScream2),
-    LateScheduling(crate::foreseen::LateScheduling),
-    Linphone(crate::linphone::Linphone),
-    Nada(crate::nada::Nada),
-    Omniscient(crate::foreseen::Omniscient),
-    RateSwitching(crate::foreseen::RateSwitching),
-    Rrtcc(crate::rrtcc::Rrtcc),
-    RtcpAimd(crate::rtcp_aimd::RtcpAimd),
-    RtcpThresholds(crate::rtcp_thresholds::RtcpThresholds),
-    Scream(crate::scream::v1::Scream),
-    Scream2(crate::scream::v2::Scream),
-    Sluice(crate::sluice::Sluice),
-    Tfrc(crate::tfrc::Tfrc),
-    Tmmbr(crate::tmmbr::Tmmbr),
-    TmmbrA(crate::tmmbr::TmmbrA),
-    TmmbrB(crate::tmmbr::TmmbrB),
+    BbrRtc(crate::algorithms::bbr_rtc::BbrRtc),
+    Cnadu(crate::papers::cnadu::Cnadu),
+    DpFec(crate::papers::dpfec::DpFec),
+    Fbra(crate::papers::fbra::Fbra),
+    Fixed(crate::algorithms::fixed::Fixed),
+    Gcc(crate::algorithms::gcc::Gcc),
+    GccRemb(crate::papers::gcc_remb::GccRemb),
+    GccScream2(crate::papers::gcc_scream2::GccScream2),
+    LateScheduling(crate::wrappers::foreseen::LateScheduling),
+    Linphone(crate::papers::linphone::Linphone),
+    Nada(crate::algorithms::nada::Nada),
+    Omniscient(crate::wrappers::foreseen::Omniscient),
+    RateSwitching(crate::wrappers::foreseen::RateSwitching),
+    Rrtcc(crate::papers::rrtcc::Rrtcc),
+    RtcpAimd(crate::papers::rtcp_aimd::RtcpAimd),
+    RtcpThresholds(crate::papers::rtcp_thresholds::RtcpThresholds),
+    Scream(crate::algorithms::scream::v1::Scream),
+    Scream2(crate::algorithms::scream::v2::Scream),
+    Sluice(crate::algorithms::sluice::Sluice),
+    Tfrc(crate::algorithms::tfrc::Tfrc),
+    Tmmbr(crate::papers::tmmbr::Tmmbr),
+    TmmbrA(crate::papers::tmmbr::TmmbrA),
+    TmmbrB(crate::papers::tmmbr::TmmbrB),
 }

@@ -1,7 +1,7 @@
 //! No allocation per packet in steady state, for every built-in controller together with the sent history.
 
+use weir_cc::algorithms::fixed::{self, Fixed};
 use weir_cc::drive::Drive;
-use weir_cc::fixed::{self, Fixed};
 use weir_cc::{Pair, Registry, Sender, Spec};
 
 /// Steps of 100 ms: a minute to fill every history, then ten to check for growth.
@@ -39,8 +39,8 @@ fn the_counter_counts() {
 }
 
 mod wasteful {
+    use weir_cc::algorithms::fixed::Fixed;
     use weir_cc::cue::SentPacket;
-    use weir_cc::fixed::Fixed;
     use weir_cc::{Controller, Cue, Limits, Target};
     use weir_units::Timestamp;
 

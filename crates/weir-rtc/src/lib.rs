@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use weir_rtc::cc::cue::{SentPacket, TransportFeedback};
-//! use weir_rtc::cc::gcc::{self, Gcc};
+//! use weir_rtc::cc::algorithms::gcc::{self, Gcc};
 //! use weir_rtc::cc::{Controller, Cue, Limits, ReportedPacket, SentHistory, Start};
 //! use weir_rtc::units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 //! use weir_rtc::wire::rtcp::{Packet, parse_compound, twcc};

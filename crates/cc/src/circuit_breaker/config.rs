@@ -1,6 +1,6 @@
 //! The circuit breaker's rules, and the properties that the application declares.
 
-use crate::throughput::Equation;
+use crate::tcp::throughput::Equation;
 use weir_units::TimeDelta;
 
 /// Which rules apply.

@@ -2,7 +2,7 @@
 
 use super::config::{Config, Rules, Timing};
 use super::sent::SentInterval;
-use crate::throughput::TcpFlow;
+use crate::tcp::throughput::TcpFlow;
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, Gain, TimeDelta};
 

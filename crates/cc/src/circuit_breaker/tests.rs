@@ -1,6 +1,6 @@
 use super::*;
+use crate::tcp::throughput::Equation;
 use crate::testing::REPORT;
-use crate::throughput::Equation;
 use weir_units::DataSize;
 
 const SECOND: TimeDelta = TimeDelta::from_secs(1);

@@ -66,7 +66,7 @@ pub fn run(config: Config, packet: DataSize, reports: impl IntoIterator<Item = T
 mod tests {
     use super::*;
     use crate::circuit_breaker::Reason;
-    use crate::throughput::Equation;
+    use crate::tcp::throughput::Equation;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg32;
 

@@ -2,8 +2,8 @@
 
 use crate::controller::Controller;
 use crate::cue::{Cue, QueueState, SentPacket, TransportFeedback};
-use crate::history::{ReportedPacket, SentHistory};
-use crate::pacer::{Pacer, PacerDecision};
+use crate::flow::history::{ReportedPacket, SentHistory};
+use crate::flow::pacer::{Pacer, PacerDecision};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};

@@ -7,7 +7,7 @@ use super::OutputArgs;
 use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
-use weir_cc::map_guided::SUFFIX;
+use weir_cc::wrappers::map_guided::SUFFIX;
 use weir_cc::{Limits, Registry, Transport};
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel, announced};

@@ -1,5 +1,5 @@
 use crate::ccid::ccid2::{Acked, Avoidance, Congestion};
-use weir_cc::cubic;
+use weir_cc::tcp::cubic;
 use weir_units::Timestamp;
 
 /// CUBIC's congestion avoidance ([`cubic`]), with its window in packets.

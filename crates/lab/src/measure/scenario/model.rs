@@ -6,8 +6,9 @@ use super::media::Source;
 use super::paths::Multipath;
 use std::borrow::Cow;
 use weir_cc::cue::ForecastSegment;
-use weir_cc::throughput::Equation;
-use weir_cc::{FeedbackPlan, Limits, ReportPlan, circuit_breaker, map_guided};
+use weir_cc::tcp::throughput::Equation;
+use weir_cc::wrappers::map_guided;
+use weir_cc::{FeedbackPlan, Limits, ReportPlan, circuit_breaker};
 use weir_path::{Capacity, Dscp, LinkConfig};
 /// How a TCP sender detects losses.
 pub use weir_sim::tcp::LossDetection as TcpLossDetection;

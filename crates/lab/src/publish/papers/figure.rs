@@ -4,7 +4,7 @@ use crate::measure::results::RunResult;
 use crate::publish::figures::{self, Overlay, Quantity, SweepLine};
 use crate::publish::reproduce;
 use serde::Deserialize;
-use weir_cc::dpfec;
+use weir_cc::papers::dpfec;
 use weir_units::TimeDelta;
 
 /// A figure of a paper.

@@ -1,5 +1,5 @@
 use super::{AckInfo, Congestion, CongestionAvoidance, Window};
-use weir_cc::cubic::{self, Acked};
+use weir_cc::tcp::cubic::{self, Acked};
 use weir_units::Timestamp;
 
 /// CUBIC's congestion avoidance ([`cubic`]), with its window in bytes.

@@ -1,0 +1,9 @@
+//! Estimators, timers and bounds that several controllers have in common.
+
+pub(crate) mod base_delay;
+pub(crate) mod feedback_timeout;
+pub(crate) mod frames;
+pub(crate) mod incoming_rate;
+pub(crate) mod mean_size;
+pub(crate) mod receiver_estimate;
+pub(crate) mod rtt;
