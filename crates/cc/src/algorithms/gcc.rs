@@ -19,11 +19,13 @@ mod aimd;
 mod alr;
 mod config;
 mod detector;
+mod gaps;
 mod inter_arrival;
 mod link_capacity;
 mod loss;
 mod loss_v2;
 mod mean_rtt;
+mod observations;
 mod probe;
 mod probe_rate;
 mod robust;
@@ -92,7 +94,7 @@ impl Gcc {
         let (limits, now) = (start.limits, start.now);
         let start = limits.clamp(start.rate.max(loss::MIN_RATE));
         let pacing = Gain::new(config.pacing_factor).unwrap_or(Gain::ONE);
-        let v2 = config.loss_v2.then(|| LossV2::new(limits, config.overhead));
+        let v2 = config.loss_v2.then(|| Box::new(LossV2::new(limits, config.overhead)));
         Ok(Self {
             grouping: inter_arrival::InterArrival::new(config.group_length),
             trendline: trendline::Trendline::new(config.trendline_window, config.trendline_smoothing),

@@ -54,11 +54,11 @@ pub(super) struct LossRule {
     decreased: bool,
     last_decrease: Option<Timestamp>,
     lowest: SlidingMin,
-    v2: Option<LossV2>,
+    v2: Option<Box<LossV2>>,
 }
 
 impl LossRule {
-    pub(super) fn new(config: LossConfig, start: DataRate, limits: Limits, v2: Option<LossV2>) -> Self {
+    pub(super) fn new(config: LossConfig, start: DataRate, limits: Limits, v2: Option<Box<LossV2>>) -> Self {
         let mut rule = Self {
             config,
             limits,
@@ -156,13 +156,13 @@ impl LossRule {
     }
     /// What limits the rate by version 2; the draft's rule never blocks probes.
     pub(super) fn state(&self) -> LossState {
-        self.v2.as_ref().map_or(LossState::DelayBased, LossV2::state)
+        self.v2.as_ref().map_or(LossState::DelayBased, |v2| v2.state())
     }
 
     /// Updates the rate; call it with each feedback message.
     pub(super) fn update(&mut self, rtt: TimeDelta, now: Timestamp) {
         let starting = self.first_report.is_none_or(|t| now - t < START_PHASE);
-        let v2 = self.v2.as_ref().and_then(LossV2::rate);
+        let v2 = self.v2.as_ref().and_then(|v2| v2.rate());
         if v2.is_none()
             && self.share == 0.0
             && starting

@@ -4,17 +4,15 @@
 //! candidates for B, each with its most likely p, the one with the highest likelihood of the recent losses is chosen,
 //! with a bias towards more bandwidth. All constants are libwebrtc's defaults as of 2025.
 
+use super::observations::{ChannelParameters, Excess, Observations};
 use crate::controller::Limits;
 use crate::cue::PacketResult;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Number of observations used, and their least duration.
-const WINDOW: usize = 15;
+/// Least duration of an observation.
 const MIN_DURATION: TimeDelta = TimeDelta::from_millis(250);
 /// Observations needed for a result.
 const MIN_OBSERVATIONS: u64 = 3;
-/// Weight of an observation relative to the next one.
-const WEIGHT: f64 = 0.9;
 /// Candidate bandwidths as multiples of the estimate; the acknowledged rate and the delay-based estimate are further
 /// candidates.
 const FACTORS: [f64; 3] = [1.02, 1.0, 0.95];
@@ -46,9 +44,6 @@ const HOLD: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(300), TimeDelta::fr
 const HOLD_FACTOR: f64 = 2.0;
 /// How long padding supports growth.
 const PADDING_DURATION: TimeDelta = TimeDelta::from_secs(2);
-/// Observations sent above this multiple of the median rate are not discarded as outliers.
-const MEDIAN_FACTOR: f64 = 2.0;
-
 /// What limits the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LossState {
@@ -58,20 +53,6 @@ pub(super) enum LossState {
     Decreasing,
     /// Loss, and the rate grows while padding fills up the media.
     Increasing,
-}
-
-/// One interval of feedback. Sizes in kilobytes, rate in bit/s.
-#[derive(Clone, Copy, Default, Debug)]
-struct Observation {
-    size: f64,
-    lost: f64,
-    rate: f64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct ChannelParameters {
-    bandwidth: f64,
-    inherent: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +68,7 @@ const NO_HOLD: Hold = Hold { until: None, duration: HOLD.0, rate: f64::MAX };
 pub(super) struct LossV2 {
     floor: f64,
     ceiling: f64,
-    observations: [Observation; WINDOW],
-    count: u64,
-    weights: [f64; WINDOW],
+    observations: Observations,
     overhead: u64,
     size: u64,
     lost: u64,
@@ -110,16 +89,10 @@ pub(super) struct LossV2 {
 impl LossV2 {
     /// A controller that counts `overhead` bytes in each packet beside its size.
     pub(super) fn new(limits: Limits, overhead: DataSize) -> Self {
-        let mut weights = [1.0; WINDOW];
-        for i in 1..WINDOW {
-            weights[i] = weights[i - 1] * WEIGHT;
-        }
         let mut c = Self {
             floor: 0.0,
             ceiling: 0.0,
-            observations: [Observation::default(); WINDOW],
-            count: 0,
-            weights,
+            observations: Observations::default(),
             overhead: overhead.as_bytes(),
             size: 0,
             lost: 0,
@@ -157,7 +130,7 @@ impl LossV2 {
 
     /// The upper bound in bit/s, once there are enough observations.
     pub(super) fn rate(&self) -> Option<f64> {
-        (self.best.is_some() && self.count >= MIN_OBSERVATIONS).then_some(self.result)
+        (self.best.is_some() && self.observations.count() >= MIN_OBSERVATIONS).then_some(self.result)
     }
     pub(super) fn state(&self) -> LossState {
         if self.rate().is_some() { self.state } else { LossState::DelayBased }
@@ -227,64 +200,12 @@ impl LossV2 {
         self.last_sent = Some(last);
         let (size, lost) = (self.size as f64 / 1e3, self.lost.min(self.size) as f64 / 1e3);
         let rate = size * 8e3 / duration.as_secs_f64();
-        self.observations[(self.count % WINDOW as u64) as usize] = Observation { size, lost, rate };
-        self.count += 1;
+        self.observations.push(size, lost, rate);
         (self.size, self.lost) = (0, 0);
-        self.loss = self.average_loss();
+        self.loss = self.observations.average_loss();
         let excess = self.loss - BOUND_OFFSET;
         self.upper_bound = if excess > 0.0 { BOUND_BALANCE / excess } else { self.ceiling };
         Some(last)
-    }
-
-    /// The observations with their weights.
-    fn weighed(&self) -> impl Iterator<Item = (&Observation, f64)> {
-        let known = self.count.min(WINDOW as u64);
-        (0..known).map(|age| {
-            let i = (self.count - 1 - age) % WINDOW as u64;
-            (&self.observations[i as usize], self.weights[age as usize])
-        })
-    }
-
-    /// Weighted share of bytes lost, without the best and the worst observation. The worst is kept if it was sent at a
-    /// rate far above the median.
-    fn average_loss(&self) -> f64 {
-        let (mut size, mut lost) = (0.0, 0.0);
-        let (mut worst, mut mildest) = ((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0));
-        for (o, w) in self.weighed() {
-            size += w * o.size;
-            lost += w * o.lost;
-            let share = if o.size > 0.0 { o.lost / o.size } else { 0.0 };
-            if self.count > MIN_OBSERVATIONS {
-                if share > worst.0 {
-                    worst = (share, w * o.lost, w * o.size, o.rate);
-                }
-                if share < mildest.0 {
-                    mildest = (share, w * o.lost, w * o.size);
-                }
-            }
-        }
-        let rest = size - worst.2 - mildest.2;
-        let share = if self.median_rate() * MEDIAN_FACTOR <= worst.3 || rest <= 1e-9 {
-            lost / size
-        } else {
-            (lost - worst.1 - mildest.1) / rest
-        };
-        if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
-    }
-
-    fn median_rate(&self) -> f64 {
-        let mut rates = [0.0; WINDOW];
-        let mut n = 0;
-        for (o, _) in self.weighed().filter(|(o, _)| o.rate > 0.0) {
-            rates[n] = o.rate;
-            n += 1;
-        }
-        rates[..n].sort_unstable_by(f64::total_cmp);
-        match n {
-            0 => 0.0,
-            _ if n % 2 == 0 => (rates[n / 2 - 1] + rates[n / 2]) / 2.0,
-            _ => rates[n / 2],
-        }
     }
 
     fn choose(&self, current: ChannelParameters, delay: f64, in_alr: bool, now: Timestamp) -> ChannelParameters {
@@ -296,9 +217,10 @@ impl LossV2 {
         let mut best = (f64::MIN, current);
         for rate in rates {
             let mut c = ChannelParameters { bandwidth: rate.min(bound), inherent: current.inherent };
+            let excess = self.observations.excess(c.bandwidth);
             c.inherent = feasible(c);
-            c.inherent = self.newton(c);
-            let objective = self.objective(c);
+            c.inherent = self.newton(c, &excess);
+            let objective = self.observations.objective(&excess, c.inherent, self.bias(c.bandwidth));
             // Of equal candidates the greater (libwebrtc, since 2026).
             if objective > best.0 || (objective == best.0 && c.bandwidth > best.1.bandwidth) {
                 best = (objective, c);
@@ -308,29 +230,17 @@ impl LossV2 {
     }
 
     /// One Newton step towards the most likely inherent loss.
-    fn newton(&self, c: ChannelParameters) -> f64 {
-        let (mut first, mut second) = (0.0, 0.0);
-        for (o, w) in self.weighed() {
-            let p = loss_probability(c, o.rate);
-            let (lost, kept) = (o.lost, o.size - o.lost);
-            first += w * (lost / p - kept / (1.0 - p));
-            second -= w * (lost / (p * p) + kept / ((1.0 - p) * (1.0 - p)));
-        }
+    fn newton(&self, c: ChannelParameters, excess: &Excess) -> f64 {
+        let (first, second) = self.observations.slope(excess, c.inherent);
         let second = if second < 0.0 { second } else { -1e-6 };
         feasible(ChannelParameters { inherent: c.inherent - NEWTON_STEP * first / second, ..c })
     }
 
-    /// Log-likelihood of the observations, with the bias.
-    fn objective(&self, c: ChannelParameters) -> f64 {
-        let kbps = c.bandwidth / 1e3;
+    /// Bias a kilobyte towards a bandwidth.
+    fn bias(&self, bandwidth: f64) -> f64 {
+        let kbps = bandwidth / 1e3;
         let turn = (BIAS_TURN.0 - self.loss) / (BIAS_TURN.1 + (BIAS_TURN.0 - self.loss).abs());
-        let bias = turn * (BIAS * kbps + LOG_BIAS * libm::log(1.0 + kbps));
-        self.weighed()
-            .map(|(o, w)| {
-                let p = loss_probability(c, o.rate);
-                w * (o.lost * libm::log(p) + (o.size - o.lost) * libm::log(1.0 - p) + bias * o.size)
-            })
-            .sum()
+        turn * (BIAS * kbps + LOG_BIAS * libm::log(1.0 + kbps))
     }
 
     /// While loss limits the rate, bounds growth over time and by the acknowledged rate.
@@ -395,12 +305,6 @@ impl LossV2 {
 fn feasible(c: ChannelParameters) -> f64 {
     let most = if c.bandwidth > 0.0 { (INHERENT_OFFSET + INHERENT_BALANCE / c.bandwidth).min(1.0) } else { 1.0 };
     c.inherent.max(MIN_INHERENT).min(most)
-}
-
-fn loss_probability(c: ChannelParameters, rate: f64) -> f64 {
-    let excess = if rate > c.bandwidth { (rate - c.bandwidth) / rate } else { 0.0 };
-    let p = c.inherent + (1.0 - c.inherent) * excess;
-    p.clamp(1e-6, 1.0 - 1e-6)
 }
 
 #[cfg(test)]

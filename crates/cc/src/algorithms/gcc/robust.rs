@@ -5,6 +5,7 @@
 //! does not count as capacity. The largest gap between arrivals is replaced by the second largest, so that a pause does
 //! not count as a low rate.
 
+use super::gaps::Gaps;
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -30,10 +31,15 @@ struct Packet {
     size: DataSize,
 }
 
-/// The packets of the window in the order of arrival.
+/// The packets of the window in the order of arrival, and what a rate needs of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RobustThroughput {
     window: VecDeque<Packet>,
+    size: DataSize,
+    /// Gaps between arrivals.
+    gaps: Gaps,
+    /// Packets in the window that were sent before the one in front of them.
+    reordered: usize,
     /// Latest departure of the packets that left the window: earlier ones in it were reordered, and say nothing about
     /// the sending rate.
     discarded_departure: Option<Timestamp>,
@@ -47,19 +53,53 @@ impl RobustThroughput {
     pub(super) fn on_packet(&mut self, departure: Timestamp, arrival: RemoteTimestamp, size: DataSize) {
         self.is_stale = true;
         if self.window.back().is_some_and(|last| last.arrival - arrival > MAX_REORDERING) {
-            self.window.clear();
-            self.discarded_departure = None;
+            self.restart();
         }
         let packet = Packet { departure, arrival, size };
-        let later = self.window.iter().rev().take_while(|p| p.arrival > arrival).count();
-        if later == 0 {
-            self.window.push_back(packet);
-        } else {
-            self.window.insert(self.window.len() - later, packet);
+        match self.window.back() {
+            Some(last) if last.arrival > arrival => self.insert(packet),
+            _ => self.push(packet),
         }
         while self.is_oldest_outside() {
-            let Some(oldest) = self.window.pop_front() else { break };
-            self.discarded_departure = self.discarded_departure.max(Some(oldest.departure));
+            self.pop();
+        }
+    }
+
+    fn restart(&mut self) {
+        self.window.clear();
+        self.gaps.clear();
+        (self.size, self.reordered, self.discarded_departure) = (DataSize::ZERO, 0, None);
+    }
+
+    fn push(&mut self, packet: Packet) {
+        if let Some(last) = self.window.back() {
+            self.gaps.push(packet.arrival - last.arrival);
+            self.reordered += usize::from(packet.departure < last.departure);
+        }
+        self.size += packet.size;
+        self.window.push_back(packet);
+    }
+
+    fn pop(&mut self) {
+        let Some(oldest) = self.window.pop_front() else { return };
+        self.size = self.size.saturating_sub(oldest.size);
+        if let Some(next) = self.window.front() {
+            self.gaps.pop();
+            self.reordered -= usize::from(next.departure < oldest.departure);
+        }
+        self.discarded_departure = self.discarded_departure.max(Some(oldest.departure));
+    }
+
+    /// Inserts a packet that arrived before the last one.
+    #[cold]
+    fn insert(&mut self, packet: Packet) {
+        let later = self.window.iter().rev().take_while(|p| p.arrival > packet.arrival).count();
+        self.window.insert(self.window.len() - later, packet);
+        let window = std::mem::take(&mut self.window);
+        self.gaps.clear();
+        (self.size, self.reordered) = (DataSize::ZERO, 0);
+        for p in window {
+            self.push(p);
         }
     }
 
@@ -88,32 +128,38 @@ impl RobustThroughput {
             return None;
         }
         let (first, last) = (self.window.front()?, self.window.back()?);
-        let (mut largest, mut second) = (TimeDelta::ZERO, TimeDelta::ZERO);
-        let mut received = DataSize::ZERO;
-        let mut sent = Sent::default();
-        let mut before = first.arrival;
-        for p in &self.window {
-            let gap = p.arrival - before;
-            before = p.arrival;
-            if gap > largest {
-                (largest, second) = (gap, largest);
-            } else {
-                second = second.max(gap);
-            }
-            received += p.size;
-            if self.discarded_departure.is_none_or(|t| p.departure >= t) {
-                sent.add(p);
-            }
-        }
+        let (largest, second) = self.gaps.largest();
         // The interval excludes the transmission of the first packet received, and of the last sent.
         let duration = last.arrival - first.arrival - largest + second;
-        let received = DataRate::from_size_over(received.saturating_sub(first.size), duration.max(MIN_DURATION))?;
-        Some(sent.rate().map_or(received, |r| r.min(received)))
+        let received = DataRate::from_size_over(self.size.saturating_sub(first.size), duration.max(MIN_DURATION))?;
+        Some(self.sent().rate().map_or(received, |r| r.min(received)))
+    }
+
+    /// The window's packets by departure.
+    fn sent(&self) -> Sent {
+        let is_late = |p: &Packet| self.discarded_departure.is_some_and(|t| p.departure < t);
+        match (self.window.front(), self.window.back()) {
+            (Some(first), Some(last)) if self.reordered == 0 && !is_late(first) => {
+                // In order; of packets sent at the same time as the last the first counts.
+                let last = self.window.iter().rev().take_while(|p| p.departure == last.departure).last();
+                Sent {
+                    count: self.window.len(),
+                    size: self.size,
+                    first: Some(first.departure),
+                    last: last.map(|p| (p.departure, p.size)),
+                }
+            }
+            _ => {
+                let mut sent = Sent::default();
+                self.window.iter().filter(|p| !is_late(p)).for_each(|p| sent.add(p));
+                sent
+            }
+        }
     }
 }
 
 /// The window's packets by departure.
-#[derive(Default)]
+#[derive(PartialEq, Debug, Default)]
 struct Sent {
     count: usize,
     size: DataSize,
@@ -142,6 +188,7 @@ impl Sent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
@@ -213,5 +260,28 @@ mod tests {
         let ordered = rate((0..20).map(|i| (i * 10, i * 10)));
         let swapped = rate((0..20).map(|i| i ^ 1).map(|i| (i * 10, i * 10)));
         assert_eq!(ordered, swapped);
+    }
+
+    proptest! {
+        /// Running sums and gaps agree with a scan of the window, in any order of packets.
+        #[test]
+        fn sums_are_those_of_the_window(packets in prop::collection::vec((0i64..60, -40i64..60, 0u64..2_000), 1..300)) {
+            let mut e = RobustThroughput::default();
+            let mut now = 0;
+            for (step, shift, size) in packets {
+                now += step;
+                e.on_packet(at(now + shift), RemoteTimestamp::from_millis(now - shift / 2), DataSize::from_bytes(size));
+                let arrivals: Vec<_> = e.window.iter().map(|p| p.arrival).collect();
+                prop_assert!(arrivals.is_sorted());
+                let mut gaps: Vec<_> = arrivals.windows(2).map(|w| w[1] - w[0]).chain([TimeDelta::ZERO; 2]).collect();
+                gaps.sort_unstable_by(|a, b| b.cmp(a));
+                prop_assert_eq!(e.gaps.largest(), (gaps[0], gaps[1]));
+                let late = |p: &Packet| e.discarded_departure.is_some_and(|t| p.departure < t);
+                let mut sent = Sent::default();
+                e.window.iter().filter(|p| !late(p)).for_each(|p| sent.add(p));
+                prop_assert_eq!(e.sent(), sent);
+                prop_assert_eq!(e.size, e.window.iter().fold(DataSize::ZERO, |sum, p| sum + p.size));
+            }
+        }
     }
 }
