@@ -19,7 +19,6 @@ mod aimd;
 mod alr;
 mod config;
 mod detector;
-mod gaps;
 mod inter_arrival;
 mod link_capacity;
 mod loss;

@@ -22,11 +22,13 @@ pub struct Nada {
     /// `None` if the receiver computes the signal.
     aggregator: Option<Box<Aggregator>>,
     last: CongestionSignal,
-    queued: DataSize,
     /// The largest packet sent. One that waits for the pacer is no backlog.
     largest: DataSize,
     /// Departure of the first packet since the last feedback.
     waiting_since: Option<Timestamp>,
+    /// Cached [`Controller::target`], and the backlog that it allows for: computed on each change, read with each packet.
+    target: Target,
+    backlog: DataSize,
 }
 
 impl Nada {
@@ -42,9 +44,13 @@ impl Nada {
 
     fn new(config: Config, start: &Start, aggregator: Option<Box<Aggregator>>) -> Result<Self, SetupError> {
         config.check(if aggregator.is_some() { SENDER_SIDE } else { RECEIVER_SIDE })?;
+        let rate = ReferenceRate::new(start.rate, start.limits, start.now);
+        let backlog = DataSize::ZERO;
         Ok(Self {
             config,
-            rate: ReferenceRate::new(start.rate, start.limits, start.now),
+            target: rate.target(backlog, &config),
+            backlog,
+            rate,
             aggregator,
             last: CongestionSignal {
                 receive_rate: f64::NAN,
@@ -52,7 +58,6 @@ impl Nada {
                 d_tilde: f64::NAN,
                 ..CongestionSignal::default()
             },
-            queued: DataSize::ZERO,
             largest: DataSize::ZERO,
             waiting_since: None,
         })
@@ -109,6 +114,21 @@ impl Nada {
         self.rate.update(report.now, report.mode, self.last.x_curr, self.last.receive_rate, &self.config);
     }
 
+    /// The rate has changed.
+    fn refresh(&mut self) {
+        self.target = self.rate.target(self.backlog, &self.config);
+    }
+
+    /// The RTP queue has changed.
+    #[inline]
+    fn follow_queue(&mut self, queued: DataSize) {
+        let backlog = queued.saturating_sub(self.largest);
+        if backlog != self.backlog {
+            self.backlog = backlog;
+            self.refresh();
+        }
+    }
+
     fn patience(&self) -> Option<TimeDelta> {
         let timeout = self.config.feedback_timeout;
         (timeout > TimeDelta::ZERO).then(|| timeout + self.rate.rtt())
@@ -145,8 +165,8 @@ impl Algorithm for Nada {
 
 impl Controller for Nada {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
-        self.queued = packet.queued;
         self.largest = self.largest.max(packet.size);
+        self.follow_queue(packet.queued);
         if self.waiting_since.is_none() {
             self.waiting_since = Some(packet.now);
         }
@@ -155,30 +175,34 @@ impl Controller for Nada {
         match cue {
             Cue::TransportFeedback(feedback) => self.on_feedback(feedback),
             Cue::NadaReport(report) => self.on_report(report),
-            _ => {}
+            _ => return,
         }
+        self.refresh();
     }
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.rate.set_limits(limits);
+        self.refresh();
     }
     fn coupled_rate(&self) -> Option<DataRate> {
         Some(DataRate::from_bps_f64(self.rate.bps()))
     }
     fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
         self.rate.couple(coupled.rate, coupled.increase);
+        self.refresh();
     }
     fn on_queue(&mut self, queue: &QueueState) {
-        self.queued = queue.queued;
+        self.follow_queue(queue.queued);
     }
     fn on_timeout(&mut self, now: Timestamp) {
         let Some((at, _)) = self.poll_timeout() else { return };
         if at <= now {
             self.rate.halve();
+            self.refresh();
             self.waiting_since = Some(now);
         }
     }
     fn target(&self) -> Target {
-        self.rate.target(self.queued.saturating_sub(self.largest), &self.config)
+        self.target
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.waiting_since? + self.patience()?, TimeoutReason::FeedbackMissing))
