@@ -362,6 +362,10 @@ impl Sender {
     fn run_source(&mut self, index: usize, is_silent: bool, now: Timestamp) {
         for _ in 0..MAX_FRAMES_AT_ONCE {
             let s = &mut self.streams[index];
+            // Most timeouts are the pacer's, and a frame is followed by none at the same time.
+            if s.source.next_frame_at().is_none_or(|at| at > now) {
+                return;
+            }
             match s.source.poll_frame(now) {
                 Some(_) if is_silent || s.is_silent() => {}
                 Some(frame) => {
@@ -400,15 +404,8 @@ impl Sender {
         for path in 0..self.paths.len() {
             let p = &mut self.paths[path];
             p.give_up(now);
-            let mut held = false;
-            if p.breaker.is_on() {
-                let trips = p.breaker.on_timeout(now);
-                held = p.breaker.run_guard(now);
-                if trips && self.paths.iter().all(|p| p.breaker.tripped().is_some()) {
-                    self.cease();
-                }
-            }
-            if self.paths[path].run_controller(now) || held {
+            let is_held = p.breaker.is_on() && self.run_breaker(path, now);
+            if self.paths[path].run_controller(now) || is_held {
                 self.follow_controller(path, now);
             }
         }
@@ -417,6 +414,18 @@ impl Sender {
             s.discard_old(limit, now);
             s.run_picture(now);
         }
+    }
+
+    /// Runs a path's circuit breaker and its cap without feedback; returns whether the cap may have changed.
+    #[inline(never)]
+    fn run_breaker(&mut self, path: usize, now: Timestamp) -> bool {
+        let breaker = &mut self.paths[path].breaker;
+        let trips = breaker.on_timeout(now);
+        let changed = breaker.run_guard(now);
+        if trips && self.paths.iter().all(|p| p.breaker.tripped().is_some()) {
+            self.cease();
+        }
+        changed
     }
 
     /// The earliest deadline; [`Timestamp::MAX`] for none.

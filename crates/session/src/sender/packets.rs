@@ -79,6 +79,9 @@ impl Sender {
             return false;
         }
         let is_queued = self.has_queued();
+        if !is_queued && !self.path().may_pad() {
+            return false;
+        }
         let (probe, padding) = match self.path_mut().poll_pacer(now, is_queued) {
             PacerDecision::Media { probe } => (probe, false),
             PacerDecision::Padding { probe } => (probe, true),
@@ -104,15 +107,14 @@ impl Sender {
         now: Timestamp,
     ) -> bool {
         let padding = next.kind == Kind::Padding;
-        let size = DataSize::from_bytes(u64::from(self.streams[index].overhead) + next.payload);
-        let path = &mut self.paths[path_index];
+        let (path, s) = (&mut self.paths[path_index], &mut self.streams[index]);
+        let size = DataSize::from_bytes(u64::from(s.overhead) + next.payload);
         if !path.has_room(size) {
             return false;
         }
         let transport = path.take_number();
         let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
         let packet = Sent { transport, departure: now, size: bytes, is_padding: padding };
-        let s = &mut self.streams[index];
         let own_stream = match (next.kind, &mut s.retransmitter) {
             (Kind::Retransmission, Some(r)) => Some(&mut r.stream),
             (Kind::Repair, _) if s.identity.parity_format.red().is_none() => Some(&mut s.repair.stream),
@@ -133,7 +135,6 @@ impl Sender {
             room.on_sent(size.as_bytes(), is_retransmission || by_policy);
         }
         let queued = self.streams.iter().map(|s| s.waiting_size()).fold(DataSize::ZERO, |a, b| a + b);
-        let path = &mut self.paths[path_index];
         path.on_sent(SentPacket {
             now,
             sequence: transport,

@@ -27,7 +27,7 @@ const MIN_DURATION: TimeDelta = TimeDelta::from_millis(1);
 struct Packet {
     departure: Timestamp,
     arrival: RemoteTimestamp,
-    /// Time since the arrival before it in the window.
+    /// Time since the arrival before it in the window; zero for the first.
     gap: TimeDelta,
     size: DataSize,
 }
@@ -51,17 +51,21 @@ impl RobustThroughput {
     /// Takes a packet, in the order of arrival within a feedback message.
     pub(super) fn on_packet(&mut self, departure: Timestamp, arrival: RemoteTimestamp, size: DataSize) {
         self.is_stale = true;
-        if self.window.back().is_some_and(|last| last.arrival - arrival > MAX_REORDERING) {
-            self.restart();
+        let mut packet = Packet { departure, arrival, gap: TimeDelta::ZERO, size };
+        if let Some(last) = self.window.back() {
+            packet.gap = arrival - last.arrival;
+            if packet.gap < -MAX_REORDERING {
+                packet.gap = TimeDelta::ZERO;
+                self.restart();
+            } else if packet.gap.is_negative() {
+                return self.insert(packet);
+            } else {
+                self.reordered += usize::from(departure < last.departure);
+            }
         }
-        let packet = Packet { departure, arrival, gap: TimeDelta::ZERO, size };
-        match self.window.back() {
-            Some(last) if last.arrival > arrival => self.insert(packet),
-            _ => self.push(packet),
-        }
-        while self.is_oldest_outside() {
-            self.pop();
-        }
+        self.size += size;
+        self.window.push_back(packet);
+        self.expire();
     }
 
     fn restart(&mut self) {
@@ -69,34 +73,37 @@ impl RobustThroughput {
         (self.size, self.reordered, self.discarded_departure) = (DataSize::ZERO, 0, None);
     }
 
-    fn push(&mut self, mut packet: Packet) {
-        if let Some(last) = self.window.back() {
-            packet.gap = packet.arrival - last.arrival;
-            self.reordered += usize::from(packet.departure < last.departure);
-        }
-        self.size += packet.size;
-        self.window.push_back(packet);
-    }
-
-    fn pop(&mut self) {
-        let Some(oldest) = self.window.pop_front() else { return };
-        self.size = self.size.saturating_sub(oldest.size);
-        if let Some(next) = self.window.front() {
-            self.reordered -= usize::from(next.departure < oldest.departure);
-        }
-        self.discarded_departure = self.discarded_departure.max(Some(oldest.departure));
-    }
-
     /// Inserts a packet that arrived before the last one.
     #[cold]
     fn insert(&mut self, packet: Packet) {
         let later = self.window.iter().rev().take_while(|p| p.arrival > packet.arrival).count();
         self.window.insert(self.window.len() - later, packet);
-        let window = std::mem::take(&mut self.window);
-        (self.size, self.reordered) = (DataSize::ZERO, 0);
-        for p in window {
-            self.push(p);
+        self.size += packet.size;
+        self.reordered = 0;
+        let mut before: Option<Packet> = None;
+        for p in &mut self.window {
+            p.gap = before.map_or(TimeDelta::ZERO, |b| p.arrival - b.arrival);
+            self.reordered += usize::from(before.is_some_and(|b| p.departure < b.departure));
+            before = Some(*p);
         }
+        self.expire();
+    }
+
+    /// Removes what is outside the window.
+    fn expire(&mut self) {
+        while self.is_oldest_outside() {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
+        let Some(oldest) = self.window.pop_front() else { return };
+        self.size = self.size.saturating_sub(oldest.size);
+        if let Some(next) = self.window.front_mut() {
+            next.gap = TimeDelta::ZERO;
+            self.reordered -= usize::from(next.departure < oldest.departure);
+        }
+        self.discarded_departure = self.discarded_departure.max(Some(oldest.departure));
     }
 
     fn is_oldest_outside(&self) -> bool {
@@ -134,10 +141,13 @@ impl RobustThroughput {
     /// The two largest gaps between arrivals.
     fn largest_gaps(&self) -> (TimeDelta, TimeDelta) {
         let (mut largest, mut second) = (TimeDelta::ZERO, TimeDelta::ZERO);
-        for p in self.window.iter().skip(1) {
-            // Most are not among them: one comparison decides.
-            if p.gap > second {
-                (largest, second) = (largest.max(p.gap), largest.min(p.gap));
+        let (older, newer) = self.window.as_slices();
+        for part in [older, newer] {
+            for p in part {
+                // Most are not among them: one comparison decides.
+                if p.gap > second {
+                    (largest, second) = (largest.max(p.gap), largest.min(p.gap));
+                }
             }
         }
         (largest, second)
