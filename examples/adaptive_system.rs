@@ -11,7 +11,7 @@ use std::error::Error;
 use weir_cc::{Limits, Registry, Setup};
 use weir_fec::Scheme;
 use weir_session::system::{AdaptiveSystem, Preferences, SystemConfig};
-use weir_session::{Datagram, EndpointConfig};
+use weir_session::{Datagram, EndConfig};
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(40);
@@ -20,7 +20,7 @@ fn end(sends: bool) -> Result<AdaptiveSystem, Box<dyn Error>> {
     let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(2) };
     let (ssrc, remote_ssrc) = if sends { (1, 2) } else { (2, 1) };
     let config = SystemConfig {
-        endpoint: EndpointConfig { ssrc, remote_ssrc, synchronised_clocks: true, ..EndpointConfig::default() },
+        endpoint: EndConfig { ssrc, remote_ssrc, synchronised_clocks: true, ..EndConfig::default() },
         controller: "gcc".into(),
         setup: Setup { limits, start_rate: DataRate::from_kbps(500), now: Timestamp::ZERO, seed: 1, params: vec![] },
         send: if sends {

@@ -6,7 +6,9 @@ use weir_lab::measure::run::{Job, RunError, RunOptions, run, run_many};
 use weir_lab::measure::scenario::{
     CircuitBreaker, Flow, FlowKind, Link, RtpFlow, Scenario, ScenarioFile, Source, Topology, Window,
 };
+use weir_media::Packetiser;
 use weir_path::{Capacity, Limit, LinkConfig, Schedule, Step};
+use weir_session::OutgoingOptions;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 
 fn scenario(controller: &str, seconds: i64) -> Scenario {
@@ -53,9 +55,11 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 streams: vec![],
                 multipath: None,
                 source: Source::PerfectPackets,
-                payload: DataSize::from_bytes(1_000),
+                sending: OutgoingOptions {
+                    packetiser: Packetiser { max_payload: DataSize::from_bytes(1_000), ..Packetiser::default() },
+                    ..OutgoingOptions::default()
+                },
                 playout_deadline: None,
-                max_queue_age: None,
                 feedback: registry.get(controller).and_then(|s| s.feedback),
                 reports: registry.get(controller).and_then(|s| s.reports),
                 rtcp_interval: TimeDelta::from_secs(1),

@@ -67,6 +67,9 @@ pub enum CallError {
     /// The controller, or one of its parameters.
     #[error(transparent)]
     Controller(#[from] weir_cc::tunable::SetupError),
+    /// A call's streams contradict each other.
+    #[error("the streams of a call: {0}")]
+    Streams(weir_session::StreamError),
     /// A stream cannot be added to the call.
     #[error("stream `{name}`: {source}")]
     Stream {

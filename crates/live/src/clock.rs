@@ -64,7 +64,7 @@ impl Clock {
         Reading { now: Timestamp::ZERO + delta(now.saturating_duration_since(self.zero)), unix }
     }
 
-    /// NTP seconds (since 1900) of the zero, for [`weir_session::EndpointConfig::ntp_epoch`]; they wrap in 2036, like
+    /// NTP seconds (since 1900) of the zero, for [`weir_session::EndConfig::ntp_epoch`]; they wrap in 2036, like
     /// NTP's own.
     pub fn ntp_epoch(&self) -> u32 {
         (self.unix.as_secs() + NTP_OF_UNIX) as u32

@@ -16,7 +16,7 @@ use weir_live::udp::UdpConfig;
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::{EncoderConfig, OnDamage, PerfectCodec, VideoCodec};
 use weir_session::multipath::AnyScheduler;
-use weir_session::{CallPlan, Control, EndName, EndpointConfig, MultipathConfig};
+use weir_session::{CallPlan, Control, EndConfig, EndName};
 use weir_units::{DataRate, TimeDelta};
 
 fn party(direction: Direction, paths: &[&str]) -> Party {
@@ -171,12 +171,10 @@ fn a_path_follows_an_end_that_moves_and_no_stranger() {
     let control = || Control::new(&registry, "gcc", &setup).expect("built in");
     let source = PerfectCodec::frames(TimeDelta::from_millis(33), now).into();
     let name = EndName { cname: "b".into(), seed: 5 };
-    let mut plan = CallPlan::new(control(), source, EndpointConfig::default(), name);
-    let second = control().controller;
-    let scheduler = AnyScheduler::named("round-robin").expect("in the list");
-    plan.send.multipath = Some(MultipathConfig::new(scheduler, vec![second.sender]));
-    plan.receive.further_paths = vec![second.receiver];
-    let (a, b) = plan.into_ends(now);
+    let mut plan = CallPlan::of_source(control(), source, EndConfig::default(), name);
+    plan.add_path(control());
+    plan.group.scheduler = AnyScheduler::named("round-robin").expect("in the list");
+    let (a, b) = plan.into_ends(now).expect("one stream");
 
     let sockets = [(); 4].map(|()| socket());
     let forwarder = Forwarder { towards_sender: socket(), towards_receiver: [socket(), socket()], stranger: socket() };

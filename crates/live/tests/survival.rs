@@ -12,7 +12,11 @@ use weir_live::clock::Clock;
 use weir_live::srtp::{SrtpKey, SrtpSession, Suite};
 use weir_live::udp::UdpConfig;
 use weir_media::PerfectCodec;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    EndConfig, EndPlan, HeaderExtensions, IncomingConfig, OutgoingConfig, OutgoingOptions, ReceivingPath, SendingPath,
+    StreamIdentity,
+};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// When the path begins to misbehave: controllers have increased their rates by then.
@@ -165,47 +169,45 @@ struct Ends {
     sender_socket: UdpSocket,
 }
 
-fn sending(seed: u64, now: Timestamp, clock: &Clock) -> (EndpointConfig, SendConfig) {
+fn sending(seed: u64, now: Timestamp, clock: &Clock) -> EndPlan {
     let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_kbps(1_500) };
     let setup = Setup { limits, start_rate: DataRate::from_kbps(800), now, seed, params: vec![] };
     let registry = Registry::builtin();
     let pair = registry.make("gcc", &setup).expect("built in");
     let feedback = registry.get("gcc").and_then(|s| s.feedback);
-    let config = EndpointConfig {
+    let transport_sequence = feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide);
+    let config = EndConfig {
         ssrc: seed as u32,
         remote_ssrc: 2,
         seed,
-        transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+        extensions: HeaderExtensions { transport_sequence, ..HeaderExtensions::default() },
         ntp_epoch: clock.ntp_epoch(),
         synchronised_clocks: true,
         latch: Some(TimeDelta::from_millis(500)),
-        ..EndpointConfig::default()
+        ..EndConfig::default()
     };
     let source = PerfectCodec::frames(TimeDelta::from_nanos(33_333_333), now).into();
-    let send = SendConfig {
-        per_packet_feedback: feedback.is_some(),
-        max_queue_age: Some(PLAYOUT),
-        ..SendConfig::new(source, pair.sender, limits)
-    };
-    (config, send)
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(seed as u32), source, Demand::default());
+    let outgoing = outgoing.with(OutgoingOptions { max_queue_age: Some(PLAYOUT), ..OutgoingOptions::default() });
+    let path = SendingPath { per_packet_feedback: feedback.is_some(), ..SendingPath::new(pair.sender) };
+    EndPlan::new(config).sends(outgoing).on(path)
 }
 
 fn ends(clock: &Clock, srtp: bool) -> Ends {
     let now = clock.now();
-    let (config, send) = sending(1, now, clock);
-    let other = EndpointConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..config.clone() };
-    let receive = ReceiveConfig {
-        feedback: Registry::builtin().get("gcc").and_then(|s| s.feedback),
-        playout_deadline: Some(PLAYOUT),
-        ..ReceiveConfig::default()
-    };
+    let plan = sending(1, now, clock);
+    let other = EndConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..plan.end.clone() };
+    let feedback = Registry::builtin().get("gcc").and_then(|s| s.feedback);
+    let incoming = IncomingConfig::new(StreamIdentity::of(1), MediaKind::default());
+    let incoming = IncomingConfig { playout_deadline: Some(PLAYOUT), ..incoming };
+    let other = EndPlan::new(other).receives(incoming).on(ReceivingPath { feedback, ..ReceivingPath::default() });
     let socket = || UdpSocket::bind("127.0.0.1:0").expect("a port");
     let (a, b, middle) = (socket(), socket(), [socket(), socket()]);
     let at = |s: &UdpSocket| s.local_addr().expect("an address");
     let to = [at(&a), at(&b)];
     let peers = [Peer::At(at(&middle[0])), Peer::At(at(&middle[1]))];
     let sender_socket = a.try_clone().expect("a descriptor");
-    let endpoints = [Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now)];
+    let endpoints = [plan, other].map(|plan| plan.make(now).expect("one stream"));
     let [a_end, b_end] = endpoints;
     let mut sender = LiveEnd::new(a, UdpConfig::default(), peers[0], a_end).expect("a socket");
     let mut receiver = LiveEnd::new(b, UdpConfig::default(), peers[1], b_end).expect("a socket");
@@ -323,8 +325,8 @@ fn a_restarted_sender_is_accepted_with_and_without_a_bye() {
                     let socket = e.sender_socket;
                     scope.spawn(move || {
                         sender.run(clock_, &first, &mut Unobserved).expect("the first sender runs");
-                        let (config, send) = sending(77, clock_.now(), clock_);
-                        let endpoint = Endpoint::new(config, Some(send), None, clock_.now());
+                        let plan = sending(77, clock_.now(), clock_);
+                        let endpoint = plan.make(clock_.now()).expect("one stream");
                         let mut second_end =
                             LiveEnd::new(socket, UdpConfig::default(), peer, endpoint).expect("a socket");
                         second_end.run(clock_, &second, &mut Unobserved).expect("the second sender runs");

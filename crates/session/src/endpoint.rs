@@ -14,7 +14,6 @@ mod red;
 mod remote;
 mod reports;
 mod resilience;
-mod split;
 mod streams;
 mod subflow_times;
 mod subflows;
@@ -27,28 +26,30 @@ pub use streams::{Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats,
 pub use subflows::PathStats;
 
 use crate::allocation::MediaKind;
-use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
+use crate::config::{EndConfig, SendingPath};
 use crate::content::ContentCounters;
 use crate::feedback::TwccWriter;
 use crate::frames::RecoveryStats;
 use crate::identity::Label;
 use crate::ids::OutgoingId;
+use crate::multipath::MAX_PATHS;
 use crate::nack::NackCounters;
 use crate::observer::MaybeObserver;
-use crate::receiver::{IncomingStream, ReceiveCounters, Receiver, Shared};
+use crate::plan::EndPlan;
+use crate::receiver::{IncomingStream, ReceiveCounters, ReceivePath, Receiver, Shared};
 use crate::recovery::RepairReceiveCounters;
 use crate::retransmission::RetransmissionCounters;
 use crate::rtcp::{Heard, Scratch};
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
-use crate::sender::{FirstNumbers, OutgoingStream, SendCounters, Sender};
+use crate::sender::{FirstNumbers, OutgoingStream, SendCounters, SendPath, Sender};
 use crate::session_params::Profile;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use subflows::{FurtherPath, PacketCopy};
+use subflows::PacketCopy;
 use weir_cc::circuit_breaker::Trip;
 use weir_cc::{Controller, ReceiverController, Report, ReportPlan, Target};
 use weir_media::{PlayoutEvent, PlayoutStats, ReceivedFrame};
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 use weir_wire::rtp::mprtp::SUBFLOW_SIZE;
 
@@ -84,7 +85,7 @@ pub struct Endpoint {
     pub(crate) receiver: Option<Receiver>,
     zero: NtpTime,
     counters: EndpointCounters,
-    pub(crate) config: EndpointConfig,
+    pub(crate) config: EndConfig,
     rng: Pcg64Mcg,
     reference_heard: Option<(u32, Heard)>,
     /// The controllers' report plan, before session parameters modify it.
@@ -129,7 +130,7 @@ fn reduced_minimum(bandwidth: DataRate) -> TimeDelta {
 }
 
 /// The timer's inputs: the configuration, and the plan as modified by session parameters.
-fn timer_config(config: &EndpointConfig, plan: Option<ReportPlan>, senders: u32, we_sent: bool) -> RtcpTimerConfig {
+fn timer_config(config: &EndConfig, plan: Option<ReportPlan>, senders: u32, we_sent: bool) -> RtcpTimerConfig {
     let p = &config.params;
     let spacing = p.rtcp_interval.unwrap_or(config.t_rr_interval);
     let minimum = match p.profile {
@@ -145,12 +146,12 @@ fn timer_config(config: &EndpointConfig, plan: Option<ReportPlan>, senders: u32,
 }
 
 /// Bytes of RTP header and extensions before every payload of a stream.
-fn rtp_overhead(config: &EndpointConfig, stream: &OutgoingStream, is_multipath: bool) -> u32 {
+fn rtp_overhead(config: &EndConfig, stream: &OutgoingStream, is_multipath: bool) -> u32 {
     let ntp = config.params.rapid_synchronisation.element_size();
     let label = |l: Option<Label>| l.filter(|_| stream.is_labelled).map_or(0, |l| 1 + l.as_bytes().len() as u32);
     // A subflow's number replaces the transport-wide one.
-    let elements = u32::from(config.transport_sequence && !is_multipath) * 3
-        + u32::from(config.abs_send_time) * 4
+    let elements = u32::from(config.extensions.transport_sequence && !is_multipath) * 3
+        + u32::from(config.extensions.abs_send_time) * 4
         + ntp
         + label(stream.identity.mid)
         + label(stream.identity.rid)
@@ -168,6 +169,14 @@ pub(crate) fn used_sources(stream: &OutgoingStream) -> [Option<u32>; 3] {
     ]
 }
 
+/// A path whose circuit breaker knows how often reports come.
+fn with_report_interval(mut path: SendingPath, timer: &RtcpTimer, config: &EndConfig) -> SendingPath {
+    if let Some(b) = path.circuit_breaker.as_mut().filter(|b| b.min_report_interval == TimeDelta::ZERO) {
+        b.min_report_interval = timer.config().plan.map_or(config.t_rr_interval, |p| p.min_interval);
+    }
+    path
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bye {
     No,
@@ -177,39 +186,46 @@ enum Bye {
 
 impl Endpoint {
     /// An end of a call that begins at `now`.
-    pub fn new(
-        config: EndpointConfig,
-        mut send: Option<SendConfig>,
-        mut receive: Option<ReceiveConfig>,
-        now: Timestamp,
-    ) -> Self {
+    ///
+    /// # Errors
+    /// Two streams have a source in common, or there are too many.
+    pub fn new(plan: EndPlan, now: Timestamp) -> Result<Self, StreamError> {
+        let EndPlan { end: config, outgoing, incoming, paths, group } = plan;
+        let is_multipath = config.multipath || paths.len() > 1;
+        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+        for path in paths.into_iter().take(MAX_PATHS) {
+            sending.extend(path.sending);
+            receiving.extend(path.receiving);
+        }
+        let (mut outgoing, mut sending) = (outgoing.into_iter(), sending.into_iter());
+        let (mut incoming, mut receiving) = (incoming.into_iter(), receiving.into_iter());
+        let send = outgoing.next().zip(sending.next());
+        let receive = incoming.next().zip(receiving.next());
+        if let (Some((own, _)), Some((theirs, _))) = (&send, &receive)
+            && let Some(ssrc) = theirs.identity.sources().into_iter().find(|s| own.identity.has(*s))
+            && theirs.identity.ssrc != 0
+        {
+            return Err(StreamError::SourceInUse(ssrc));
+        }
+        let first_policy = send.as_ref().map(|(_, p)| p.policy).unwrap_or_default();
         let mut rng = Pcg64Mcg::seed_from_u64(config.seed);
         let senders = 1 + u32::from(send.is_some() && receive.is_some());
-        let plan = receive.as_ref().and_then(|r| r.reports).or(send.as_ref().and_then(|s| s.reports));
-        let timer_config = timer_config(&config, plan, senders, send.is_some());
-        if let Some(b) = send.as_mut().and_then(|s| s.circuit_breaker.as_mut())
-            && b.min_report_interval == TimeDelta::ZERO
-        {
-            b.min_report_interval = timer_config.plan.map_or(config.t_rr_interval, |p| p.min_interval);
-        }
-        let timer = RtcpTimer::new(timer_config, &mut rng, now);
+        let reports = receive.as_ref().and_then(|(_, p)| p.reports).or(send.as_ref().and_then(|(_, p)| p.reports));
+        let timer = RtcpTimer::new(timer_config(&config, reports, senders, send.is_some()), &mut rng, now);
         // RFC 3550, section 5.1: both start at random values.
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
-        let further = send.as_mut().and_then(|s| Some((s.multipath.take()?, FurtherPath::of(s, &config))));
-        let halves = receive.as_mut().map(|r| core::mem::take(&mut r.further_paths)).unwrap_or_default();
-        let receives_by_subflow = receive.as_ref().is_some_and(|r| r.multipath || !halves.is_empty());
         let first = FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(config.seed) };
         let shared = Shared { params: &config.params, session_bandwidth: config.session_bandwidth };
         let mut endpoint = Self {
-            sender: send.map(|s| {
-                let keeps = s.reports.is_some_and(|p| p.extended);
-                let (stream, path) = s.split(&config, first.media);
-                Sender::new(OutgoingStream::new(OutgoingId::FIRST, stream, first, keeps, now), path, now)
+            sender: send.map(|(stream, path)| {
+                let keeps = path.reports.is_some_and(|p| p.extended);
+                let stream = OutgoingStream::new(OutgoingId::FIRST, stream, first, keeps, now);
+                let path = with_report_interval(path, &timer, &config);
+                Sender::new(stream, SendPath::new(PathId::FIRST, path, first.media, now), now)
             }),
-            receiver: receive.map(|r| {
+            receiver: receive.map(|(stream, path)| {
                 let twcc = TwccWriter::new(config.ssrc, config.remote_ssrc);
-                let (stream, path) = r.split(&config, twcc, now);
-                let mut receiver = Receiver::new(stream, path, shared, now);
+                let mut receiver = Receiver::new(stream, ReceivePath::new(path, twcc, now), shared, now);
                 receiver.aligns = config.lip_synchronisation;
                 receiver
             }),
@@ -219,7 +235,7 @@ impl Endpoint {
             rtt: None,
             counters: EndpointCounters::default(),
             paused: false,
-            is_multipath: false,
+            is_multipath,
             path_checks: None,
             subflow_due: Timestamp::MAX,
             subflow_times: None,
@@ -228,7 +244,7 @@ impl Endpoint {
             address_checks: None,
             copy: None,
             bye: Bye::No,
-            plan,
+            plan: reports,
             observer: None,
             early_wanted: false,
             sync: Sync::No,
@@ -248,21 +264,21 @@ impl Endpoint {
         if let Some(r) = &mut endpoint.receiver {
             r.set_params(&params);
         }
-        let mut like = None;
-        if let Some((multipath, path)) = further {
-            endpoint.add_send_paths(multipath, &path, now);
-            like = Some(path);
-        }
-        if receives_by_subflow {
-            endpoint.add_receive_paths(halves, now);
-        }
-        if endpoint.is_multipath {
-            endpoint.handovers = Some(Box::new(handover::Handovers::new(like)));
+        if is_multipath {
+            endpoint.add_send_paths(first_policy, sending, group, now);
+            endpoint.add_receive_paths(receiving, now);
+            endpoint.handovers = Some(Box::default());
             endpoint.follow_paths(now);
         }
         endpoint.follow_streams();
         endpoint.set_packet_overheads(now);
-        endpoint
+        for stream in outgoing {
+            endpoint.add_outgoing(stream, now)?;
+        }
+        for stream in incoming {
+            endpoint.add_incoming(stream, now)?;
+        }
+        Ok(endpoint)
     }
 
     /// First sequence numbers of a stream added as number `n`, from a separate generator.

@@ -111,7 +111,30 @@ pub struct StreamIdentity {
     pub rid: Option<Label>,
 }
 
+impl Default for StreamIdentity {
+    /// Video of an unknown source, with payload types from 96 on.
+    fn default() -> Self {
+        Self {
+            ssrc: 0,
+            payload_type: 96,
+            clock_rate: 90_000,
+            parity_payload_type: 97,
+            parity_format: ParityFormat::default(),
+            reed_solomon_payload_type: 98,
+            retransmission_payload_type: 99,
+            repair_ssrc: None,
+            retransmission_ssrc: None,
+            mid: None,
+            rid: None,
+        }
+    }
+}
+
 impl StreamIdentity {
+    /// The default with this source.
+    pub fn of(ssrc: u32) -> Self {
+        Self { ssrc, ..Self::default() }
+    }
     /// The synchronisation source of the repair stream.
     pub fn repair(&self) -> u32 {
         self.repair_ssrc.unwrap_or(self.ssrc ^ (1 << 31))
@@ -142,7 +165,6 @@ pub(crate) struct FeedbackSsrcs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::EndpointConfig;
 
     #[test]
     fn labels_hold_sixteen_plain_characters_at_most() {
@@ -155,7 +177,7 @@ mod tests {
 
     #[test]
     fn sources_beside_the_media_follow_it_unless_they_are_named() {
-        let mut id = EndpointConfig { ssrc: 5, ..EndpointConfig::default() }.outgoing();
+        let mut id = StreamIdentity::of(5);
         assert_eq!(id.sources(), [5, 5 | 1 << 31, 5 | 1 << 30]);
         id.repair_ssrc = Some(9);
         assert!(id.has(9) && !id.has(5 | 1 << 31));

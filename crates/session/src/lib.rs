@@ -9,14 +9,13 @@
 //!
 //! The same code runs in the simulator and on real sockets. Media may be carried as a length only: a datagram is then
 //! its header bytes and a count of payload bytes. If the source's frames have content, packets carry it; at the other
-//! end, with [`ReceiveConfig::content`], [`Endpoint::take_frame`] returns the received content of a frame once
+//! end, with [`IncomingConfig::content`], [`Endpoint::take_frame`] returns the received content of a frame once
 //! [`Endpoint::poll_playout`] has returned its event.
 
 pub mod allocation;
 mod arrivals;
 mod config;
 mod content;
-mod control;
 mod datagram;
 pub mod dccp;
 mod endpoint;
@@ -31,6 +30,7 @@ mod observer;
 mod outcome;
 pub mod overlay;
 mod picture;
+mod plan;
 mod protection;
 mod queue;
 mod receiver;
@@ -50,9 +50,11 @@ pub mod system;
 mod timers;
 
 pub use arrivals::ArrivalLog;
-pub use config::{EndpointConfig, IncomingConfig, MultipathConfig, OutgoingConfig, ReceiveConfig, SendConfig};
+pub use config::{
+    EndConfig, GroupConfig, HeaderExtensions, IncomingConfig, OutgoingConfig, OutgoingOptions, PathConfig,
+    ReceivingPath, SendingPath,
+};
 pub use content::ContentCounters;
-pub use control::{CallPlan, Control, EndName};
 pub use datagram::{Datagram, Kind, Transmit};
 pub use endpoint::{
     Endpoint, EndpointCounters, Handover, Incoming, IncomingStats, MAX_OFFERED, MAX_STREAMS, Outgoing, OutgoingStats,
@@ -65,6 +67,7 @@ pub use nack::{NackConfig, NackCounters};
 pub use observer::{Observer, Seen};
 pub use outcome::{Outcome, Refusal, RtcpOutcome};
 pub use picture::{KeyFrameRequest, PictureCounters, PictureFeedback, PictureName};
+pub use plan::{CallPlan, Control, EndName, EndPlan};
 pub use protection::RepairChoice;
 pub use queue::{QueuedPacket, RtpQueue};
 pub use receiver::ReceiveCounters;

@@ -21,7 +21,7 @@ pub(crate) use stream::{IncomingStream, SenderReports, Shared};
 pub(crate) use subflow::Subflow;
 
 use crate::arrivals::ArrivalLog;
-use crate::config::IncomingConfig;
+use crate::config::{IncomingConfig, ReceivingPath};
 use crate::feedback::{CcfbContext, MAX_FEEDBACK, MAX_SUBFLOW_FEEDBACK, TwccWriter, write_ccfb};
 use crate::frames::RecoveryStats;
 use crate::identity::FeedbackSsrcs;
@@ -29,7 +29,7 @@ use crate::ids::IncomingId;
 use crate::recovery::RepairReceiveCounters;
 use crate::session_params::SessionParams;
 use crate::timers::earliest;
-use weir_cc::{FeedbackFormat, Receiver as ReceiverHalf, ReceiverController, Report};
+use weir_cc::{FeedbackFormat, ReceiverController, Report};
 use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 
@@ -81,12 +81,12 @@ impl Receiver {
     pub(crate) fn put_path(
         &mut self,
         id: PathId,
-        half: Option<ReceiverHalf>,
+        path: ReceivingPath,
         twcc: TwccWriter,
         params: &SessionParams,
         now: Timestamp,
     ) {
-        let mut path = self.path.another(half, twcc, now);
+        let mut path = ReceivePath::new(path, twcc, now);
         path.make_subflow(id, self.streams[0].identity.clock_rate);
         path.set_params(params);
         match self.path_mut(id.index()) {

@@ -16,7 +16,7 @@ mod subflow_reports;
 
 pub(crate) use multipath::Multipath;
 pub(crate) use packets::Outgoing;
-pub(crate) use path::{PathConfig, SendPath};
+pub(crate) use path::SendPath;
 pub use stream::SendCounters;
 pub(crate) use stream::{FirstNumbers, NextPacket, OutgoingStream};
 pub(crate) use subflow_reports::SubflowBlock;
@@ -58,8 +58,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(stream: OutgoingStream, path: PathConfig, now: Timestamp) -> Self {
-        let path = SendPath::new(path, now);
+    pub(crate) fn new(stream: OutgoingStream, path: SendPath, now: Timestamp) -> Self {
         let mut s = Self {
             streams: vec![stream],
             paths: vec![path],

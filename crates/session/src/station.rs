@@ -8,7 +8,7 @@ use weir_wire::rtcp::{
 /// Contents and interval of a base station's notices.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StationConfig {
-    /// The station's synchronisation source: the end's [`EndpointConfig::station_ssrc`](crate::EndpointConfig::station_ssrc).
+    /// The station's synchronisation source: the end's [`EndConfig::station_ssrc`](crate::EndConfig::station_ssrc).
     pub ssrc: u32,
     /// The media source that notices concern.
     pub media_ssrc: u32,

@@ -19,10 +19,12 @@ mod preferences;
 
 pub use preferences::Preferences;
 
-use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
-use crate::control::Control;
-use crate::endpoint::Endpoint;
+use crate::allocation::{Demand, MediaKind};
+use crate::config::{EndConfig, IncomingConfig, OutgoingConfig, PathConfig, SendingPath};
+use crate::endpoint::{Endpoint, StreamError};
+use crate::identity::StreamIdentity;
 use crate::observer::Observer;
+use crate::plan::{Control, EndPlan};
 use crate::protection::RepairChoice;
 use crate::session_params::SessionParams;
 use weir_cc::circuit_breaker;
@@ -44,6 +46,9 @@ pub enum SystemError {
     /// The numbers of an FEC scheme.
     #[error(transparent)]
     Scheme(#[from] SchemeError),
+    /// The end's two sources are the same.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
     /// There is no codec: this end sends no media, or its source has no parameters.
     #[error("this end has no codec: it sends no media, or its source has no parameters")]
     NoCodec,
@@ -58,8 +63,8 @@ impl From<SetupError> for SystemError {
 /// Configuration of a system.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SystemConfig {
-    /// Sources, payload types and so on. The header extensions required by the controller are enabled here.
-    pub endpoint: EndpointConfig,
+    /// Sources, RTCP and so on. The header extensions required by the controller are enabled here.
+    pub endpoint: EndConfig,
     /// The controller's name in the registry.
     pub controller: String,
     /// The controller's setup.
@@ -90,18 +95,24 @@ impl AdaptiveSystem {
         let SystemConfig { mut endpoint, controller, setup, send, receive, circuit_breaker } = config;
         let now = setup.now;
         let control = Control::new(registry, &controller, &setup)?;
-        control.configure(&mut endpoint);
+        control.configure(&mut endpoint.extensions);
         endpoint.params.check()?;
         let seed = endpoint.seed;
-        let (sending, receiving) = match &send {
-            Some(preferences) => {
-                let (sending, receiving) = control.into_directions(source_of(preferences, now, seed)?);
-                (Some(SendConfig { circuit_breaker, ..sending }), receiving)
-            }
-            None => (None, control.into_receive()),
-        };
-        let receiving = receive.map(|deadline| ReceiveConfig { playout_deadline: Some(deadline), ..receiving });
-        let endpoint = Endpoint::new(endpoint, sending, receiving, now);
+        let (sending, receiving) = control.into_directions();
+        let mut plan = EndPlan::new(endpoint);
+        let mut path = PathConfig::default();
+        if let Some(preferences) = &send {
+            let source = source_of(preferences, now, seed)?;
+            let identity = StreamIdentity::of(plan.end.ssrc);
+            plan.outgoing.push(OutgoingConfig::new(identity, source, Demand::default()));
+            path.sending = Some(SendingPath { circuit_breaker, ..sending });
+        }
+        if let Some(deadline) = receive {
+            let incoming = IncomingConfig::new(StreamIdentity::of(plan.end.remote_ssrc), MediaKind::default());
+            plan.incoming.push(IncomingConfig { playout_deadline: Some(deadline), ..incoming });
+            path.receiving = Some(receiving);
+        }
+        let endpoint = plan.on(path).make(now)?;
         Ok(Self { endpoint, preferences: send, seed, fec_enabled: true, scheme: None })
     }
 

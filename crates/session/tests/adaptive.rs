@@ -6,9 +6,12 @@ mod common;
 
 use common::toy::Toy;
 use common::{Call, Fate, Link, Recorder};
-use weir_cc::Limits;
 use weir_media::{AdaptivePlayout, PlayoutEvent, ReceivedFrame, Source};
-use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RetransmissionConfig, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    EndConfig, EndPlan, IncomingConfig, NackConfig, OutgoingConfig, OutgoingOptions, ReceivingPath,
+    RetransmissionConfig, SendingPath, StreamIdentity,
+};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 
@@ -29,25 +32,26 @@ struct Setting {
 /// A call of 800 kbit/s and 25 frames per second over a path of 50 ms, at `setting`.
 fn call(setting: &Setting, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
     let now = Timestamp::ZERO;
-    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
     let retransmission = setting.repairs.then(RetransmissionConfig::default);
     let source = Source::Custom(Box::new(Toy::new(ms(40))));
-    let send = SendConfig { retransmission, ..SendConfig::new(source, Recorder::new(800).sender(), limits) };
-    let receive = ReceiveConfig {
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), source, Demand::default())
+        .with(OutgoingOptions { retransmission, ..OutgoingOptions::default() });
+    let sending = SendingPath::new(Recorder::new(800).sender());
+    let incoming = IncomingConfig {
         nack: setting.repairs.then(NackConfig::default),
         playout_deadline: Some(ms(250)),
         adaptive_playout: setting.adaptive,
         content: true,
-        ..ReceiveConfig::default()
+        ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
     };
-    let config = EndpointConfig {
-        ssrc: 11,
-        remote_ssrc: 22,
-        synchronised_clocks: setting.synchronised,
-        ..EndpointConfig::default()
-    };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
-    let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let receiving = ReceivingPath::default();
+    let config =
+        EndConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: setting.synchronised, ..EndConfig::default() };
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+    let (a, b) = (
+        EndPlan::new(config).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    );
     Call::new(a, b, Link::new(DataRate::from_mbps(20), rule))
 }
 
@@ -130,10 +134,10 @@ fn a_restarted_source_is_played_adaptively_too() {
     play(&mut c, at(5_000));
     // The sending end is restarted, with new numbers and timestamps.
     let now = c.now;
-    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
     let source = Source::Custom(Box::new(Toy::starting(now, ms(40))));
-    let config = EndpointConfig { ssrc: 11, remote_ssrc: 22, seed: 99, ..EndpointConfig::default() };
-    c.a = Endpoint::new(config, Some(SendConfig::new(source, Recorder::new(800).sender(), limits)), None, now);
+    let config = EndConfig { ssrc: 11, remote_ssrc: 22, seed: 99, ..EndConfig::default() };
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), source, Demand::default());
+    c.a = EndPlan::new(config).sends(outgoing).on(SendingPath::new(Recorder::new(800).sender())).make(now).unwrap();
     c.run_until(at(5_500));
     while c.b.poll_playout(c.now).is_some() {}
     let (mut count, mut last) = (0, c.now);

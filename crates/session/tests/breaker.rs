@@ -8,30 +8,41 @@ use common::{Call, Fate as Way, Link, Recorder};
 use weir_cc::circuit_breaker::{Config, Reason};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    EndConfig, EndPlan, HeaderExtensions, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath, StreamIdentity,
+};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-fn call(controller: weir_cc::Sender, link: Link, config: Config, receive: ReceiveConfig) -> Call {
+fn call(controller: weir_cc::Sender, link: Link, config: Config, receiving: ReceivingPath) -> Call {
     let now = Timestamp::ZERO;
     let ceiling = DataRate::from_mbps(2);
-    let endpoint = EndpointConfig {
+    let endpoint = EndConfig {
         ssrc: 11,
         remote_ssrc: 22,
-        transport_sequence: true,
         session_bandwidth: ceiling,
-        ..EndpointConfig::default()
+        extensions: HeaderExtensions { transport_sequence: true, ..HeaderExtensions::default() },
+        ..EndConfig::default()
     };
-    let send = SendConfig {
-        per_packet_feedback: receive.feedback.is_some(),
+    let outgoing = OutgoingConfig::new(
+        StreamIdentity::of(11),
+        PerfectCodec::frames(TimeDelta::from_millis(40), now).into(),
+        Demand::default(),
+    );
+    let sending = SendingPath {
+        per_packet_feedback: receiving.feedback.is_some(),
         circuit_breaker: Some(config),
-        ..SendConfig::new(
-            PerfectCodec::frames(TimeDelta::from_millis(40), now).into(),
-            controller,
-            Limits { floor: DataRate::ZERO, ceiling },
-        )
+        ..SendingPath::new(controller)
     };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
-    let (a, b) = (Endpoint::new(endpoint, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
+    let (a, b) = (
+        EndPlan::new(endpoint).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other)
+            .receives(IncomingConfig::new(StreamIdentity::of(11), MediaKind::default()))
+            .on(receiving)
+            .make(now)
+            .unwrap(),
+    );
     Call::new(a, b, link)
 }
 
@@ -45,7 +56,7 @@ fn packets_after(c: &mut Call, seconds: i64) -> u64 {
 fn a_rate_far_above_the_path_is_stopped_and_rtcp_goes_on() {
     // 2 Mbit/s over 500 kbit/s with a further fifth lost: TCP would get about 100 kbit/s.
     let link = Link::new(DataRate::from_kbps(500), |n, _| if n % 5 == 0 { Way::Lose } else { Way::Pass });
-    let mut c = call(Recorder::new(2_000).sender(), link, Config::default(), ReceiveConfig::default());
+    let mut c = call(Recorder::new(2_000).sender(), link, Config::default(), ReceivingPath::default());
     c.run_until(Timestamp::from_secs(2));
     assert_eq!(c.a.tripped(), None);
     c.run_until(Timestamp::from_secs(40));
@@ -69,7 +80,7 @@ fn silence_stops_the_media_and_a_pause_does_not() {
         Recorder::new(500).sender(),
         Link::new(DataRate::from_mbps(2), |_, _| Way::Pass),
         Config::default(),
-        ReceiveConfig::default(),
+        ReceivingPath::default(),
     );
     c.run_until(Timestamp::from_secs(20));
     assert_eq!(c.a.tripped(), None);
@@ -97,9 +108,9 @@ fn adapting_controllers_never_trip_it() {
             Setup { limits, start_rate: DataRate::from_kbps(300), now: Timestamp::ZERO, seed: 1, params: vec![] };
         let pair = registry.make(name, &setup).unwrap();
         let feedback = registry.get(name).unwrap().feedback;
-        let receive = ReceiveConfig { feedback, controller: pair.receiver, ..ReceiveConfig::default() };
+        let receiving = ReceivingPath { feedback, controller: pair.receiver, ..ReceivingPath::default() };
         let link = Link::new(DataRate::from_mbps(1), |n, _| if n % 200 == 0 { Way::Lose } else { Way::Pass });
-        let mut c = call(pair.sender, link, Config::default(), receive);
+        let mut c = call(pair.sender, link, Config::default(), receiving);
         c.run_until(Timestamp::from_secs(60));
         assert_eq!(c.a.tripped(), None, "{name}");
         assert!(c.a.send_counters().packets > 1_000, "{name}");

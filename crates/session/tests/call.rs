@@ -5,7 +5,11 @@ mod common;
 use common::{Call, Fate, Link};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_media::{PerfectCodec, Source};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    Datagram, EndConfig, EndPlan, HeaderExtensions, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath,
+    StreamIdentity,
+};
 use weir_units::{DataRate, DataSize, Ecn, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
 
@@ -18,21 +22,25 @@ fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
     let pair = registry.make(controller, &setup).expect("built in");
     let spec = registry.get(controller).expect("built in");
     let (feedback, reports) = (spec.feedback, spec.reports);
-    let config = EndpointConfig {
+    let config = EndConfig {
         ssrc: 11,
         remote_ssrc: 22,
         seed,
-        abs_send_time: pair.receiver.is_some(),
-        transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-        ..EndpointConfig::default()
+        extensions: HeaderExtensions {
+            abs_send_time: pair.receiver.is_some(),
+            transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+            ..HeaderExtensions::default()
+        },
+        ..EndConfig::default()
     };
     let source = Source::from(PerfectCodec::packets(DataSize::from_bytes(1_000), now));
-    let send =
-        SendConfig { per_packet_feedback: feedback.is_some(), reports, ..SendConfig::new(source, pair.sender, limits) };
-    let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, ..ReceiveConfig::default() };
-    let a = Endpoint::new(config.clone(), Some(send), None, now);
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: seed + 1, ..config };
-    let b = Endpoint::new(other, None, Some(receive), now);
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), source, Demand::default());
+    let sending = SendingPath { per_packet_feedback: feedback.is_some(), reports, ..SendingPath::new(pair.sender) };
+    let incoming = IncomingConfig::new(StreamIdentity::of(11), MediaKind::default());
+    let receiving = ReceivingPath { feedback, reports, controller: pair.receiver };
+    let a = EndPlan::new(config.clone()).sends(outgoing).on(sending).make(now).unwrap();
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: seed + 1, ..config };
+    let b = EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap();
     let rule = move |n, _: &[u8]| if lose(n) { Fate::Lose } else { Fate::Pass };
     Call::new(a, b, Link::new(kbps(2_000), rule))
 }

@@ -7,10 +7,14 @@ mod common;
 use common::toy::{Life, Toy};
 use common::{Call, Fate, Link, Recorder};
 use std::sync::{Arc, Mutex};
-use weir_cc::{Limits, RepairPlan};
+use weir_cc::RepairPlan;
 use weir_fec::{Protection, Scheme};
 use weir_media::{FrameKind, PerfectCodec, ReceivedFrame, Source};
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    EndConfig, EndPlan, IncomingConfig, OutgoingConfig, OutgoingOptions, ReceivingPath, RepairChoice, SendingPath,
+    StreamIdentity,
+};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 
@@ -28,8 +32,8 @@ struct Room {
     rtp_offset: u32,
 }
 
-fn config(seed: u64) -> EndpointConfig {
-    EndpointConfig { ssrc: 11, remote_ssrc: 22, seed, ..EndpointConfig::default() }
+fn config(seed: u64) -> EndConfig {
+    EndConfig { ssrc: 11, remote_ssrc: 22, seed, ..EndConfig::default() }
 }
 
 fn room(
@@ -40,11 +44,20 @@ fn room(
     rule: impl FnMut(u64, &[u8]) -> Fate + 'static,
 ) -> Room {
     let (now, life) = (Timestamp::ZERO, toy.life.clone());
-    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
-    let send = SendConfig { repair, ..SendConfig::new(Source::Custom(Box::new(toy)), recorder.sender(), limits) };
-    let receive = ReceiveConfig { playout_deadline: Some(ms(250)), content: true, ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config(seed) };
-    let (a, b) = (Endpoint::new(config(seed), Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), Source::Custom(Box::new(toy)), Demand::default())
+        .with(OutgoingOptions { repair, ..OutgoingOptions::default() });
+    let sending = SendingPath::new(recorder.sender());
+    let incoming = IncomingConfig {
+        playout_deadline: Some(ms(250)),
+        content: true,
+        ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
+    };
+    let receiving = ReceivingPath::default();
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config(seed) };
+    let (a, b) = (
+        EndPlan::new(config(seed)).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    );
     let call = Call::new(a, b, Link::new(DataRate::from_mbps(20), rule));
     Room { call, life, taken: vec![], empty: 0, rtp_offset: 0 }
 }
@@ -172,9 +185,10 @@ fn an_encoder_above_its_target_meets_the_age_limit_of_the_queue() {
     let mut toy = Toy::new(ms(40));
     toy.excess = 8.0;
     let (recorder, life, now) = (Recorder::new(500), toy.life.clone(), Timestamp::ZERO);
-    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
-    let base = SendConfig::new(Source::Custom(Box::new(toy)), recorder.sender(), limits);
-    let mut a = Endpoint::new(config(1), Some(SendConfig { max_queue_age: Some(ms(400)), ..base }), None, now);
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), Source::Custom(Box::new(toy)), Demand::default());
+    let sending = SendingPath::new(recorder.sender());
+    let outgoing = outgoing.with(OutgoingOptions { max_queue_age: Some(ms(400)), ..OutgoingOptions::default() });
+    let mut a = EndPlan::new(config(1)).sends(outgoing).on(sending).make(now).unwrap();
     let (mut out, mut now) = (vec![], now);
     let mut oldest = TimeDelta::ZERO;
     while now < Timestamp::from_secs(20) {
@@ -194,12 +208,20 @@ fn an_encoder_above_its_target_meets_the_age_limit_of_the_queue() {
 #[test]
 fn without_content_nothing_is_kept() {
     let now = Timestamp::ZERO;
-    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
     let recorder = Recorder::new(800);
-    let send = SendConfig::new(PerfectCodec::frames(ms(40), now).into(), recorder.sender(), limits);
-    let receive = ReceiveConfig { playout_deadline: Some(ms(250)), ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config(1) };
-    let (a, b) = (Endpoint::new(config(1), Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let outgoing =
+        OutgoingConfig::new(StreamIdentity::of(11), PerfectCodec::frames(ms(40), now).into(), Demand::default());
+    let sending = SendingPath::new(recorder.sender());
+    let incoming = IncomingConfig {
+        playout_deadline: Some(ms(250)),
+        ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
+    };
+    let receiving = ReceivingPath::default();
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config(1) };
+    let (a, b) = (
+        EndPlan::new(config(1)).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    );
     let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(20), |_, _| Fate::Pass));
     c.run_until(Timestamp::from_secs(3));
     let mut frame = ReceivedFrame::default();

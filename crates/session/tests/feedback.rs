@@ -5,9 +5,10 @@
 mod common;
 
 use common::{Call, Fate, Link, Recorded, Recorder};
-use weir_cc::{FeedbackFormat, FeedbackPlan, Limits};
+use weir_cc::{FeedbackFormat, FeedbackPlan};
 use weir_media::PerfectCodec;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{EndConfig, EndPlan, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath, StreamIdentity};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
@@ -15,16 +16,16 @@ const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 /// A second at 100 Mbit/s: some 900 packets of media in each interval of 100 ms.
 fn call(recorder: &Recorder, format: FeedbackFormat) -> Call {
     let plan = FeedbackPlan { format, min_interval: INTERVAL, max_interval: INTERVAL, bandwidth_share: 0.05 };
-    let rate = DataRate::from_mbps(100);
-    let config = EndpointConfig { ssrc: 11, remote_ssrc: 22, ..EndpointConfig::default() };
+    let config = EndConfig { ssrc: 11, remote_ssrc: 22, ..EndConfig::default() };
     let frames = PerfectCodec::frames(TimeDelta::from_millis(10), Timestamp::ZERO).into();
-    let limits = Limits { floor: DataRate::ZERO, ceiling: rate };
-    let send = SendConfig { per_packet_feedback: true, ..SendConfig::new(frames, recorder.sender(), limits) };
-    let receive = ReceiveConfig { feedback: Some(plan), ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), frames, Demand::default());
+    let sending = SendingPath { per_packet_feedback: true, ..SendingPath::new(recorder.sender()) };
+    let incoming = IncomingConfig::new(StreamIdentity::of(11), MediaKind::default());
+    let receiving = ReceivingPath { feedback: Some(plan), ..ReceivingPath::default() };
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
     let (a, b) = (
-        Endpoint::new(config, Some(send), None, Timestamp::ZERO),
-        Endpoint::new(other, None, Some(receive), Timestamp::ZERO),
+        EndPlan::new(config).sends(outgoing).on(sending).make(Timestamp::ZERO).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap(),
     );
     Call::new(a, b, Link::new(DataRate::from_mbps(400), |_, _| Fate::Pass))
 }

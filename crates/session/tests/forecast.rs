@@ -13,7 +13,8 @@ fn a_forecast_bounds_the_target_of_its_path_alone() {
     let limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_mbps(2) };
     let source = || PerfectCodec::frames(TimeDelta::from_millis(33), Timestamp::ZERO).into();
     let rate = |controller: &str, path| {
-        let (mut a, mut b) = call_plan(controller, limits, limits.ceiling, source()).into_ends(Timestamp::ZERO);
+        let (mut a, mut b) =
+            call_plan(controller, limits, limits.ceiling, source()).into_ends(Timestamp::ZERO).unwrap();
         let median = DataRate::from_kbps(400);
         let to = TimeDelta::from_secs(60);
         let segment = ForecastSegment { from: TimeDelta::ZERO, to, low: median, median, confidence: 1.0 };

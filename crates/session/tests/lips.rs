@@ -5,12 +5,11 @@
 mod common;
 
 use common::{Call, Fate, Link, Recorder};
-use weir_cc::Limits;
 use weir_media::audio::{AudioConfig, AudioSource};
 use weir_media::{AdaptivePlayout, PerfectCodec};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Endpoint, EndpointConfig, IncomingConfig, IncomingId, OutgoingConfig, ReceiveConfig, SendConfig, StreamIdentity,
+    EndConfig, EndPlan, IncomingConfig, IncomingId, OutgoingConfig, ReceivingPath, SendingPath, StreamIdentity,
 };
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
@@ -30,30 +29,26 @@ fn jitter(n: u64) -> TimeDelta {
 /// Continuous speech, and video, over a path of 50 ms.
 fn call(synchronised_clocks: bool, follows: bool, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
     let (now, kbps) = (Timestamp::ZERO, DataRate::from_kbps);
-    let limits = Limits { floor: kbps(32), ceiling: kbps(3_000) };
-    let config = EndpointConfig {
+    let config = EndConfig {
         ssrc: AUDIO,
         remote_ssrc: 22,
-        payload_type: 111,
-        clock_rate: 48_000,
         synchronised_clocks,
         lip_synchronisation: follows,
-        ..EndpointConfig::default()
+        ..EndConfig::default()
     };
     let model = AudioConfig { talk: None, ..AudioConfig::default() };
     let audio = AudioSource::new(model, now, 1).unwrap();
     let demand = |media, most| Demand { media, most: kbps(most), ..Demand::default() };
-    let send = SendConfig {
-        demand: demand(MediaKind::Audio, 48),
-        ..SendConfig::new(audio.into(), Recorder::new(800).sender(), limits)
-    };
+    let audio_identity = StreamIdentity { payload_type: 111, clock_rate: 48_000, ..StreamIdentity::of(AUDIO) };
+    let outgoing = OutgoingConfig::new(audio_identity, audio.into(), demand(MediaKind::Audio, 48));
+    let sending = SendingPath::new(Recorder::new(800).sender());
     let adaptive_playout = Some(AdaptivePlayout::up_to(ms(500)));
-    let receive = ReceiveConfig { media: MediaKind::Audio, adaptive_playout, ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config.clone() };
-    let identity =
-        StreamIdentity { ssrc: VIDEO, payload_type: 100, clock_rate: 90_000, ..EndpointConfig::default().outgoing() };
-    let mut a = Endpoint::new(config, Some(send), None, now);
-    let mut b = Endpoint::new(other, None, Some(receive), now);
+    let incoming = IncomingConfig { adaptive_playout, ..IncomingConfig::new(audio_identity, MediaKind::Audio) };
+    let receiving = ReceivingPath::default();
+    let other = EndConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config.clone() };
+    let identity = StreamIdentity { ssrc: VIDEO, payload_type: 100, clock_rate: 90_000, ..StreamIdentity::default() };
+    let mut a = EndPlan::new(config).sends(outgoing).on(sending).make(now).unwrap();
+    let mut b = EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap();
     let frames = PerfectCodec::frames(ms(33), now).into();
     a.add_outgoing(OutgoingConfig::new(identity, frames, demand(MediaKind::Video, 700)), now).unwrap();
     b.add_incoming(IncomingConfig { adaptive_playout, ..IncomingConfig::new(identity, MediaKind::Video) }, now)

@@ -7,11 +7,11 @@ mod common;
 use common::{Call, Fate, Link, Recorder};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_cc::cue::Fate as Recorded;
-use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, ReportPlan};
+use weir_cc::{FeedbackFormat, FeedbackPlan, ReportPlan};
 use weir_media::{PerfectCodec, Source};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, IncomingConfig, MAX_STREAMS, OutgoingConfig, ReceiveConfig, SendConfig,
+    Datagram, EndConfig, EndPlan, IncomingConfig, MAX_STREAMS, OutgoingConfig, ReceivingPath, SendingPath,
     StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
@@ -33,22 +33,19 @@ fn demand() -> Demand {
 
 /// A call of `count` streams of 40 kbit/s each, in which every `lossy`th RTP packet is lost.
 fn call(count: usize, recorder: &Recorder, feedback: Option<FeedbackPlan>, lossy: u64) -> Call {
-    let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_mbps(10) };
     let reports =
         feedback.is_none().then(|| ReportPlan { extended: true, ..ReportPlan::every(TimeDelta::from_millis(500)) });
-    let config = EndpointConfig { ssrc: FIRST, remote_ssrc: REPORTER, ..EndpointConfig::default() };
-    let send = SendConfig {
-        per_packet_feedback: feedback.is_some(),
-        reports,
-        demand: demand(),
-        ..SendConfig::new(frames(), recorder.sender(), limits)
-    };
-    let receive = ReceiveConfig { feedback, reports, ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: REPORTER, remote_ssrc: FIRST, seed: 2, ..config.clone() };
-    let identity = |n: u32| StreamIdentity { ssrc: FIRST + n, ..config.outgoing() };
+    let config = EndConfig { ssrc: FIRST, remote_ssrc: REPORTER, ..EndConfig::default() };
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(FIRST), frames(), demand());
+    let sending =
+        SendingPath { per_packet_feedback: feedback.is_some(), reports, ..SendingPath::new(recorder.sender()) };
+    let incoming = IncomingConfig::new(StreamIdentity::of(FIRST), MediaKind::default());
+    let receiving = ReceivingPath { feedback, reports, ..ReceivingPath::default() };
+    let other = EndConfig { ssrc: REPORTER, remote_ssrc: FIRST, seed: 2, ..config.clone() };
+    let identity = |n: u32| StreamIdentity::of(FIRST + n);
     let streams: Vec<_> = (1..count as u32).map(identity).collect();
-    let a = Endpoint::new(config, Some(send), None, Timestamp::ZERO);
-    let b = Endpoint::new(other, None, Some(receive), Timestamp::ZERO);
+    let a = EndPlan::new(config).sends(outgoing).on(sending).make(Timestamp::ZERO).unwrap();
+    let b = EndPlan::new(other).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap();
     let rule = move |n: u64, _: &[u8]| if n.is_multiple_of(lossy) { Fate::Lose } else { Fate::Pass };
     let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(20), rule));
     for identity in streams {

@@ -40,8 +40,9 @@ fn call(controller: &str, losing: &Losing) -> (Call, Arc<Mutex<Life>>) {
     let life = toy.life.clone();
     let source = Source::Custom(Box::new(toy));
     let mut plan = call_plan(controller, limits, DataRate::from_kbps(500), source);
-    (plan.receive.playout_deadline, plan.receive.content) = (Some(TimeDelta::from_millis(400)), true);
-    let (a, b) = plan.into_ends(Timestamp::ZERO);
+    let stream = &mut plan.incoming[0];
+    (stream.playout_deadline, stream.content) = (Some(TimeDelta::from_millis(400)), true);
+    let (a, b) = plan.into_ends(Timestamp::ZERO).unwrap();
     let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(2), losing.rule(1)));
     c.back = Link::new(DataRate::from_mbps(10), losing.rule(2));
     (c, life)

@@ -7,10 +7,11 @@ mod common;
 use common::toy::{Life, Toy};
 use common::{Call, Fate, Link, Recorder};
 use std::sync::{Arc, Mutex};
-use weir_cc::Limits;
 use weir_media::{FrameKind, SourceFeedback};
+use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, KeyFrameRequest, PictureFeedback, Profile, ReceiveConfig, SendConfig,
+    Datagram, EndConfig, EndPlan, IncomingConfig, KeyFrameRequest, OutgoingConfig, OutgoingOptions, PictureFeedback,
+    Profile, ReceivingPath, SendingPath, StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Fir, FirEntry, Packet, Pli, Sli, SliEntry, parse_compound};
@@ -25,12 +26,23 @@ fn at(n: i64) -> Timestamp {
 fn call(picture: PictureFeedback, back: impl FnMut(u64, &[u8]) -> Fate + 'static) -> (Call, Arc<Mutex<Life>>) {
     let (now, toy) = (Timestamp::ZERO, Toy::new(ms(40)));
     let life = toy.life.clone();
-    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
-    let send = SendConfig::new(weir_media::Source::Custom(Box::new(toy)), Recorder::new(800).sender(), limits);
-    let receive = ReceiveConfig { playout_deadline: Some(ms(200)), content: true, ..ReceiveConfig::default() };
-    let config = EndpointConfig { ssrc: 11, remote_ssrc: 22, picture, ..EndpointConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
-    let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let outgoing =
+        OutgoingConfig::new(StreamIdentity::of(11), weir_media::Source::Custom(Box::new(toy)), Demand::default())
+            .with(OutgoingOptions { picture, ..OutgoingOptions::default() });
+    let sending = SendingPath::new(Recorder::new(800).sender());
+    let incoming = IncomingConfig {
+        playout_deadline: Some(ms(200)),
+        content: true,
+        picture,
+        ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
+    };
+    let receiving = ReceivingPath::default();
+    let config = EndConfig { ssrc: 11, remote_ssrc: 22, ..EndConfig::default() };
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+    let (a, b) = (
+        EndPlan::new(config).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    );
     let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(20), |_, _| Fate::Pass));
     c.back = Link::new(DataRate::from_mbps(10), back);
     (c, life)

@@ -10,7 +10,11 @@ use std::sync::{Arc, Mutex};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_fec::Scheme;
 use weir_media::{ReceivedFrame, Source};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    Datagram, EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, OutgoingConfig, OutgoingOptions,
+    ReceivingPath, RepairChoice, SendingPath, StreamIdentity,
+};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, parse_compound};
 
@@ -26,24 +30,35 @@ fn limits() -> Limits {
     Limits { floor: DataRate::from_kbps(150), ceiling: DataRate::from_mbps(3) }
 }
 
-fn config(ssrc: u32, remote_ssrc: u32, seed: u64) -> EndpointConfig {
-    EndpointConfig { ssrc, remote_ssrc, seed, latch: Some(LATCH), ..EndpointConfig::default() }
+fn config(ssrc: u32, remote_ssrc: u32, seed: u64) -> EndConfig {
+    EndConfig { ssrc, remote_ssrc, seed, latch: Some(LATCH), ..EndConfig::default() }
 }
 
 /// A sender that starts now, under a controller of a constant rate.
-fn sender(config: EndpointConfig, now: Timestamp) -> (Endpoint, Arc<Mutex<Life>>) {
-    let toy = Toy::starting(now, ms(40));
-    let life = toy.life.clone();
-    let send = SendConfig {
-        repair: RepairChoice::Fixed(Scheme::parity(8).unwrap().into()),
-        ..SendConfig::new(Source::Custom(Box::new(toy)), Recorder::new(800).sender(), limits())
-    };
-    (Endpoint::new(config, Some(send), None, now), life)
+fn sender(config: EndConfig, now: Timestamp) -> (Endpoint, Arc<Mutex<Life>>) {
+    sender_of(StreamIdentity::of(config.ssrc), config, now)
 }
 
-fn receiver(config: EndpointConfig) -> Endpoint {
-    let receive = ReceiveConfig { playout_deadline: Some(ms(250)), content: true, ..ReceiveConfig::default() };
-    Endpoint::new(config, None, Some(receive), Timestamp::ZERO)
+fn sender_of(identity: StreamIdentity, config: EndConfig, now: Timestamp) -> (Endpoint, Arc<Mutex<Life>>) {
+    let toy = Toy::starting(now, ms(40));
+    let life = toy.life.clone();
+    let outgoing =
+        OutgoingConfig::new(identity, Source::Custom(Box::new(toy)), Demand::default()).with(OutgoingOptions {
+            repair: RepairChoice::Fixed(Scheme::parity(8).unwrap().into()),
+            ..OutgoingOptions::default()
+        });
+    let sending = SendingPath::new(Recorder::new(800).sender());
+    (EndPlan::new(config).sends(outgoing).on(sending).make(now).unwrap(), life)
+}
+
+fn receiver(config: EndConfig) -> Endpoint {
+    let incoming = IncomingConfig {
+        playout_deadline: Some(ms(250)),
+        content: true,
+        ..IncomingConfig::new(StreamIdentity::of(config.remote_ssrc), MediaKind::default())
+    };
+    let receiving = ReceivingPath::default();
+    EndPlan::new(config).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap()
 }
 
 fn link() -> Link {
@@ -143,12 +158,13 @@ fn the_source_that_is_there_stays_and_so_it_does_without_latching() {
     assert!(forged > 40 && c.b.counters().unknown_source >= forged - 15 && frames >= 115, "{forged} {frames}");
 
     // The silence is finite, and replacement requires latching.
-    let fixed = EndpointConfig { latch: None, ..config(22, 44, 2) };
+    let fixed = EndConfig { latch: None, ..config(22, 44, 2) };
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(fixed), link());
     assert_eq!((played(&mut c, &life, at(4_000)).len(), c.b.counters().sources), (0, 0));
     // Other payload types are not media.
-    let (a, life) = sender(EndpointConfig { payload_type: 100, ..config(11, 22, 1) }, Timestamp::ZERO);
+    let (a, life) =
+        sender_of(StreamIdentity { payload_type: 100, ..StreamIdentity::of(11) }, config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(config(22, 0, 2)), link());
     assert_eq!((played(&mut c, &life, at(2_000)).len(), c.b.remote_ssrc()), (0, None));
 }
@@ -156,7 +172,7 @@ fn the_source_that_is_there_stays_and_so_it_does_without_latching() {
 #[test]
 fn a_source_that_continues_after_bye_restarts() {
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
-    let mut c = Call::new(a, receiver(EndpointConfig { latch: None, ..config(22, 11, 2) }), link());
+    let mut c = Call::new(a, receiver(EndConfig { latch: None, ..config(22, 11, 2) }), link());
     played(&mut c, &life, at(2_000));
     c.a.leave();
     c.run_until(at(6_000));
@@ -225,29 +241,38 @@ fn controlled(name: &str, seed: u64, start: Timestamp) -> ([Endpoint; 2], Arc<Mu
     let spec = registry.get(name).unwrap();
     let toy = Toy::starting(start, ms(40));
     let life = toy.life.clone();
-    let send = SendConfig {
+    let outgoing =
+        OutgoingConfig::new(StreamIdentity::of(1_000 + seed as u32), Source::Custom(Box::new(toy)), Demand::default());
+    let sending = SendingPath {
         per_packet_feedback: spec.feedback.is_some(),
         reports: spec.reports,
-        ..SendConfig::new(Source::Custom(Box::new(toy)), pair.sender, limits())
+        ..SendingPath::new(pair.sender)
     };
-    let receive = ReceiveConfig {
-        feedback: spec.feedback,
-        reports: spec.reports,
-        controller: pair.receiver,
+    let incoming = IncomingConfig {
         playout_deadline: Some(ms(400)),
         content: true,
-        ..ReceiveConfig::default()
+        ..IncomingConfig::new(StreamIdentity::of(0), MediaKind::default())
     };
-    let base = EndpointConfig {
-        abs_send_time: receive.controller.is_some(),
-        transport_sequence: spec.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+    let receiving = ReceivingPath { feedback: spec.feedback, reports: spec.reports, controller: pair.receiver };
+    let base = EndConfig {
         // Every end has its own clock.
-        ntp_epoch: EndpointConfig::default().ntp_epoch + seed as u32 * 1_000,
+        ntp_epoch: EndConfig::default().ntp_epoch + seed as u32 * 1_000,
+        extensions: HeaderExtensions {
+            abs_send_time: receiving.controller.is_some(),
+            transport_sequence: spec.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+            ..HeaderExtensions::default()
+        },
         ..config(1_000 + seed as u32, 0, seed)
     };
     let other =
-        EndpointConfig { ssrc: 2_000 + seed as u32, seed: seed + 1, ntp_epoch: base.ntp_epoch + 500, ..base.clone() };
-    ([Endpoint::new(base, Some(send), None, start), Endpoint::new(other, None, Some(receive), start)], life)
+        EndConfig { ssrc: 2_000 + seed as u32, seed: seed + 1, ntp_epoch: base.ntp_epoch + 500, ..base.clone() };
+    (
+        [
+            EndPlan::new(base).sends(outgoing).on(sending).make(start).unwrap(),
+            EndPlan::new(other).receives(incoming).on(receiving).make(start).unwrap(),
+        ],
+        life,
+    )
 }
 
 /// A call continues this long after a restart: the latch, a packet that a full window lets out after half a second,
@@ -294,7 +319,7 @@ fn a_path_that_becomes_longer_is_followed() {
 
 #[test]
 fn memory_is_bounded_and_good_media_is_played_after_any_input() {
-    let (a, life) = sender(EndpointConfig { latch: None, ..config(11, 22, 1) }, Timestamp::ZERO);
+    let (a, life) = sender(EndConfig { latch: None, ..config(11, 22, 1) }, Timestamp::ZERO);
     let mut n = 0;
     // The network duplicates and reorders; every tenth datagram is 30 ms late.
     let rule = move |_, _: &[u8]| {

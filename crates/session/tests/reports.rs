@@ -4,10 +4,11 @@ mod common;
 
 use common::{Call, Fate as Way, Link, Recorded, Recorder, Watcher, plan};
 use std::collections::BTreeMap;
+use weir_cc::ReportPlan;
 use weir_cc::cue::{Fate, FramePlayout};
-use weir_cc::{Limits, ReportPlan};
 use weir_media::PerfectCodec;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{EndConfig, EndPlan, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath, StreamIdentity};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtcp::check_compound;
 use weir_wire::rtp::PacketView;
@@ -25,23 +26,21 @@ fn call(
 ) -> Call {
     let now = Timestamp::ZERO;
     let rate = DataRate::from_mbps(2);
-    let config = EndpointConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndpointConfig::default() };
-    let send = SendConfig {
-        reports: Some(plan),
-        ..SendConfig::new(
-            PerfectCodec::frames(ms(40), now).into(),
-            recorder.sender(),
-            Limits { floor: DataRate::ZERO, ceiling: rate },
-        )
-    };
-    let receive = ReceiveConfig {
-        reports: Some(plan),
-        controller: watcher.map(Watcher::receiver),
+    let config = EndConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndConfig::default() };
+    let outgoing =
+        OutgoingConfig::new(StreamIdentity::of(11), PerfectCodec::frames(ms(40), now).into(), Demand::default());
+    let sending = SendingPath { reports: Some(plan), ..SendingPath::new(recorder.sender()) };
+    let incoming = IncomingConfig {
         playout_deadline: Some(ms(150)),
-        ..ReceiveConfig::default()
+        ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
     };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
-    let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let receiving =
+        ReceivingPath { reports: Some(plan), controller: watcher.map(Watcher::receiver), ..ReceivingPath::default() };
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+    let (a, b) = (
+        EndPlan::new(config).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    );
     Call::new(a, b, Link::new(rate, rule))
 }
 

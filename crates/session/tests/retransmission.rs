@@ -8,12 +8,13 @@ use common::toy::Toy;
 use common::{Call, Fate, Link, Recorded, Recorder};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
+use weir_cc::{FeedbackFormat, FeedbackPlan, RepairPlan};
 use weir_media::resilience::{Choice, Mechanisms};
 use weir_media::{Capabilities, PerfectCodec, ReceivedFrame, Source, SourceFeedback};
+use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RecoveryStats, ResilienceConfig,
-    RetransmissionConfig, SendConfig,
+    Datagram, EndConfig, EndPlan, HeaderExtensions, IncomingConfig, NackConfig, OutgoingConfig, OutgoingOptions,
+    ReceivingPath, RecoveryStats, ResilienceConfig, RetransmissionConfig, SendingPath, StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Nack, NackEntry, Packet, check_compound, parse_compound};
@@ -46,27 +47,32 @@ impl Setup {
         let (min_interval, max_interval) = (ms(50), ms(100));
         let feedback =
             self.feedback.map(|format| FeedbackPlan { format, min_interval, max_interval, bandwidth_share: 0.05 });
-        let config = EndpointConfig {
+        let config = EndConfig {
             ssrc: 11,
             remote_ssrc: 22,
             synchronised_clocks: true,
-            transport_sequence: self.feedback == Some(FeedbackFormat::TransportWide),
-            ..EndpointConfig::default()
+            extensions: HeaderExtensions {
+                transport_sequence: self.feedback == Some(FeedbackFormat::TransportWide),
+                ..HeaderExtensions::default()
+            },
+            ..EndConfig::default()
         };
-        let send = SendConfig {
-            per_packet_feedback: feedback.is_some(),
-            retransmission: Some(self.retransmission),
-            ..SendConfig::new(
-                PerfectCodec::frames(ms(20), now).into(),
-                recorder.sender(),
-                Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(2) },
-            )
-        };
+        let outgoing =
+            OutgoingConfig::new(StreamIdentity::of(11), PerfectCodec::frames(ms(20), now).into(), Demand::default())
+                .with(OutgoingOptions { retransmission: Some(self.retransmission), ..OutgoingOptions::default() });
+        let sending = SendingPath { per_packet_feedback: feedback.is_some(), ..SendingPath::new(recorder.sender()) };
         let nack = Some(self.nack);
-        let receive =
-            ReceiveConfig { feedback, nack, playout_deadline: Some(self.deadline), ..ReceiveConfig::default() };
-        let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
-        let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+        let incoming = IncomingConfig {
+            nack,
+            playout_deadline: Some(self.deadline),
+            ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
+        };
+        let receiving = ReceivingPath { feedback, ..ReceivingPath::default() };
+        let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+        let (a, b) = (
+            EndPlan::new(config).sends(outgoing).on(sending).make(now).unwrap(),
+            EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+        );
         let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(20), rule).with_delay(self.rtt / 2));
         c.back = Link::new(DataRate::from_mbps(20), |_, _| Fate::Pass).with_delay(self.rtt / 2);
         c
@@ -318,14 +324,23 @@ fn repair_goes_first_where_there_is_both() {
 /// A call with a policy at both ends, over a path with random loss. The source may support slice sizes.
 fn with_policy(config: ResilienceConfig, rtt: i64, share: f64, recorder: &Recorder, toy: Option<Toy>) -> Call {
     let now = Timestamp::ZERO;
-    let endpoint = EndpointConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndpointConfig::default() };
+    let endpoint = EndConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndConfig::default() };
     let source = toy.map_or(PerfectCodec::frames(ms(20), now).into(), |t| Source::Custom(Box::new(t)));
-    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(2) };
     let resilience = Some(config);
-    let send = SendConfig { resilience, ..SendConfig::new(source, recorder.sender(), limits) };
-    let receive = ReceiveConfig { resilience, playout_deadline: Some(config.delay_max), ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
-    let (a, b) = (Endpoint::new(endpoint, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), source, Demand::default())
+        .with(OutgoingOptions { resilience, ..OutgoingOptions::default() });
+    let sending = SendingPath::new(recorder.sender());
+    let incoming = IncomingConfig {
+        resilience,
+        playout_deadline: Some(config.delay_max),
+        ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
+    };
+    let receiving = ReceivingPath::default();
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
+    let (a, b) = (
+        EndPlan::new(endpoint).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    );
     let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(20), lose_rtp(share, 5)).with_delay(ms(rtt / 2)));
     c.back = Link::new(DataRate::from_mbps(20), |_, _| Fate::Pass).with_delay(ms(rtt / 2));
     c
@@ -409,15 +424,24 @@ fn content_comes_again_as_it_was() {
     let life = toy.life.clone();
     let recorder = Recorder::new(800);
     let now = Timestamp::ZERO;
-    let endpoint = EndpointConfig { ssrc: 11, remote_ssrc: 22, ..EndpointConfig::default() };
-    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(2) };
+    let endpoint = EndConfig { ssrc: 11, remote_ssrc: 22, ..EndConfig::default() };
     let retransmission = Some(RetransmissionConfig::default());
-    let send =
-        SendConfig { retransmission, ..SendConfig::new(Source::Custom(Box::new(toy)), recorder.sender(), limits) };
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), Source::Custom(Box::new(toy)), Demand::default())
+        .with(OutgoingOptions { retransmission, ..OutgoingOptions::default() });
+    let sending = SendingPath::new(recorder.sender());
     let nack = Some(NackConfig::default());
-    let receive = ReceiveConfig { nack, playout_deadline: Some(ms(600)), content: true, ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
-    let (a, b) = (Endpoint::new(endpoint, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let incoming = IncomingConfig {
+        nack,
+        playout_deadline: Some(ms(600)),
+        content: true,
+        ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
+    };
+    let receiving = ReceivingPath::default();
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
+    let (a, b) = (
+        EndPlan::new(endpoint).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    );
     let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(5), lose_rtp(0.05, 3)));
     let (mut frame, mut whole, mut offset) = (ReceivedFrame::default(), 0, None);
     for _ in 0..500 {

@@ -21,8 +21,8 @@ fn call(name: &str, cut: &Arc<AtomicBool>) -> Call {
     let limits = Limits { floor: FLOOR, ceiling: DataRate::from_mbps(3) };
     let source = PerfectCodec::frames(TimeDelta::from_millis(33), Timestamp::ZERO).into();
     let mut plan = call_plan(name, limits, DataRate::from_kbps(800), source);
-    plan.send.feedback_guard = Some(Config::to_floor(FLOOR));
-    let (a, b) = plan.into_ends(Timestamp::ZERO);
+    plan.sending[0].feedback_guard = Some(Config::to_floor(FLOOR));
+    let (a, b) = plan.into_ends(Timestamp::ZERO).unwrap();
     let mut call = Call::new(a, b, Link::new(DataRate::from_mbps(2), |_, _| Fate::Pass));
     let cut = cut.clone();
     call.back = Link::new(

@@ -8,7 +8,11 @@ use common::{Recorded, Recorder};
 use weir_cc::cue::{CapacityNotice, EstimateKind, ReceiverEstimate};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig, Station, StationConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    Datagram, EndConfig, EndPlan, Endpoint, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath, Station,
+    StationConfig, StreamIdentity,
+};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, parse_compound};
 
@@ -41,9 +45,10 @@ fn hear(end: &mut Endpoint, bytes: &[u8]) {
 fn a_sender_heeds_its_own_station_alone() {
     let recorder = Recorder::new(100);
     let source = PerfectCodec::packets(DataSize::from_bytes(1_000), Timestamp::ZERO).into();
-    let send = SendConfig::new(source, recorder.sender(), LIMITS);
-    let config = EndpointConfig { ssrc: 1, remote_ssrc: 2, station_ssrc: Some(7), ..EndpointConfig::default() };
-    let mut end = Endpoint::new(config, Some(send), None, Timestamp::ZERO);
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(1), source, Demand::default());
+    let sending = SendingPath::new(recorder.sender());
+    let config = EndConfig { ssrc: 1, remote_ssrc: 2, station_ssrc: Some(7), ..EndConfig::default() };
+    let mut end = EndPlan::new(config).sends(outgoing).on(sending).make(Timestamp::ZERO).unwrap();
     let rate = DataRate::from_kbps(400);
     hear(&mut end, &notice(7, 1));
     assert_eq!(recorder.recorded(), [Recorded::Notice(CapacityNotice { now: NOW, rate })]);
@@ -62,9 +67,10 @@ fn a_receiver_asks_the_sender_for_what_its_station_says() {
     let setup =
         Setup { limits: LIMITS, start_rate: DataRate::from_kbps(100), now: Timestamp::ZERO, seed: 1, params: vec![] };
     let controller = Registry::builtin().make("tmmbr-a", &setup).unwrap().receiver;
-    let receive = ReceiveConfig { controller, ..ReceiveConfig::default() };
-    let config = EndpointConfig { ssrc: 2, remote_ssrc: 1, station_ssrc: Some(8), ..EndpointConfig::default() };
-    let mut end = Endpoint::new(config, None, Some(receive), Timestamp::ZERO);
+    let incoming = IncomingConfig::new(StreamIdentity::of(1), MediaKind::default());
+    let receiving = ReceivingPath { controller, ..ReceivingPath::default() };
+    let config = EndConfig { ssrc: 2, remote_ssrc: 1, station_ssrc: Some(8), ..EndConfig::default() };
+    let mut end = EndPlan::new(config).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap();
     hear(&mut end, &notice(8, 1));
     let mut out = Vec::new();
     assert!(end.poll_transmit(NOW, &mut out).is_some_and(|t| !t.is_rtp()));

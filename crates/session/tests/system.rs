@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex};
 use weir_cc::{Limits, Registry, Setup};
 use weir_fec::{Protection, Scheme};
 use weir_media::ParamValue;
+use weir_session::allocation::MediaKind;
 use weir_session::system::{AdaptiveSystem, Preferences, SystemConfig, SystemError};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, Observer, RapidSynchronisation, ReceiveConfig, Seen, SessionParams, XrBlocks,
+    Datagram, EndConfig, EndPlan, Endpoint, IncomingConfig, Observer, RapidSynchronisation, ReceivingPath, Seen,
+    SessionParams, StreamIdentity, XrBlocks,
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, parse_compound, xr::Block};
@@ -22,12 +24,12 @@ fn config(controller: &str, send: Option<Preferences>, receive: Option<TimeDelta
     let start_rate = DataRate::from_kbps(800);
     let sends = send.is_some();
     SystemConfig {
-        endpoint: EndpointConfig {
+        endpoint: EndConfig {
             ssrc: if sends { 11 } else { 22 },
             remote_ssrc: if sends { 22 } else { 11 },
             seed: if sends { 1 } else { 2 },
             synchronised_clocks: true,
-            ..EndpointConfig::default()
+            ..EndConfig::default()
         },
         controller: controller.into(),
         setup: Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] },
@@ -85,16 +87,14 @@ fn call(a: Endpoint, b: Endpoint, rule: impl FnMut(u64, &[u8]) -> Way + 'static)
 }
 
 fn receiver(params: SessionParams) -> Endpoint {
-    let endpoint = EndpointConfig {
-        ssrc: 22,
-        remote_ssrc: 11,
-        seed: 2,
-        synchronised_clocks: true,
-        params,
-        ..EndpointConfig::default()
+    let endpoint =
+        EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, synchronised_clocks: true, params, ..EndConfig::default() };
+    let incoming = IncomingConfig {
+        playout_deadline: Some(TimeDelta::from_millis(200)),
+        ..IncomingConfig::new(StreamIdentity::of(11), MediaKind::default())
     };
-    let receive = ReceiveConfig { playout_deadline: Some(TimeDelta::from_millis(200)), ..ReceiveConfig::default() };
-    Endpoint::new(endpoint, None, Some(receive), Timestamp::ZERO)
+    let receiving = ReceivingPath::default();
+    EndPlan::new(endpoint).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap()
 }
 
 /// Runs a sending system alone.

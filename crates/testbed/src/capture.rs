@@ -37,7 +37,7 @@ impl Capture {
 
 /// Writes packets until the sending side is closed; returns their number. The file is created completely or not at all.
 pub(super) fn write(path: &Path, scenario: &Scenario, captured: &Captured, clock: &OnceLock<Clock>) -> io::Result<u64> {
-    let payload_type = weir_session::EndpointConfig::default().payload_type;
+    let payload_type = weir_session::StreamIdentity::default().payload_type;
     let fail = |e: PcapFileError| io::Error::other(e.to_string());
     let of_day = |at| {
         let unix = clock.get().map_or_else(Default::default, |c| c.unix(at));

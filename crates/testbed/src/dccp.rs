@@ -175,7 +175,7 @@ pub(super) fn carriers(
     let settings = dccp_session_config(d);
     let config = |side: u64| Config {
         service_code: ServiceCode::RTP_VIDEO,
-        ..dccp_config(d, rtp.payload, mix(seed, 10 + side))
+        ..dccp_config(d, rtp.payload(), mix(seed, 10 + side))
     };
     let end = DccpEnd::connect(sender, config(0), settings, Timestamp::ZERO + flow.start);
     let end = end.map_err(|e| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) })?;

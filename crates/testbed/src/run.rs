@@ -80,9 +80,9 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
     }
     for flow in &s.flows {
         if let FlowKind::Rtp(r) = &flow.kind
-            && r.payload.as_bytes() > 1_400
+            && r.payload().as_bytes() > 1_400
         {
-            let (name, size) = (&flow.name, r.payload.as_bytes());
+            let (name, size) = (&flow.name, r.payload().as_bytes());
             return cannot(format!("flow `{name}`: RTP payloads of {size} bytes do not fit into packets of 1500"));
         }
         if flow.rtp().is_some_and(|r| r.forecast.is_some()) {

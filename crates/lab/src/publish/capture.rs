@@ -56,7 +56,7 @@ pub fn write(
     path: &Path,
     what: CaptureOptions,
 ) -> Result<u64, CaptureError> {
-    let payload_type = weir_session::EndpointConfig::default().payload_type;
+    let payload_type = weir_session::StreamIdentity::default().payload_type;
     let payload = if what.zeros { Payload::Zeros } else { Payload::Snapped };
     let mut packets = 0;
     let mut stopped = None;

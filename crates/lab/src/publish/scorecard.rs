@@ -166,7 +166,7 @@ pub fn benchmark(scenario: &Scenario) -> Option<Scenario> {
                 prr: false,
                 loss_detection: TcpLossDetection::DupAck,
                 traffic: TcpTraffic::Bulk,
-                segment: media.payload,
+                segment: media.payload(),
                 delayed_acks: true,
                 initial_window: 10,
                 max_window: None,
@@ -303,7 +303,7 @@ fn phase(
 
 /// What an adaptive flow's TCP flow carries in the benchmark, with headers, in bit/s.
 fn tcp_rate(scenario: &Scenario, with_tcp: &Span<'_>, flow: usize) -> f64 {
-    let payload = scenario.flows[flow].rtp().map_or(DataSize::ZERO, |r| r.payload).as_bytes().max(1);
+    let payload = scenario.flows[flow].rtp().map_or(DataSize::ZERO, |r| r.payload()).as_bytes().max(1);
     with_tcp.mean(&with_tcp.series.flows[flow].goodput_bps) * (1.0 + TCP_HEADERS as f64 / payload as f64)
 }
 

@@ -5,13 +5,11 @@ use crate::call::paths::PathUse;
 use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
-use weir_cc::{
-    FeedbackFormat, Limits, Registry, Setup, Transport, circuit_breaker, feedback_guard, tunable::SetupError,
-};
-use weir_media::{AdaptivePlayout, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
+use weir_cc::{Limits, Registry, Setup, Transport, circuit_breaker, feedback_guard};
+use weir_media::{AdaptivePlayout, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
 use weir_session::allocation::Demand;
-use weir_session::{Endpoint, EndpointConfig, Label, ReceiveConfig, SendConfig};
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_session::{CallPlan, Control, EndConfig, EndName, Endpoint, StreamIdentity};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// A model of an encoder: frames have sizes and no content.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -140,14 +138,13 @@ pub(crate) fn adaptive(config: &CallConfig, loses: bool) -> Option<AdaptivePlayo
     config.adaptive_playout.then_some(AdaptivePlayout { patience, ..AdaptivePlayout::up_to(max) })
 }
 
-/// The first stream of a call.
-pub(crate) struct FirstStream {
+/// A stream of a call.
+pub(crate) struct StreamPlan {
+    pub(crate) identity: StreamIdentity,
     pub(crate) source: Source,
     pub(crate) demand: Demand,
     /// Whether the receiver keeps received content.
     pub(crate) content: bool,
-    pub(crate) payload_type: u8,
-    pub(crate) mid: Option<Label>,
 }
 
 /// The model of a configuration as a source.
@@ -192,83 +189,60 @@ pub(crate) fn endpoints_of(
 ) -> Result<(Endpoint, Endpoint), CallError> {
     let content = source.is_some();
     let source = source.unwrap_or_else(|| model(config, clock.now(), seed));
-    let payload_type = EndpointConfig::default().payload_type;
-    let first = FirstStream { source, demand: Demand::default(), content, payload_type, mid: None };
-    endpoints_with(config, registry, clock, seed, first)
+    let identity = StreamIdentity { clock_rate: source.media().clock_hz(), ..StreamIdentity::of(seed as u32) };
+    let stream = StreamPlan { identity, source, demand: Demand::default(), content };
+    endpoints_with(config, registry, clock, seed, vec![stream])
 }
 
-/// Likewise, with this as the first stream.
+/// Likewise, with these streams, at least one; the ends report by the source of the first.
 pub(crate) fn endpoints_with(
     config: &CallConfig,
     registry: &Registry,
     clock: &Clock,
     seed: u64,
-    first: FirstStream,
+    streams: Vec<StreamPlan>,
 ) -> Result<(Endpoint, Endpoint), CallError> {
     let now = clock.now();
     let setup =
         Setup { limits: config.limits, start_rate: config.start_rate, now, seed, params: config.params.clone() };
-    let pair = registry.make(&config.controller, &setup)?;
-    let spec = registry
-        .get(&config.controller)
-        .ok_or_else(|| SetupError::UnknownController { name: config.controller.clone() })?;
-    let (feedback, reports) = (spec.feedback, spec.reports);
-    // Two halves of a mixed seed, never equal.
-    let (ssrc, remote_ssrc) = (seed as u32, !(seed as u32));
-    let sender = EndpointConfig {
-        ssrc,
-        remote_ssrc,
-        payload_type: first.payload_type,
-        clock_rate: first.source.media().clock_hz(),
-        mid: first.mid,
+    let control = Control::new(registry, &config.controller, &setup)?;
+    let first = streams.first().ok_or(CallError::NoStreams)?;
+    let sender = EndConfig {
+        ssrc: first.identity.ssrc,
+        // Two halves of a mixed seed, never equal.
+        remote_ssrc: !(seed as u32),
         cname: format!("{:016x}@weir", seed),
         seed,
         session_bandwidth: config.limits.ceiling,
-        abs_send_time: pair.receiver.is_some(),
-        transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-        ecn: spec.ecn_where(config.ecn),
         ntp_epoch: clock.ntp_epoch(),
         synchronised_clocks: true,
         lip_synchronisation: true,
         header_overhead: if config.v6 { 48 } else { 28 },
-        ..EndpointConfig::default()
+        ..EndConfig::default()
     };
-    let receiver = EndpointConfig {
-        ssrc: remote_ssrc,
-        remote_ssrc: ssrc,
-        cname: format!("{:016x}@weir", !seed),
-        seed: !seed,
-        ..sender.clone()
-    };
-    let media = first.demand.media;
-    let send = SendConfig {
-        packetiser: Packetiser { max_payload: config.payload, ..Packetiser::default() },
-        per_packet_feedback: feedback.is_some(),
-        reports,
+    let receiver = EndName { cname: format!("{:016x}@weir", !seed), seed: !seed };
+    let mut plan = CallPlan::new(control, sender, receiver);
+    for path in &mut plan.sending {
+        path.circuit_breaker = config.circuit_breaker;
+        path.feedback_guard = config.guard(registry);
+        path.ecn = registry.get(&config.controller).map_or(Ecn::NotEct, |s| s.ecn_where(config.ecn));
+    }
+    for stream in streams {
+        let (outgoing, incoming) = plan.add_stream(stream.identity, stream.source, stream.demand);
+        outgoing.options.packetiser.max_payload = config.payload;
         // Older packets would be discarded at the other end.
-        max_queue_age: first.content.then_some(config.playout_deadline),
-        demand: first.demand,
-        circuit_breaker: config.circuit_breaker,
-        feedback_guard: config.guard(registry),
-        ..SendConfig::new(first.source, pair.sender, config.limits)
-    };
-    let receive = ReceiveConfig {
-        feedback,
-        reports,
-        controller: pair.receiver,
-        playout_deadline: Some(config.playout_deadline),
-        adaptive_playout: adaptive(config, false),
-        media,
-        content: first.content,
-        ..ReceiveConfig::default()
-    };
-    Ok((Endpoint::new(sender, Some(send), None, now), Endpoint::new(receiver, None, Some(receive), now)))
+        outgoing.options.max_queue_age = stream.content.then_some(config.playout_deadline);
+        incoming.playout_deadline = Some(config.playout_deadline);
+        incoming.adaptive_playout = adaptive(config, false);
+        incoming.content = stream.content;
+    }
+    plan.into_ends(now).map_err(CallError::Streams)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_cc::{Entry, FeedbackPlan, Pair, Sender, Spec};
+    use weir_cc::{Entry, FeedbackFormat, FeedbackPlan, Pair, Sender, Spec};
 
     #[test]
     fn names_of_files_stay_here_and_reports_of_their_kind_are_asked_for() {

@@ -16,7 +16,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_session::{Endpoint, EndpointConfig};
+use weir_session::{Endpoint, HeaderExtensions};
 use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 use weir_wire::DatagramKind;
 
@@ -101,7 +101,7 @@ impl LiveEnd {
         Ok(Self {
             ports: vec![port],
             routes: Routes::new(peer),
-            subflow_id: EndpointConfig::default().subflow_id,
+            subflow_id: HeaderExtensions::default().subflow_id,
             roaming: Roaming::default(),
             offered: Vec::new(),
             retired: UdpCounters::default(),
@@ -136,7 +136,7 @@ impl LiveEnd {
         self.routes.push(index, peer);
         Ok(())
     }
-    /// The header extension identifier of the subflow number; that of [`EndpointConfig`]'s default at first.
+    /// The header extension identifier of the subflow number; that of [`HeaderExtensions`]'s default at first.
     pub fn set_subflow_id(&mut self, id: u8) {
         self.subflow_id = id;
     }

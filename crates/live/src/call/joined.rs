@@ -4,7 +4,7 @@ use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
 use crate::call::end::LiveEnd;
 use crate::call::path_sockets::{PathAddress, use_own_interface};
-use crate::call::paths::incoming;
+use crate::call::paths::of_path;
 use crate::call::routes::Peer;
 use crate::call::{CallError, random};
 use crate::clock::Clock;
@@ -13,14 +13,15 @@ use crate::sdp::{
 };
 use crate::srtp::SrtpSession;
 use std::net::UdpSocket;
-use weir_cc::{FeedbackFormat, Receiver, Registry, Setup, Transport};
+use weir_cc::{FeedbackFormat, Registry, Setup, Transport};
 use weir_dccp::connection::{Ccids, Config};
 use weir_media::{Packetiser, Source};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::dccp::DccpEnd;
 use weir_session::{
-    Endpoint, EndpointConfig, IncomingConfig, IncomingId, Label, NackConfig, OutgoingConfig, OutgoingId, ReceiveConfig,
-    RetransmissionConfig, SendConfig, StreamIdentity,
+    Control, EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, IncomingId, Label, NackConfig,
+    OutgoingConfig, OutgoingId, OutgoingOptions, PathConfig, ReceivingPath, RetransmissionConfig, SendingPath,
+    StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
@@ -157,37 +158,40 @@ impl Joined {
         let here = self.own.media().find_map(|m| m.transport.as_ref()).map(|t| t.address.ip());
         // One machine has one time of day; those of two may differ.
         let synchronised_clocks = a.remote.ip().is_loopback() || Some(a.remote.ip()) == here;
-        let mut endpoint = making.endpoint(clock, out.first(), incoming.first());
-        endpoint.cname = self.own.cname.clone().unwrap_or_default();
-        endpoint.synchronised_clocks = synchronised_clocks;
-        endpoint.lip_synchronisation = incoming.len() > 1;
-        let mut sources = out.into_iter().zip(&sends).zip(sources).map(|((identity, plan), source)| {
-            let stream = &a.streams[plan.stream];
-            (identity, stream, source)
-        });
-        let first = sources.next().map(|(identity, stream, source)| {
-            let send = making.send_config(&mut endpoint, stream, source)?;
-            Ok::<_, CallError>((identity, send))
-        });
-        let (first, send) = first.transpose()?.unzip();
-        let receive = receives.first().map(|p| making.receive_config(&a.streams[p.stream]));
-        let mut endpoint = Endpoint::new(endpoint, send, receive, now);
-        let mut outgoing: Vec<_> = first.map(|identity| (OutgoingId::FIRST, identity)).into_iter().collect();
-        for (identity, stream, source) in sources {
-            let stream = OutgoingConfig {
+        let end = EndConfig {
+            cname: self.own.cname.clone().unwrap_or_default(),
+            synchronised_clocks,
+            lip_synchronisation: incoming.len() > 1,
+            ..making.end(clock, out.first(), incoming.first())
+        };
+        let mut plan = EndPlan { group: config.paths.group(config.limits.ceiling)?, ..EndPlan::new(end) };
+        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+        if !sends.is_empty() && !sources.is_empty() {
+            sending = making.sending(&mut plan.end.extensions)?;
+        }
+        if !incoming.is_empty() {
+            receiving = making.receiving();
+        }
+        let (mut sending, mut receiving) = (sending.into_iter(), receiving.into_iter());
+        plan.paths =
+            a.paths.iter().map(|_| PathConfig { sending: sending.next(), receiving: receiving.next() }).collect();
+        let sent: Vec<_> = out.into_iter().zip(&sends).zip(sources).collect();
+        let identities: Vec<_> = sent.iter().map(|((identity, _), _)| *identity).collect();
+        for ((identity, planned), source) in sent {
+            let options = OutgoingOptions {
                 packetiser: making.packetiser(),
-                retransmission: repairs(stream).then(RetransmissionConfig::default),
+                retransmission: repairs(&a.streams[planned.stream]).then(RetransmissionConfig::default),
                 max_queue_age: Some(config.playout_deadline),
-                ..OutgoingConfig::new(identity, source.source, source.demand)
+                ..OutgoingOptions::default()
             };
-            let added = endpoint.add_outgoing(stream, now).map_err(|e| not_added(&identity, e))?;
-            outgoing.push((added, identity));
+            plan.outgoing.push(OutgoingConfig::new(identity, source.source, source.demand).with(options));
         }
-        let mut ids: Vec<_> = receives.first().map(|_| IncomingId::FIRST).into_iter().collect();
-        for (identity, plan) in incoming.into_iter().zip(&receives).skip(1) {
-            let stream = making.incoming_config(identity, &a.streams[plan.stream]);
-            ids.push(endpoint.add_incoming(stream, now).map_err(|e| not_added(&identity, e))?);
+        for (identity, planned) in incoming.into_iter().zip(&receives) {
+            plan.incoming.push(making.incoming_config(identity, &a.streams[planned.stream]));
         }
+        let endpoint = plan.make(now).map_err(CallError::Streams)?;
+        let outgoing: Vec<_> = endpoint.outgoing_ids().zip(identities).collect();
+        let ids: Vec<_> = endpoint.incoming_ids().collect();
         let srtp = match &a.keys {
             Some((own, theirs)) => Some(SrtpSession::new(own, theirs)?),
             None => None,
@@ -229,11 +233,6 @@ impl Joined {
     }
 }
 
-fn not_added(identity: &StreamIdentity, source: weir_session::StreamError) -> CallError {
-    let name = [identity.mid, identity.rid].into_iter().flatten().map(|l| l.to_string()).collect::<Vec<_>>().join(" ");
-    CallError::Stream { name, source }
-}
-
 impl Making<'_> {
     fn setup(&self, params: Vec<(String, f64)>) -> Setup {
         let (limits, start_rate) = (self.config.limits, self.config.start_rate);
@@ -253,7 +252,7 @@ impl Making<'_> {
             reed_solomon_payload_type: s.reed_solomon.unwrap_or(121),
             retransmission_payload_type: s.retransmission.unwrap_or(122),
             mid: s.mid.filter(|_| names(Extension::Mid)),
-            ..EndpointConfig::default().outgoing()
+            ..StreamIdentity::default()
         }
     }
     fn outgoing_identity(&self, plan: &OutgoingPlan) -> Result<StreamIdentity, CallError> {
@@ -279,99 +278,68 @@ impl Making<'_> {
         }
     }
 
-    /// What both directions share.
-    fn endpoint(
-        &self,
-        clock: &Clock,
-        out: Option<&StreamIdentity>,
-        incoming: Option<&StreamIdentity>,
-    ) -> EndpointConfig {
+    /// The end, which reports by the source of its first outgoing stream, or by the one named in its description.
+    fn end(&self, clock: &Clock, out: Option<&StreamIdentity>, incoming: Option<&StreamIdentity>) -> EndConfig {
         let a = self.agreement;
         let named = a.streams.first().map(|s| (s.sources, s.remote)).unwrap_or_default();
-        let own = out.copied().unwrap_or_else(|| {
-            let first = incoming.copied().unwrap_or_else(|| EndpointConfig::default().outgoing());
-            StreamIdentity {
-                ssrc: named.0.media.unwrap_or(self.seed as u32),
-                repair_ssrc: named.0.repair,
-                retransmission_ssrc: named.0.retransmission,
-                ..first
-            }
-        });
-        EndpointConfig {
-            ssrc: own.ssrc,
+        EndConfig {
+            ssrc: out.map_or(named.0.media.unwrap_or(self.seed as u32), |o| o.ssrc),
             remote_ssrc: incoming.map_or(named.1.media.unwrap_or(0), |i| i.ssrc),
             seed: self.seed,
-            payload_type: own.payload_type,
-            clock_rate: own.clock_rate,
-            parity_payload_type: own.parity_payload_type,
-            reed_solomon_payload_type: own.reed_solomon_payload_type,
-            repair_ssrc: own.repair_ssrc,
-            retransmission_payload_type: own.retransmission_payload_type,
-            retransmission_ssrc: own.retransmission_ssrc,
-            mid: own.mid,
-            rid: own.rid,
-            first_incoming: incoming.copied(),
             session_bandwidth: self.config.limits.ceiling,
-            transport_sequence_id: a.extension(Extension::TransportSequence).unwrap_or(3),
-            abs_send_time_id: a.extension(Extension::AbsSendTime).unwrap_or(2),
-            mid_id: a.extension(Extension::Mid).unwrap_or(9),
-            rid_id: a.extension(Extension::Rid).unwrap_or(10),
-            subflow_id: a.extension(Extension::Mprtp).unwrap_or(6),
+            extensions: HeaderExtensions {
+                transport_sequence_id: a.extension(Extension::TransportSequence).unwrap_or(3),
+                abs_send_time_id: a.extension(Extension::AbsSendTime).unwrap_or(2),
+                mid_id: a.extension(Extension::Mid).unwrap_or(9),
+                rid_id: a.extension(Extension::Rid).unwrap_or(10),
+                subflow_id: a.extension(Extension::Mprtp).unwrap_or(6),
+                ..HeaderExtensions::default()
+            },
             ntp_epoch: clock.ntp_epoch(),
             header_overhead: if a.remote.is_ipv6() { 48 } else { 28 },
             latch: Some(LATCH),
-            ..EndpointConfig::default()
+            ..EndConfig::default()
         }
     }
 
-    /// The sending direction, and its changes to both.
-    fn send_config(
-        &self,
-        endpoint: &mut EndpointConfig,
-        stream: &AgreedStream,
-        source: PlannedSource,
-    ) -> Result<SendConfig, CallError> {
+    /// The sending direction of each path, with a controller of its own, and the header extensions that it needs.
+    fn sending(&self, extensions: &mut HeaderExtensions) -> Result<Vec<SendingPath>, CallError> {
         let (a, config, name) = (self.agreement, self.config, &self.config.controller);
         if config.transport(self.registry) != Transport::Udp && a.dccp.is_none() {
             return Err(CallError::OnlyOverDccp { controller: name.clone() });
         }
         let setup = self.setup(config.params.clone());
-        let pair = self.registry.make(name, &setup)?;
-        let controllers = (self.registry, &name[..], &setup);
-        let multipath = config.paths.outgoing(a.paths.len(), controllers)?;
-        let spec = self.registry.get(name);
-        let (feedback, reports) = spec.map_or((None, None), |s| (s.feedback, s.reports));
-        endpoint.ecn = spec.map_or(Ecn::NotEct, |s| s.ecn_where(config.ecn));
-        match feedback.map(|f| f.format) {
-            Some(FeedbackFormat::TransportWide) if !a.has(Feedback::TransportWide) => {
-                return Err(unfit(name, "transport-wide feedback (a=rtcp-fb: transport-cc)"));
+        let mut paths = Vec::new();
+        for path in 0..a.paths.len().max(1) {
+            let control = Control::new(self.registry, name, &of_path(&setup, path))?;
+            match control.feedback.map(|f| f.format) {
+                Some(FeedbackFormat::TransportWide) if !a.has(Feedback::TransportWide) => {
+                    return Err(unfit(name, "transport-wide feedback (a=rtcp-fb: transport-cc)"));
+                }
+                Some(FeedbackFormat::TransportWide) if a.extension(Extension::TransportSequence).is_none() => {
+                    return Err(unfit(name, "transport-wide sequence numbers (a=extmap)"));
+                }
+                Some(FeedbackFormat::CongestionControl) if !a.has(Feedback::CongestionControl) => {
+                    return Err(unfit(name, "RFC 8888 feedback (a=rtcp-fb: ack ccfb)"));
+                }
+                _ => {}
             }
-            Some(FeedbackFormat::TransportWide) if a.extension(Extension::TransportSequence).is_none() => {
-                return Err(unfit(name, "transport-wide sequence numbers (a=extmap)"));
-            }
-            Some(FeedbackFormat::CongestionControl) if !a.has(Feedback::CongestionControl) => {
-                return Err(unfit(name, "RFC 8888 feedback (a=rtcp-fb: ack ccfb)"));
-            }
-            _ => {}
+            control.configure(extensions);
+            paths.push(SendingPath {
+                circuit_breaker: config.circuit_breaker,
+                feedback_guard: config.guard(self.registry),
+                ecn: if config.ecn { control.ecn } else { Ecn::NotEct },
+                policy: config.paths.policies.get(path).copied().unwrap_or_default(),
+                ..control.into_directions().0
+            });
         }
-        endpoint.transport_sequence = feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide);
-        endpoint.abs_send_time = pair.receiver.is_some() && a.extension(Extension::AbsSendTime).is_some();
-        Ok(SendConfig {
-            packetiser: self.packetiser(),
-            per_packet_feedback: feedback.is_some(),
-            reports,
-            retransmission: repairs(stream).then(RetransmissionConfig::default),
-            max_queue_age: Some(config.playout_deadline),
-            demand: source.demand,
-            circuit_breaker: config.circuit_breaker,
-            feedback_guard: config.guard(self.registry),
-            multipath,
-            ..SendConfig::new(source.source, pair.sender, config.limits)
-        })
+        extensions.abs_send_time &= a.extension(Extension::AbsSendTime).is_some();
+        Ok(paths)
     }
 
-    /// If the other end is Weir, its controller's receiver half runs here; otherwise the agreed feedback is sent.
-    fn receive_config(&self, stream: &AgreedStream) -> ReceiveConfig {
+    /// The receiving direction of each path. If the other end is Weir, its controller's receiver half runs here; otherwise
+    /// the agreed feedback is sent.
+    fn receiving(&self) -> Vec<ReceivingPath> {
         let (a, registry) = (self.agreement, self.registry);
         let theirs = a.remote_controller.as_deref().and_then(|name| registry.get(name));
         let standard = || {
@@ -381,21 +349,15 @@ impl Making<'_> {
             };
             registry.specs().iter().filter_map(|s| s.feedback).find(|f| has(f.format))
         };
-        let controller: Option<Receiver> =
-            theirs.and_then(|s| registry.make(&s.name, &self.setup(Vec::new())).ok()).and_then(|p| p.receiver);
-        let own = self.incoming_config(EndpointConfig::default().incoming(), stream);
-        ReceiveConfig {
+        let setup = self.setup(Vec::new());
+        let path = |path| ReceivingPath {
             feedback: theirs.map_or_else(standard, |s| s.feedback),
             reports: theirs.and_then(|s| s.reports),
-            nack: own.nack,
-            media: own.media,
-            controller,
-            further_paths: incoming(a.paths.len(), registry, theirs.map(|s| &s.name[..]), &self.setup(Vec::new())),
-            playout_deadline: own.playout_deadline,
-            adaptive_playout: own.adaptive_playout,
-            content: own.content,
-            ..ReceiveConfig::default()
-        }
+            controller: theirs
+                .and_then(|s| registry.make(&s.name, &of_path(&setup, path)).ok())
+                .and_then(|p| p.receiver),
+        };
+        (0..a.paths.len().max(1)).map(path).collect()
     }
 
     fn incoming_config(&self, identity: StreamIdentity, stream: &AgreedStream) -> IncomingConfig {

@@ -1,9 +1,9 @@
 //! How a call over several paths uses them.
 
 use crate::call::CallError;
+use weir_cc::Setup;
 use weir_cc::coupled::flow_state::Division;
-use weir_cc::{Receiver, Registry, Sender, Setup};
-use weir_session::MultipathConfig;
+use weir_session::GroupConfig;
 use weir_session::multipath::{AnyScheduler, Coupling, PathPolicy, SCHEDULERS};
 use weir_units::DataRate;
 
@@ -30,30 +30,13 @@ impl Default for PathUse {
 }
 
 impl PathUse {
-    /// The paths after the first of a call with `count` of them, for [`weir_session::SendConfig::multipath`]; each has a
-    /// controller of its own. `None` with one path.
+    /// How packets and rates are divided among the paths.
     ///
     /// # Errors
-    /// There is no such scheduler, coupling or controller.
-    pub(super) fn outgoing(
-        &self,
-        count: usize,
-        (registry, controller, setup): (&Registry, &str, &Setup),
-    ) -> Result<Option<MultipathConfig>, CallError> {
+    /// There is no such scheduler or coupling.
+    pub(super) fn group(&self, ceiling: DataRate) -> Result<GroupConfig, CallError> {
         let (scheduler, coupling) = self.named()?;
-        if count < 2 {
-            return Ok(None);
-        }
-        let mut controllers: Vec<Sender> = Vec::new();
-        for path in 1..count {
-            controllers.push(registry.make(controller, &of_path(setup, path))?.sender);
-        }
-        Ok(Some(MultipathConfig {
-            coupling,
-            policies: self.policies.clone(),
-            sufficient_rate: self.sufficient_rate,
-            ..MultipathConfig::new(scheduler, controllers)
-        }))
+        Ok(GroupConfig { scheduler, coupling, sufficient_rate: self.sufficient_rate, ceiling })
     }
 
     /// Whether there are such a scheduler and such a coupling.
@@ -80,17 +63,7 @@ impl PathUse {
     }
 }
 
-/// The receiver halves of the paths after the first, for [`weir_session::ReceiveConfig::further_paths`].
-pub(super) fn incoming(
-    count: usize,
-    registry: &Registry,
-    controller: Option<&str>,
-    setup: &Setup,
-) -> Vec<Option<Receiver>> {
-    let half = |path| registry.make(controller?, &of_path(setup, path)).ok().and_then(|p| p.receiver);
-    (1..count).map(half).collect()
-}
-
-fn of_path(setup: &Setup, path: usize) -> Setup {
+/// The setup of a path's controller, by its number.
+pub(super) fn of_path(setup: &Setup, path: usize) -> Setup {
     Setup { seed: setup.seed.wrapping_add(SEED_STEP.wrapping_mul(path as u64)), ..setup.clone() }
 }

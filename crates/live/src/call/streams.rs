@@ -1,7 +1,7 @@
 //! A call of several streams under one controller, both ends in one process: audio, encodings of a camera, a shared
 //! screen.
 
-use crate::call::config::{CallConfig, FirstStream, adaptive, endpoints_with};
+use crate::call::config::{CallConfig, StreamPlan, endpoints_with};
 use crate::call::decode::{ReceivingVideo, VideoReceive};
 use crate::call::encode::{EncodeSummary, SendingVideo, VideoSend};
 use crate::call::end::RunUntil;
@@ -16,14 +16,11 @@ use crate::udp::Waker;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
+use weir_media::Source;
 use weir_media::audio::AudioDecoder;
-use weir_media::{Packetiser, Source};
 use weir_session::allocation::{Demand, MediaKind};
-use weir_session::{
-    Endpoint, EndpointConfig, IncomingConfig, IncomingId, Label, OutgoingConfig, OutgoingId, StreamError,
-    StreamIdentity,
-};
-use weir_units::{TimeDelta, Timestamp};
+use weir_session::{IncomingId, Label, OutgoingId, StreamIdentity};
+use weir_units::TimeDelta;
 
 /// Payload type of audio; dynamic (RFC 3551, section 3). That of Opus in the offers of libwebrtc.
 pub(crate) const AUDIO_PAYLOAD_TYPE: u8 = 111;
@@ -51,7 +48,7 @@ pub enum StreamSource {
     Video(VideoSend, VideoReceive),
 }
 
-/// A stream after both endpoints have added it.
+/// A stream that both endpoints have.
 struct Stream {
     name: String,
     simulcast: Option<u8>,
@@ -83,7 +80,8 @@ pub fn loopback_streams<A: CallObserver>(
     let clock = Clock::of_day();
     let waker = || Waker::new().map(Arc::new).map_err(CallError::socket("making a descriptor to wake a thread by"));
     let (wake_sender, wake_receiver) = (waker()?, waker()?);
-    let (mut made, mut ends) = (Vec::new(), None);
+    let seed = random()?;
+    let (mut made, mut plans) = (Vec::new(), Vec::new());
     for s in streams {
         let (source, end) = match s.source {
             StreamSource::Audio(source, decoder) => (source, Ends::Audio(decoder)),
@@ -97,38 +95,28 @@ pub fn loopback_streams<A: CallObserver>(
         // A model's packets have no content to keep.
         let content = !matches!(end, Ends::Audio(None));
         let payload_type =
-            if media == MediaKind::Audio { AUDIO_PAYLOAD_TYPE } else { EndpointConfig::default().payload_type };
-        let (identity, ids) = match &mut ends {
-            None => {
-                let first = FirstStream { source, demand, content, payload_type, mid: s.mid };
-                let (mut a, b) = endpoints_with(config, registry, &clock, random()?, first)?;
-                let identity = a.outgoing(OutgoingId::FIRST).map(|o| o.identity()).ok_or(CallError::NoStreams)?;
-                ends = Some((a, b));
-                (identity, (OutgoingId::FIRST, IncomingId::FIRST))
-            }
-            Some((a, b)) => {
-                let identity = StreamIdentity {
-                    ssrc: random()? as u32,
-                    payload_type,
-                    clock_rate: media.clock_hz(),
-                    mid: s.mid,
-                    rid: s.rid,
-                    ..EndpointConfig::default().outgoing()
-                };
-                let ids = NewStream { identity, source, demand, content }
-                    .add_to(a, b, config, clock.now())
-                    .map_err(|source| CallError::Stream { name: s.name.clone(), source })?;
-                (identity, ids)
-            }
+            if media == MediaKind::Audio { AUDIO_PAYLOAD_TYPE } else { StreamIdentity::default().payload_type };
+        let identity = StreamIdentity {
+            payload_type,
+            clock_rate: media.clock_hz(),
+            mid: s.mid,
+            rid: s.rid,
+            ..StreamIdentity::of(if made.is_empty() { seed } else { random()? } as u32)
         };
-        if let (Ends::Video(sent, _), Some((a, _))) = (&end, &mut ends)
-            && let Some(outgoing) = a.outgoing(ids.0)
-        {
+        plans.push(StreamPlan { identity, source, demand, content });
+        made.push((s.name, demand.simulcast, identity, media, end));
+    }
+    let (mut sender, receiver) = endpoints_with(config, registry, &clock, seed, plans)?;
+    let ids: Vec<_> = sender.outgoing_ids().zip(receiver.incoming_ids()).collect();
+    let mut streams = Vec::new();
+    for ((name, simulcast, identity, media, end), ids) in made.into_iter().zip(ids) {
+        if let (Ends::Video(sent, _), Some(outgoing)) = (&end, sender.outgoing(ids.0)) {
             sent.captures().set_offset(outgoing.rtp_timestamp_offset());
         }
-        made.push((Stream { name: s.name, simulcast: demand.simulcast, identity, ids, media }, end));
+        streams.push((Stream { name, simulcast, identity, ids, media }, end));
     }
-    let (mut a, mut b) = join(config, registry, ends.ok_or(CallError::NoStreams)?, &clock)?;
+    let made = streams;
+    let (mut a, mut b) = join(config, registry, (sender, receiver), &clock)?;
     a.set_waker(Some(wake_sender));
     b.set_waker(Some(wake_receiver.clone()));
     a.meter_cpu();
@@ -184,37 +172,4 @@ pub fn loopback_streams<A: CallObserver>(
         streams: summaries,
         lips: receiving.lips.and_then(Lips::summary),
     })
-}
-
-/// A stream to be added to both ends.
-struct NewStream {
-    identity: StreamIdentity,
-    source: Source,
-    demand: Demand,
-    /// Whether the receiver keeps received content.
-    content: bool,
-}
-
-impl NewStream {
-    fn add_to(
-        self,
-        a: &mut Endpoint,
-        b: &mut Endpoint,
-        config: &CallConfig,
-        now: Timestamp,
-    ) -> Result<(OutgoingId, IncomingId), StreamError> {
-        let incoming = IncomingConfig {
-            playout_deadline: Some(config.playout_deadline),
-            adaptive_playout: adaptive(config, false),
-            content: self.content,
-            ..IncomingConfig::new(self.identity, self.demand.media)
-        };
-        let outgoing = OutgoingConfig {
-            packetiser: Packetiser { max_payload: config.payload, ..Packetiser::default() },
-            max_queue_age: self.content.then_some(config.playout_deadline),
-            ..OutgoingConfig::new(self.identity, self.source, self.demand)
-        };
-        let incoming = b.add_incoming(incoming, now)?;
-        Ok((a.add_outgoing(outgoing, now)?, incoming))
-    }
 }

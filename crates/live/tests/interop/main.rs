@@ -24,8 +24,10 @@ use weir_media::y4m::{Unseekable, Y4mReader};
 use weir_media::{
     EncodedSource, EncoderConfig, OnDamage, Picture, PictureSource, Source, VideoCodec, VideoDecoder, VideoEncoder,
 };
-use weir_session::allocation::MediaKind;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    EndConfig, EndPlan, Endpoint, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath, StreamIdentity,
+};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 const SIZE: (u32, u32) = (320, 240);

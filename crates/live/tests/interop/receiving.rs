@@ -9,10 +9,11 @@ const PATIENCE: TimeDelta = TimeDelta::from_millis(10_000);
 /// Receives on a socket until the program has ended, and records the pictures.
 fn receive(codec: VideoCodec, socket: UdpSocket, record: &Path, program: &mut Running) -> DecodeSummary {
     let clock = Clock::of_day();
-    let config =
-        EndpointConfig { ssrc: 9, remote_ssrc: SSRC, ntp_epoch: clock.ntp_epoch(), ..EndpointConfig::default() };
-    let receive = ReceiveConfig { playout_deadline: Some(PATIENCE), content: true, ..ReceiveConfig::default() };
-    let endpoint = Endpoint::new(config, None, Some(receive), clock.now());
+    let config = EndConfig { ssrc: 9, remote_ssrc: SSRC, ntp_epoch: clock.ntp_epoch(), ..EndConfig::default() };
+    let incoming = IncomingConfig::new(StreamIdentity::of(SSRC), MediaKind::Video);
+    let incoming = IncomingConfig { playout_deadline: Some(PATIENCE), content: true, ..incoming };
+    let plan = EndPlan::new(config).receives(incoming).on(ReceivingPath::default());
+    let endpoint = plan.make(clock.now()).expect("one stream");
     // Destination of reports, until the sender is heard.
     let unused = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let peer = Peer::Follow(unused.local_addr().expect("an address"));

@@ -34,8 +34,10 @@ fn send(codec: VideoCodec, port: u16, key: Option<&SrtpKey>) -> u64 {
     let source = EncodedSource::new(Box::new(clip()), encoder, now).expect("sizes fit");
     // The clip would repeat, but no more is requested.
     let source = Source::Codec(Box::new(source));
-    let config = EndpointConfig { ssrc: SSRC, ntp_epoch: clock.ntp_epoch(), ..EndpointConfig::default() };
-    let endpoint = Endpoint::new(config, Some(SendConfig::new(source, controller, limits)), None, now);
+    let config = EndConfig { ssrc: SSRC, ntp_epoch: clock.ntp_epoch(), ..EndConfig::default() };
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(SSRC), source, Demand::default());
+    let plan = EndPlan::new(config).sends(outgoing).on(SendingPath::new(controller));
+    let endpoint = plan.make(now).expect("one stream");
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let peer = Peer::At(([127, 0, 0, 1], port).into());
     let mut end = LiveEnd::new(socket, UdpConfig::default(), peer, endpoint).expect("a socket");

@@ -12,10 +12,10 @@ use weir_live::clock::Clock;
 use weir_live::udp::Waker;
 use weir_media::resilience::{Applicability, PolicyConfig};
 use weir_media::{AdaptivePlayout, EncoderConfig, OnDamage, Packetiser, Source};
-use weir_session::allocation::MediaKind;
+use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Endpoint, EndpointConfig, NackConfig, ParityFormat, ReceiveConfig, Red, RepairChoice, RetransmissionConfig,
-    SendConfig, StreamIdentity,
+    EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, NackConfig, OutgoingConfig, OutgoingOptions,
+    ParityFormat, PathConfig, ReceivingPath, Red, RepairChoice, RetransmissionConfig, SendingPath, StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -122,48 +122,59 @@ impl Begins {
                 clock,
                 header_overhead: if v6 { 48 } else { 28 },
             };
-            let (endpoint, seat) = Seat::begin(plan, session);
+            let (endpoint, seat) = Seat::begin(plan, session).map_err(CallError::Streams)?;
             return Ok(Ends { endpoint, seat: Some(seat), sound: None, sending: None, receiving: None });
         }
-        let config = config(&n, &settings, &names, &clock, v6);
+        let mut plan = EndPlan::new(config(&n, &settings, &names, &clock, v6));
+        let (own, theirs) = identities(&n, &names);
+        let mut path = PathConfig::default();
         let repairs = n.nack && n.rtx.is_some();
         let has_fec = n.flexfec.is_some() || n.ulpfec.is_some();
-        let (mut send, mut sending) = (None, None);
+        let mut sending = None;
         if let Some(video) = media.send {
             let frame_rate = video.camera.rate().as_f64();
             let (source, started) = SendingVideo::start(video, clock, waker.clone(), false)?;
             sending = Some(started);
-            send = Some(SendConfig {
+            let options = OutgoingOptions {
                 packetiser: Packetiser { max_payload: PAYLOAD, ..Packetiser::default() },
-                per_packet_feedback: n.reports.is_some(),
                 retransmission: repairs.then(|| RetransmissionConfig { kept: KEPT, ..RetransmissionConfig::default() }),
                 max_queue_age: Some(QUEUE),
                 repair: if has_fec { RepairChoice::Controller } else { RepairChoice::Fixed(Protection::Off) },
                 resilience: has_fec.then(|| protection(repairs, frame_rate)),
+                ..OutgoingOptions::default()
+            };
+            let source = Source::Custom(Box::new(source));
+            plan.outgoing.push(OutgoingConfig::new(own, source, Demand::default()).with(options));
+            path.sending = Some(SendingPath {
+                per_packet_feedback: n.reports.is_some(),
                 circuit_breaker: Some(circuit_breaker::Config::default()),
                 feedback_guard: registry
                     .get(&settings.controller)
                     .is_some_and(|s| s.adapts)
                     .then(|| feedback_guard::Config::to_floor(settings.limits.floor)),
-                ..SendConfig::new(Source::Custom(Box::new(source)), controller, settings.limits)
+                ..SendingPath::new(controller)
             });
         }
         let receiving = match media.receive {
             Some(video) => Some(ReceivingVideo::start(video, clock, waker.clone())?),
             None => None,
         };
-        let receive = receiving.as_ref().map(|_| ReceiveConfig {
-            feedback: n.reports.map(|format| FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC }),
-            controller: estimator,
-            nack: repairs.then(NackConfig::default),
-            playout_deadline: Some(DEADLINE),
-            adaptive_playout: Some(AdaptivePlayout::up_to(DEADLINE)),
-            media: MediaKind::Video,
-            content: true,
-            ..ReceiveConfig::default()
-        });
+        if receiving.is_some() {
+            plan.incoming.push(IncomingConfig {
+                nack: repairs.then(NackConfig::default),
+                playout_deadline: Some(DEADLINE),
+                adaptive_playout: Some(AdaptivePlayout::up_to(DEADLINE)),
+                content: true,
+                ..IncomingConfig::new(theirs, MediaKind::Video)
+            });
+            path.receiving = Some(ReceivingPath {
+                feedback: n.reports.map(|format| FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC }),
+                reports: None,
+                controller: estimator,
+            });
+        }
         let now = clock.now();
-        let mut endpoint = Endpoint::new(config, send, receive, now);
+        let mut endpoint = plan.on(path).make(now).map_err(CallError::Streams)?;
         let section = n.further.iter().enumerate().next();
         let sound =
             media.sound.zip(section).map(|(plan, s)| plan.begin(s, names.ssrc, &mut endpoint, now)).transpose()?;
@@ -179,7 +190,8 @@ fn protection(repairs: bool, frame_rate: f64) -> PolicyConfig {
     PolicyConfig { applicability, frame_rate, ..PolicyConfig::default() }
 }
 
-fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6: bool) -> EndpointConfig {
+/// Both directions of the picture in RTP: sent, and received.
+fn identities(n: &Negotiated, names: &Names) -> (StreamIdentity, StreamIdentity) {
     // Those that are written as packets leave.
     let zeroed = [n.transport_sequence, n.abs_send_time].map(Option::unwrap_or_default);
     let parity_format = match n.ulpfec {
@@ -188,34 +200,35 @@ fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6:
         }
         None => ParityFormat::FlexFec03 { zeroed },
     };
-    let mut config = EndpointConfig {
-        ssrc: names.ssrc,
-        remote_ssrc: n.ssrc.unwrap_or(0),
-        cname: names.cname.clone(),
-        seed: names.seed,
+    let own = StreamIdentity {
         payload_type: n.payload_type,
         parity_payload_type: n.flexfec.map_or(UNUSED.0, |f| f.payload_type),
         parity_format,
         reed_solomon_payload_type: UNUSED.1,
         retransmission_payload_type: n.rtx.unwrap_or(UNUSED.0),
         retransmission_ssrc: Some(names.rtx_ssrc),
-        remote_retransmission_ssrc: n.rtx_ssrc,
-        clock_rate: 90_000,
+        ..StreamIdentity::of(names.ssrc)
+    };
+    let ssrc = n.ssrc.unwrap_or(0);
+    (own, StreamIdentity { ssrc, retransmission_ssrc: n.rtx_ssrc, repair_ssrc: n.repair_ssrc, ..own })
+}
+
+fn config(n: &Negotiated, settings: &Settings, names: &Names, clock: &Clock, v6: bool) -> EndConfig {
+    EndConfig {
+        ssrc: names.ssrc,
+        remote_ssrc: n.ssrc.unwrap_or(0),
+        cname: names.cname.clone(),
+        seed: names.seed,
         session_bandwidth: settings.limits.ceiling,
-        transport_sequence_id: n.transport_sequence.unwrap_or(1),
-        transport_sequence: n.transport_sequence.is_some(),
-        abs_send_time_id: n.abs_send_time.unwrap_or(2),
-        abs_send_time: n.remb,
+        extensions: HeaderExtensions {
+            transport_sequence_id: n.transport_sequence.unwrap_or(1),
+            transport_sequence: n.transport_sequence.is_some(),
+            abs_send_time_id: n.abs_send_time.unwrap_or(2),
+            abs_send_time: n.remb,
+            ..HeaderExtensions::default()
+        },
         ntp_epoch: clock.ntp_epoch(),
         header_overhead: if v6 { 48 } else { 28 },
-        ..EndpointConfig::default()
-    };
-    let incoming = StreamIdentity {
-        ssrc: config.remote_ssrc,
-        retransmission_ssrc: n.rtx_ssrc,
-        repair_ssrc: n.repair_ssrc,
-        ..config.outgoing()
-    };
-    config.first_incoming = Some(incoming);
-    config
+        ..EndConfig::default()
+    }
 }

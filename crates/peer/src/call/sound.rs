@@ -10,7 +10,8 @@ use weir_media::audio::{
 };
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Endpoint, IncomingConfig, IncomingId, OutgoingConfig, OutgoingId, ParityFormat, RepairChoice, StreamIdentity,
+    Endpoint, IncomingConfig, IncomingId, OutgoingConfig, OutgoingId, OutgoingOptions, ParityFormat, RepairChoice,
+    StreamIdentity,
 };
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -78,12 +79,13 @@ impl SoundPlan {
                 .map_err(|e| StartError::Sound(e.to_string()))?;
             let demand = Demand { least: LEAST, most: MOST, media: MediaKind::Audio, ..Demand::default() };
             let identity = identity(further_ssrc(ssrc, n));
-            let config = OutgoingConfig {
+            let options = OutgoingOptions {
                 max_queue_age: Some(QUEUE),
                 // Opus has its own.
                 repair: RepairChoice::Fixed(Protection::Off),
-                ..OutgoingConfig::new(identity, source.into_source(), demand)
+                ..OutgoingOptions::default()
             };
+            let config = OutgoingConfig::new(identity, source.into_source(), demand).with(options);
             sound.sent = endpoint.add_outgoing(config, now).ok();
         }
         if let Some(decoder) = self.decoder {

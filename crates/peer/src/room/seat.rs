@@ -13,8 +13,9 @@ use weir_live::clock::Clock;
 use weir_media::{Packetiser, Source};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Endpoint, EndpointConfig, IncomingConfig, IncomingId, Label, NackConfig, OutgoingConfig, OutgoingId, ParityFormat,
-    ReceiveConfig, RetransmissionConfig, SendConfig, StreamIdentity,
+    EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, IncomingId, Label, NackConfig, OutgoingConfig,
+    OutgoingId, OutgoingOptions, ParityFormat, PathConfig, ReceivingPath, RetransmissionConfig, SendingPath,
+    StreamError, StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
@@ -115,7 +116,10 @@ impl Numbered {
 
 impl Seat {
     /// Begins the session of a member whose keys are there.
-    pub(crate) fn begin(plan: SeatPlan, s: Session<'_>) -> (Endpoint, Self) {
+    ///
+    /// # Errors
+    /// The negotiated sources of two streams are the same.
+    pub(crate) fn begin(plan: SeatPlan, s: Session<'_>) -> Result<(Endpoint, Self), StreamError> {
         let n = s.negotiated;
         let now = s.clock.now();
         let further = n.further.iter().enumerate().map(|(k, f)| (f.clone(), further_ssrc(s.ssrc, k)));
@@ -144,27 +148,22 @@ impl Seat {
         let audio_in =
             microphone.map(|m| StreamIdentity { ssrc: m.section.sources.0.unwrap_or(0), ..m.outgoing(with_mid) });
         let first_in = incoming.first().map(|i| i.0).or(audio_in);
-        let first_out = sent.first().map_or_else(|| all[0].outgoing(with_mid), |x| x.outgoing(with_mid));
-        let config = EndpointConfig {
-            ssrc: first_out.ssrc,
+        let config = EndConfig {
+            ssrc: sent.first().map_or(all[0].ssrc, |x| x.ssrc),
             remote_ssrc: first_in.map_or(0, |i| i.ssrc),
             cname: s.cname.to_owned(),
             seed: s.seed,
-            payload_type: first_out.payload_type,
-            parity_payload_type: UNUSED,
-            reed_solomon_payload_type: UNUSED,
-            retransmission_payload_type: first_out.retransmission_payload_type,
-            clock_rate: first_out.clock_rate,
-            mid: first_out.mid,
-            mid_id: n.mid_extension.unwrap_or(9),
-            rid_id: rid_extension.unwrap_or(10),
             session_bandwidth: s.limits.ceiling,
-            transport_sequence_id: n.transport_sequence.unwrap_or(1),
-            transport_sequence: n.transport_sequence.is_some(),
+            extensions: HeaderExtensions {
+                mid_id: n.mid_extension.unwrap_or(9),
+                rid_id: rid_extension.unwrap_or(10),
+                transport_sequence_id: n.transport_sequence.unwrap_or(1),
+                transport_sequence: n.transport_sequence.is_some(),
+                ..HeaderExtensions::default()
+            },
             ntp_epoch: s.clock.ntp_epoch(),
             header_overhead: s.header_overhead,
-            first_incoming: first_in,
-            ..EndpointConfig::default()
+            ..EndConfig::default()
         };
         let mut feeds = Vec::new();
         let mut source = |x: &Numbered| {
@@ -172,46 +171,34 @@ impl Seat {
             feeds.push(pusher);
             Source::Custom(Box::new(feed))
         };
-        let send = sent.first().map(|x| SendConfig {
-            packetiser: Packetiser { max_payload: PAYLOAD, ..Packetiser::default() },
-            per_packet_feedback: true,
-            retransmission: x.retransmission(),
-            max_queue_age: Some(x.queue()),
-            circuit_breaker: Some(circuit_breaker::Config::default()),
-            feedback_guard: s.adapts.then(|| feedback_guard::Config::to_floor(s.limits.floor)),
-            demand: x.demand(),
-            ..SendConfig::new(source(x), s.controller, s.limits)
-        });
-        let nack = camera.filter(|c| c.repairs()).map(|_| NackConfig::default());
-        let receive = first_in.map(|_| ReceiveConfig {
-            feedback: n.reports.map(|format| FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC }),
-            nack: nack.filter(|_| !incoming.is_empty()),
-            media: if incoming.is_empty() { MediaKind::Audio } else { MediaKind::Video },
-            ..ReceiveConfig::default()
-        });
-        let mut endpoint = Endpoint::new(config, send, receive, now);
-        let mut ids: Vec<OutgoingId> = endpoint.outgoing_ids().collect();
-        for x in sent.iter().skip(1) {
-            let config = OutgoingConfig {
+        let mut end = EndPlan::new(config);
+        for x in &sent {
+            let options = OutgoingOptions {
                 packetiser: Packetiser { max_payload: PAYLOAD, ..Packetiser::default() },
                 retransmission: x.retransmission(),
                 max_queue_age: Some(x.queue()),
-                ..OutgoingConfig::new(x.outgoing(with_mid), source(x), x.demand())
+                ..OutgoingOptions::default()
             };
-            // All have sources of their own, and there are fewer than a session may have.
-            ids.extend(endpoint.add_outgoing(config, now));
+            end.outgoing.push(OutgoingConfig::new(x.outgoing(with_mid), source(x), x.demand()).with(options));
         }
-        let mut encodings: Vec<IncomingId> = endpoint.incoming_ids().collect();
-        let is_audio_alone = incoming.is_empty();
-        for (identity, _) in incoming.iter().skip(1) {
-            let config = IncomingConfig { nack, ..IncomingConfig::new(*identity, MediaKind::Video) };
-            encodings.extend(endpoint.add_incoming(config, now));
+        let nack = camera.filter(|c| c.repairs()).map(|_| NackConfig::default());
+        for (identity, _) in &incoming {
+            end.incoming.push(IncomingConfig { nack, ..IncomingConfig::new(*identity, MediaKind::Video) });
         }
-        let audio_id = match audio_in {
-            Some(_) if is_audio_alone => encodings.pop(),
-            Some(identity) => endpoint.add_incoming(IncomingConfig::new(identity, MediaKind::Audio), now).ok(),
-            None => None,
+        end.incoming.extend(audio_in.map(|identity| IncomingConfig::new(identity, MediaKind::Audio)));
+        let sending = SendingPath {
+            per_packet_feedback: true,
+            circuit_breaker: Some(circuit_breaker::Config::default()),
+            feedback_guard: s.adapts.then(|| feedback_guard::Config::to_floor(s.limits.floor)),
+            ..SendingPath::new(s.controller)
         };
+        let feedback = n.reports.map(|format| FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC });
+        let receiving = ReceivingPath { feedback, ..ReceivingPath::default() };
+        let path = PathConfig { sending: Some(sending), receiving: Some(receiving) };
+        let mut endpoint = end.on(path).make(now)?;
+        let ids: Vec<OutgoingId> = endpoint.outgoing_ids().collect();
+        let mut encodings: Vec<IncomingId> = endpoint.incoming_ids().collect();
+        let audio_id = audio_in.and_then(|_| encodings.pop());
         let streams = sent.iter().zip(ids).zip(feeds).map(|((x, id), feed)| {
             let (mid, clock) = (x.section.mid, x.section.media.clock_hz());
             (x.section.media, Stream { id, mid, feed, clock })
@@ -240,7 +227,7 @@ impl Seat {
             encodings: named.collect(),
             repaired: Vec::new(),
         };
-        (endpoint, seat)
+        Ok((endpoint, seat))
     }
 
     /// Gives a retransmission of an encoding the source that the session expects: its sender names the encoding in a header extension (RFC 8852,

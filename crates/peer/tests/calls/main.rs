@@ -18,7 +18,8 @@ use weir_peer::call::Settings;
 use weir_peer::caller::{Caller, Offer};
 use weir_peer::sdp::Direction;
 use weir_peer::server::{ClipConfig, RunningServer, ServerConfig, serve};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, StreamIdentity};
+use weir_session::allocation::MediaKind;
+use weir_session::{Datagram, EndConfig, EndPlan, IncomingConfig, ReceivingPath, StreamIdentity};
 use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Growth of the process that strangers may cause, in bytes: some of their offers are accepted, and those calls wait for a while.
@@ -53,12 +54,11 @@ struct Seen {
 
 /// Receives what the service shows, and reports on it.
 fn watch(mut caller: Caller, socket: &UdpSocket, zero: Instant, format: FeedbackFormat, seen: &Seen) {
-    let identity = StreamIdentity { ssrc: 0, payload_type: 96, ..EndpointConfig::default().outgoing() };
-    let config =
-        EndpointConfig { ssrc: 5, remote_ssrc: 0, first_incoming: Some(identity), ..EndpointConfig::default() };
+    let config = EndConfig { ssrc: 5, remote_ssrc: 0, ..EndConfig::default() };
+    let incoming = IncomingConfig::new(StreamIdentity::default(), MediaKind::Video);
     let feedback = Some(FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC });
-    let receive = ReceiveConfig { feedback, ..ReceiveConfig::default() };
-    let mut end = Endpoint::new(config, None, Some(receive), Timestamp::ZERO);
+    let path = ReceivingPath { feedback, ..ReceivingPath::default() };
+    let mut end = EndPlan::new(config).receives(incoming).on(path).make(Timestamp::ZERO).expect("one stream");
     let to = caller.remote().expect("called");
     let (mut buffer, mut out) = ([0; 2_048], Vec::new());
     while !seen.stop.load(Ordering::Relaxed) {

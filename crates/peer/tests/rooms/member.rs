@@ -8,8 +8,9 @@ use weir_media::{CodedFrame, Frame, FrameKind, FrameSource, MediaKind, PayloadFo
 use weir_peer::caller::{Caller, EXTENSIONS, OPUS, streams};
 use weir_session::allocation::Demand;
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, IncomingConfig, Label, NackConfig, Observer, OutgoingConfig, ReceiveConfig,
-    RetransmissionConfig, Seen, SendConfig, StreamIdentity,
+    Datagram, EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, Label, NackConfig, Observer,
+    OutgoingConfig, OutgoingOptions, PathConfig, ReceivingPath, RetransmissionConfig, Seen, SendingPath,
+    StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
@@ -165,7 +166,7 @@ fn identity(ssrc: u32, is_audio: bool, mid: &str, rid: Option<&str>) -> StreamId
         retransmission_payload_type: 97,
         mid: Label::new(mid),
         rid: rid.and_then(Label::new),
-        ..EndpointConfig::default().outgoing()
+        ..StreamIdentity::default()
     }
 }
 
@@ -186,43 +187,34 @@ impl Member {
         let setup = Setup { limits, start_rate: limits.floor, now, seed: 1, params: Vec::new() };
         let controller = Registry::builtin().make("fixed", &setup).expect("built in").sender;
         let retransmission = Some(RetransmissionConfig::default());
-        let config = EndpointConfig {
-            ssrc: base,
-            remote_ssrc: first.ssrc,
-            payload_type: 96,
-            retransmission_payload_type: 97,
-            mid: Label::new("0"),
-            rid: Label::new("l"),
+        let extensions = HeaderExtensions {
             mid_id: EXTENSIONS.0,
             rid_id: EXTENSIONS.1,
             transport_sequence: true,
-            first_incoming: Some(identity(first.ssrc, first.is_audio, &first.mid, None)),
-            seed: u64::from(self.number),
-            ..EndpointConfig::default()
+            ..HeaderExtensions::default()
         };
-        let send = SendConfig {
-            per_packet_feedback: true,
-            retransmission,
-            ..SendConfig::new(Made::source(self.number, Some(0)), controller, limits)
-        };
+        let seed = u64::from(self.number);
+        let config = EndConfig { ssrc: base, remote_ssrc: first.ssrc, extensions, seed, ..EndConfig::default() };
+        let sending = Some(SendingPath { per_packet_feedback: true, ..SendingPath::new(controller) });
         let feedback = Some(FeedbackPlan { format: FeedbackFormat::TransportWide, ..FeedbackPlan::LIBWEBRTC });
         let nack = Some(NackConfig::default());
-        let receive = ReceiveConfig { feedback, nack, ..ReceiveConfig::default() };
-        let mut end = Endpoint::new(config, Some(send), Some(receive), now);
+        let receiving = Some(ReceivingPath { feedback, ..ReceivingPath::default() });
+        let mut plan = EndPlan::new(config).on(PathConfig { sending, receiving });
         let demand = Demand::default();
-        for n in 1..3 {
+        for n in 0..3 {
             let config = OutgoingConfig::new(video(n), Made::source(self.number, Some(n)), demand);
-            end.add_outgoing(OutgoingConfig { retransmission, ..config }, now).expect("added");
+            plan.outgoing.push(config.with(OutgoingOptions { retransmission, ..OutgoingOptions::default() }));
         }
         let demand = Demand { most: DataRate::from_kbps(64), media: MediaKind::Audio, ..demand };
         let audio = identity(0x2000, true, "1", None);
-        end.add_outgoing(OutgoingConfig::new(audio, Made::source(self.number, None), demand), now).expect("added");
-        for s in &incoming[1..] {
+        plan.outgoing.push(OutgoingConfig::new(audio, Made::source(self.number, None), demand));
+        for s in &incoming {
             let kind = if s.is_audio { MediaKind::Audio } else { MediaKind::Video };
             let config = IncomingConfig::new(identity(s.ssrc, s.is_audio, &s.mid, None), kind);
             let nack = nack.filter(|_| !s.is_audio);
-            end.add_incoming(IncomingConfig { nack, ..config }, now).expect("added");
+            plan.incoming.push(IncomingConfig { nack, ..config });
         }
+        let mut end = plan.make(now).expect("sources of their own");
         end.set_observer(Some(Box::new(Ears(Arc::clone(&self.heard)))));
         end
     }

@@ -12,9 +12,10 @@ use weir_peer::dtls::Identity;
 use weir_peer::ice::{Credentials, check};
 use weir_peer::sdp::{Answer, Codecs, Direction, MAX_OFFER, Wanted, negotiate, write};
 use weir_peer::transport::{Received, Transport};
+use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, NackConfig, ParityFormat, ReceiveConfig, Red, RetransmissionConfig, SendConfig,
-    StreamIdentity,
+    Datagram, EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, NackConfig, OutgoingConfig,
+    OutgoingOptions, ParityFormat, PathConfig, ReceivingPath, Red, RetransmissionConfig, SendingPath, StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
@@ -306,28 +307,25 @@ fn endpoint(now: Timestamp) -> Endpoint {
     let controller = Registry::builtin().make("gcc", &setup).expect("a controller").sender;
     // RED too, as browsers have it.
     let red = Red { payload_type: 100, ulpfec: 101, retransmission: Some(102), zeroed: [3, 2] };
-    let mut config = EndpointConfig {
-        ssrc: 1,
-        remote_ssrc: MEDIA,
-        transport_sequence: true,
-        parity_format: ParityFormat::UlpFec(red),
-        ..EndpointConfig::default()
-    };
-    let incoming = StreamIdentity { ssrc: MEDIA, retransmission_ssrc: Some(6), ..config.outgoing() };
-    config.first_incoming = Some(incoming);
-    let send = SendConfig {
-        per_packet_feedback: true,
-        retransmission: Some(RetransmissionConfig::default()),
-        ..SendConfig::new(Source::Perfect(PerfectCodec::frames(TimeDelta::from_millis(33), now)), controller, limits)
-    };
-    let receive = ReceiveConfig {
-        feedback: Some(FeedbackPlan::LIBWEBRTC),
+    let own = StreamIdentity { parity_format: ParityFormat::UlpFec(red), ..StreamIdentity::of(1) };
+    let theirs = StreamIdentity { ssrc: MEDIA, retransmission_ssrc: Some(6), ..own };
+    let extensions = HeaderExtensions { transport_sequence: true, ..HeaderExtensions::default() };
+    let config = EndConfig { ssrc: 1, remote_ssrc: MEDIA, extensions, ..EndConfig::default() };
+    let source = Source::Perfect(PerfectCodec::frames(TimeDelta::from_millis(33), now));
+    let retransmission = Some(RetransmissionConfig::default());
+    let outgoing = OutgoingConfig::new(own, source, Demand::default())
+        .with(OutgoingOptions { retransmission, ..OutgoingOptions::default() });
+    let incoming = IncomingConfig {
         nack: Some(NackConfig::default()),
         playout_deadline: Some(TimeDelta::from_millis(400)),
         content: true,
-        ..ReceiveConfig::default()
+        ..IncomingConfig::new(theirs, MediaKind::default())
     };
-    Endpoint::new(config, Some(send), Some(receive), now)
+    let path = PathConfig {
+        sending: Some(SendingPath { per_packet_feedback: true, ..SendingPath::new(controller) }),
+        receiving: Some(ReceivingPath { feedback: Some(FeedbackPlan::LIBWEBRTC), ..ReceivingPath::default() }),
+    };
+    EndPlan::new(config).sends(outgoing).receives(incoming).on(path).make(now).expect("sources of their own")
 }
 
 thread_local! {

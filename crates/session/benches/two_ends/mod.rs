@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
-use weir_session::multipath::AnyScheduler;
-use weir_session::{CallPlan, Control, Datagram, EndName, Endpoint, EndpointConfig, MultipathConfig};
+use weir_session::{CallPlan, Control, Datagram, EndConfig, EndName, Endpoint};
 use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(50);
@@ -35,15 +34,9 @@ impl Call {
         let setup = Setup { limits, start_rate: rate, now, seed: 1, params: vec![] };
         let control = || Control::new(&registry, controller, &setup).expect("built in");
         let receiver = EndName { cname: "weir".into(), seed: 2 };
-        let mut plan = CallPlan::new(control(), source.into(), EndpointConfig::default(), receiver);
-        if paths > 1 {
-            let further = (1..paths).map(|_| control().controller).map(|c| (c.sender, c.receiver));
-            let (senders, receivers) = further.unzip();
-            let scheduler = AnyScheduler::named("earliest").expect("in the list");
-            plan.send.multipath = Some(MultipathConfig::new(scheduler, senders));
-            plan.receive.further_paths = receivers;
-        }
-        let ends = plan.into_ends(now).into();
+        let mut plan = CallPlan::of_source(control(), source.into(), EndConfig::default(), receiver);
+        (1..paths).for_each(|_| plan.add_path(control()));
+        let ends = plan.into_ends(now).expect("one source").into();
         Self { ends, under_way: [VecDeque::new(), VecDeque::new()], spare: Vec::new(), now }
     }
 

@@ -2,12 +2,13 @@
 //! RFC 9000, section 8.2: a challenge of random octets that only who receives on the path can return. It is sent as an
 //! APP packet in a subflow's reports, since draft-ietf-avtcore-mprtp-03 leaves such checks to ICE.
 
-use super::Endpoint;
-use super::subflows::{FurtherPath, twcc_writer};
+use super::subflows::twcc_writer;
+use super::{Endpoint, with_report_interval};
+use crate::config::PathConfig;
 use crate::datagram::Transmit;
-use crate::multipath::{MAX_PATHS, PathSet};
+use crate::multipath::{MAX_PATHS, PathPolicy, PathSet};
+use crate::sender::SendPath;
 use rand::RngExt;
-use weir_cc::{Receiver, Sender};
 use weir_units::{DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::rtcp::App;
 use weir_wire::rtcp::mprtcp::Writer;
@@ -60,11 +61,11 @@ pub enum PathError {
 }
 
 /// What is known of paths that were added or removed.
+#[derive(Default)]
 pub(super) struct Handovers {
     uses: [Option<Use>; MAX_PATHS],
     /// Octets to be returned on each path.
     replies: [Option<[u8; 8]>; MAX_PATHS],
-    like: Option<FurtherPath>,
 }
 
 #[derive(Clone, Copy)]
@@ -76,9 +77,6 @@ enum Use {
 }
 
 impl Handovers {
-    pub(super) fn new(like: Option<FurtherPath>) -> Self {
-        Self { uses: [None; MAX_PATHS], replies: [None; MAX_PATHS], like }
-    }
     /// When the next challenge or answer is due.
     pub(super) fn next(&self) -> Option<Timestamp> {
         if self.replies.iter().any(Option::is_some) {
@@ -89,22 +87,14 @@ impl Handovers {
 }
 
 impl Endpoint {
-    /// Adds a path, with a controller at an end that sends over several paths, and with the receiver half of the other
-    /// end's controller at one that receives over several. Its number is the least that is free; both ends have to add
-    /// it, so that they agree on it. It carries media once the other end has answered on it, see [`Self::path_use`].
-    ///
-    /// The call has to be made for it: with [`SendConfig::multipath`](crate::SendConfig::multipath), whose list of
-    /// further controllers may be empty, at an end that sends, and with
-    /// [`ReceiveConfig::multipath`](crate::ReceiveConfig::multipath) at one that receives.
+    /// Adds a path, in the directions that the end has. An end that receives gives feedback on it as on its first path if
+    /// `path` does not say how. Its number is the least that is free; both ends have to add it, so that they agree on it. It
+    /// carries media once the other end has answered on it, see [`Self::path_use`]. The call has to be made for it
+    /// ([`EndConfig::multipath`](crate::EndConfig::multipath)).
     ///
     /// # Errors
     /// The call was made for one path, or has too many; nothing changes then.
-    pub fn add_path(
-        &mut self,
-        sender: Option<Sender>,
-        half: Option<Receiver>,
-        now: Timestamp,
-    ) -> Result<PathId, PathError> {
+    pub fn add_path(&mut self, path: PathConfig, now: Timestamp) -> Result<PathId, PathError> {
         let count = self.path_count();
         let Some(handovers) = self.handovers.as_ref().filter(|_| self.is_multipath) else {
             return Err(PathError::SinglePath);
@@ -117,8 +107,13 @@ impl Endpoint {
         let id = PathId::new(index as u8);
         let mut open = true;
         let first = self.first_numbers(u16::MAX - 64 - u16::from(id.number())).media;
-        if let (Some(s), Some(controller), Some(like)) = (&mut self.sender, sender, &handovers.like) {
-            s.add_path(like.config(id, controller, first), now);
+        if let (Some(s), Some(sending)) = (&mut self.sender, path.sending) {
+            let sending = with_report_interval(sending, &self.timer, &self.config);
+            let policy = sending.policy;
+            s.add_path(SendPath::new(id, sending, first, now));
+            if policy != PathPolicy::default() {
+                s.set_policy(id, policy, now);
+            }
             open = false;
         }
         if let Some(r) = self.receiver.as_mut().filter(|r| r.is_multipath()) {
@@ -126,9 +121,9 @@ impl Endpoint {
             let params = &self.config.params;
             // This end may send on more paths than it receives on so far.
             for missing in 1 + r.others.len()..index {
-                r.put_path(PathId::new(missing as u8), None, twcc(), params, now);
+                r.put_path(PathId::new(missing as u8), r.path.feedback_config(), twcc(), params, now);
             }
-            r.put_path(id, half, twcc(), params, now);
+            r.put_path(id, path.receiving.unwrap_or_else(|| r.path.feedback_config()), twcc(), params, now);
         }
         let nonce: [u8; 8] = self.rng.random();
         if let Some(h) = &mut self.handovers {

@@ -91,7 +91,7 @@ impl Endpoint {
         let by_transport = receiver.path.format() == Some(FeedbackFormat::TransportWide);
         let transport = match subflow {
             Some(subflow) => Some(subflow.sequence),
-            None if by_transport => view.transport_sequence(self.config.transport_sequence_id),
+            None if by_transport => view.transport_sequence(self.config.extensions.transport_sequence_id),
             None => None,
         };
         let place = Place { path: subflow.map_or(0, |s| s.subflow.into()), transport };
@@ -135,7 +135,11 @@ impl Endpoint {
             is_repair,
             payload: DataSize::from_bytes(view.payload().len() as u64 + u64::from(datagram.payload)),
             is_padding: is_repair || view.padding() > 0 && view.payload().is_empty() && datagram.payload == 0,
-            abs_send_time: if wants_departure { view.abs_send_time(self.config.abs_send_time_id) } else { None },
+            abs_send_time: if wants_departure {
+                view.abs_send_time(self.config.extensions.abs_send_time_id)
+            } else {
+                None
+            },
             ecn: datagram.ecn,
         };
         if self.config.params.rapid_synchronisation != RapidSynchronisation::Off {

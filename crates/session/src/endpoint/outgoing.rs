@@ -1,7 +1,7 @@
 //! Sending: RTP from the pacer, RTCP by its timer.
 
 use super::{Bye, Endpoint, Sync, used_sources};
-use crate::config::EndpointConfig;
+use crate::config::EndConfig;
 use crate::datagram::{Kind, Transmit};
 use crate::identity::{FeedbackSsrcs, StreamIdentity};
 use crate::observer::Seen;
@@ -243,7 +243,7 @@ impl Endpoint {
 
 /// The header of a packet of a media stream.
 #[inline(always)]
-fn header(p: &Outgoing, id: &StreamIdentity, c: &EndpointConfig, now: Timestamp) -> Header<'static> {
+fn header(p: &Outgoing, id: &StreamIdentity, c: &EndConfig, now: Timestamp) -> Header<'static> {
     let red = id.parity_format.red().filter(|_| p.kind == Kind::Media);
     Header {
         payload_type: red.map_or(id.payload_type, |r| r.payload_type),
@@ -251,8 +251,11 @@ fn header(p: &Outgoing, id: &StreamIdentity, c: &EndpointConfig, now: Timestamp)
         sequence: p.sequence as u16,
         timestamp: p.media.rtp_timestamp,
         ssrc: id.ssrc,
-        transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, p.transport as u16)),
-        abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
+        transport_sequence: c
+            .extensions
+            .transport_sequence
+            .then_some((c.extensions.transport_sequence_id, p.transport as u16)),
+        abs_send_time: c.extensions.abs_send_time.then(|| (c.extensions.abs_send_time_id, abs_send_time(now))),
         padding: if p.kind == Kind::Padding { PADDING_SIZE } else { 0 },
         ..Header::default()
     }
@@ -260,9 +263,9 @@ fn header(p: &Outgoing, id: &StreamIdentity, c: &EndpointConfig, now: Timestamp)
 
 /// A header with the packet's number in its subflow, which replaces the transport-wide one.
 #[inline(always)]
-fn by_subflow<'a>(header: Header<'a>, p: &Outgoing, c: &EndpointConfig) -> Header<'a> {
+fn by_subflow<'a>(header: Header<'a>, p: &Outgoing, c: &EndConfig) -> Header<'a> {
     let number = SubflowNumber { subflow: p.path.number().into(), sequence: p.transport as u16 };
-    Header { transport_sequence: None, subflow: Some((c.subflow_id, number)), ..header }
+    Header { transport_sequence: None, subflow: Some((c.extensions.subflow_id, number)), ..header }
 }
 
 /// Writes what follows the header of a media packet; returns how much of its payload is not in `out`.
@@ -293,7 +296,7 @@ fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 
 /// Writes a packet with a timestamp of RFC 6051 or labels, a retransmission, or a repair packet; returns how much of
 /// its payload is not in `out`.
 #[inline(never)]
-fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: Timestamp, out: &mut Vec<u8>) -> u32 {
+fn write_extended(sender: &mut Sender, c: &EndConfig, zero: NtpTime, now: Timestamp, out: &mut Vec<u8>) -> u32 {
     let (packet, is_multipath) = (sender.outgoing, sender.multipath.is_some());
     let stream = &mut sender.streams[packet.stream];
     let identity = stream.identity;
@@ -305,8 +308,8 @@ fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: T
         RapidSynchronisation::Ntp56(id) => Element::new(id, &ntp[1..]),
     };
     let (mid, rid) = if stream.is_labelled { (identity.mid, identity.rid) } else { (None, None) };
-    let mid = mid.as_ref().and_then(|l| Element::new(c.mid_id, l.as_bytes()));
-    let rid = rid.as_ref().and_then(|l| Element::new(c.rid_id, l.as_bytes()));
+    let mid = mid.as_ref().and_then(|l| Element::new(c.extensions.mid_id, l.as_bytes()));
+    let rid = rid.as_ref().and_then(|l| Element::new(c.extensions.rid_id, l.as_bytes()));
     let mut elements = [element, mid, rid].into_iter().flatten();
     let own = [elements.next(), elements.next(), elements.next()];
     let elements = match own {

@@ -90,7 +90,7 @@ impl Endpoint {
         let is_free = |s: &IncomingStream| {
             s.identity.ssrc == 0 || latch.is_some_and(|time| s.source.has_left() || s.source.is_silent(time, now))
         };
-        let (mid, rid) = (view.extension(self.config.mid_id), view.extension(self.config.rid_id));
+        let (mid, rid) = (view.extension(self.config.extensions.mid_id), view.extension(self.config.extensions.rid_id));
         let mut wanting = self.receiver.as_ref()?.streams.iter().enumerate().filter(|(_, s)| {
             let is_other = |own: Option<crate::identity::Label>, has: Option<&[u8]>| {
                 own.zip(has).is_some_and(|(own, has)| own.as_bytes() != has)
@@ -175,7 +175,7 @@ impl Endpoint {
     /// Whether a source is this end's.
     fn has_source(&self, ssrc: u32) -> bool {
         let streams = self.sender.iter().flat_map(|s| &s.streams);
-        self.config.outgoing().has(ssrc) || streams.map(|s| s.identity).any(|id| id.has(ssrc))
+        self.config.ssrc == ssrc || streams.map(|s| s.identity).any(|id| id.has(ssrc))
     }
 
     /// An identifier of this end is used by others, or this end's packets loop back: the stream that has it changes its
@@ -189,21 +189,22 @@ impl Endpoint {
         }
         self.collided = Some(now);
         let ssrc = self.free_ssrc();
-        let is_own = self.config.outgoing().has(taken);
+        let reports = self.config.ssrc;
+        let mut is_own = taken == reports;
         let stream = self.sender.iter_mut().flat_map(|s| &mut s.streams).find(|s| s.identity.has(taken));
         match stream {
             Some(stream) => {
+                is_own = stream.identity.ssrc == reports;
                 self.goodbyes.extend(used_sources(stream).into_iter().flatten());
                 stream.identity.ssrc = ssrc;
                 (stream.identity.repair_ssrc, stream.identity.retransmission_ssrc) = (None, None);
                 stream.prior_highest = None;
                 stream.repair.set_media_ssrc(ssrc);
             }
-            None => self.goodbyes.push(self.config.ssrc),
+            None => self.goodbyes.push(reports),
         }
         if is_own {
             self.config.ssrc = ssrc;
-            (self.config.repair_ssrc, self.config.retransmission_ssrc) = (None, None);
             if let Some(r) = &mut self.receiver {
                 r.path.twcc = twcc_writer(ssrc, self.config.remote_ssrc, r.is_multipath());
             }
@@ -216,8 +217,8 @@ impl Endpoint {
         let mut rng = Pcg64Mcg::seed_from_u64(self.config.seed ^ COLLISION_SEED ^ self.counters.collisions);
         let own = self.sender.iter().flat_map(|s| s.streams.iter().map(|s| s.identity));
         let theirs = self.receiver.iter().flat_map(|r| r.streams.iter().map(|s| s.identity));
-        let all = own.chain(theirs).chain([self.config.outgoing(), self.config.incoming()]);
-        let taken: Vec<u32> = all.flat_map(|id| id.sources()).collect();
+        let reporting = [self.config.ssrc, self.config.remote_ssrc];
+        let taken: Vec<u32> = own.chain(theirs).flat_map(|id| id.sources()).chain(reporting).collect();
         let mut ssrc = rng.random::<u32>();
         while ssrc == 0 || taken.iter().any(|t| (t ^ ssrc) << 2 == 0) {
             ssrc = ssrc.wrapping_add(1);

@@ -1,19 +1,18 @@
 //! A call over several paths: subflow numbers in RTP, and reports and feedback on each path in multipath RTCP
 //! (draft-ietf-avtcore-mprtp-03).
 
-use super::Endpoint;
-use crate::config::{EndpointConfig, MultipathConfig, SendConfig};
+use super::{Endpoint, with_report_interval};
+use crate::config::{GroupConfig, ReceivingPath, SendingPath};
 use crate::datagram::Transmit;
 use crate::feedback::{MAX_FEEDBACK, MAX_SUBFLOW_FEEDBACK, TwccWriter};
 use crate::identity::FeedbackSsrcs;
-use crate::multipath::MAX_PATHS;
+use crate::multipath::{MAX_PATHS, PathPolicy};
 use crate::observer::Seen;
 use crate::receiver::Subflow;
 use crate::rtcp::{Heard, NextUnit, ReportContext, report_block, write_report};
-use crate::sender::{PathConfig, SendPath, SubflowBlock};
+use crate::sender::{SendPath, SubflowBlock};
 use crate::session_params::Profile;
 use weir_cc::cue::{self, Cue, EstimateKind, NadaMode};
-use weir_cc::{Receiver, ReportPlan, circuit_breaker, feedback_guard};
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::ntp::{NtpTime, round_trip};
 use weir_wire::rtcp::mprtcp::{Block, Mprtcp, Writer};
@@ -43,44 +42,6 @@ pub struct PathStats {
     pub discarded_packets: u64,
 }
 
-/// What further paths take over from the first.
-pub(super) struct FurtherPath {
-    per_packet_feedback: bool,
-    reports: Option<ReportPlan>,
-    circuit_breaker: Option<circuit_breaker::Config>,
-    feedback_guard: Option<feedback_guard::Config>,
-    ecn: Ecn,
-    /// Upper bound of each path's rate.
-    ceiling: DataRate,
-}
-
-impl FurtherPath {
-    pub(super) fn of(send: &SendConfig, config: &EndpointConfig) -> Self {
-        Self {
-            per_packet_feedback: send.per_packet_feedback,
-            reports: send.reports,
-            circuit_breaker: send.circuit_breaker,
-            feedback_guard: send.feedback_guard,
-            ecn: config.ecn,
-            ceiling: send.limits.ceiling,
-        }
-    }
-
-    /// A path like the first.
-    pub(super) fn config(&self, id: PathId, controller: weir_cc::Sender, first: u64) -> PathConfig {
-        PathConfig {
-            id,
-            controller,
-            per_packet_feedback: self.per_packet_feedback,
-            reports: self.reports,
-            circuit_breaker: self.circuit_breaker,
-            feedback_guard: self.feedback_guard,
-            ecn: self.ecn,
-            first,
-        }
-    }
-}
-
 /// A packet as sent on one path, for others.
 #[derive(Debug)]
 pub(super) struct PacketCopy {
@@ -95,36 +56,43 @@ pub(super) fn twcc_writer(ssrc: u32, remote_ssrc: u32, is_multipath: bool) -> Tw
 }
 
 impl Endpoint {
-    /// Adds the paths after the first in the sending direction.
-    pub(super) fn add_send_paths(&mut self, config: MultipathConfig, like: &FurtherPath, now: Timestamp) {
+    /// Sends by subflow from now on, and adds the paths after the first.
+    pub(super) fn add_send_paths(
+        &mut self,
+        first_policy: PathPolicy,
+        further: impl Iterator<Item = SendingPath>,
+        group: GroupConfig,
+        now: Timestamp,
+    ) {
         let firsts = [1, 2, 3, 4, 5, 6, 7].map(|n| self.first_numbers(u16::MAX - n).media);
         let Some(sender) = &mut self.sender else { return };
-        for ((controller, n), first) in config.controllers.into_iter().zip(1..MAX_PATHS as u8).zip(firsts) {
-            sender.paths.push(SendPath::new(like.config(PathId::new(n), controller, first), now));
+        let mut policies = vec![first_policy];
+        for ((path, n), first) in further.zip(1..MAX_PATHS as u8).zip(firsts) {
+            policies.push(path.policy);
+            let path = with_report_interval(path, &self.timer, &self.config);
+            sender.paths.push(SendPath::new(PathId::new(n), path, first, now));
         }
-        sender.use_paths(config.scheduler, config.coupling, like.ceiling, now);
-        for (policy, n) in config.policies.into_iter().zip(0..MAX_PATHS as u8) {
+        sender.use_paths(group.scheduler, group.coupling, group.ceiling, now);
+        for (policy, n) in policies.into_iter().zip(0..).filter(|(p, _)| *p != PathPolicy::default()) {
             sender.set_policy(PathId::new(n), policy, now);
         }
-        if config.sufficient_rate.is_some() {
-            sender.set_sufficient_rate(config.sufficient_rate, now);
+        if group.sufficient_rate.is_some() {
+            sender.set_sufficient_rate(group.sufficient_rate, now);
         }
-        self.is_multipath = true;
     }
 
     /// Receives by subflow from now on, and adds the paths after the first.
-    pub(super) fn add_receive_paths(&mut self, halves: Vec<Option<Receiver>>, now: Timestamp) {
+    pub(super) fn add_receive_paths(&mut self, further: impl Iterator<Item = ReceivingPath>, now: Timestamp) {
         let Some(receiver) = &mut self.receiver else { return };
         let clock_rate = receiver.streams[0].identity.clock_rate;
         let (ssrc, remote) = (self.config.ssrc, self.config.remote_ssrc);
         receiver.path.make_subflow(PathId::FIRST, clock_rate);
         receiver.path.twcc = twcc_writer(ssrc, remote, true);
-        for (half, n) in halves.into_iter().zip(1..MAX_PATHS as u8) {
-            receiver.put_path(PathId::new(n), half, twcc_writer(ssrc, remote, true), &self.config.params, now);
+        for (path, n) in further.zip(1..MAX_PATHS as u8) {
+            receiver.put_path(PathId::new(n), path, twcc_writer(ssrc, remote, true), &self.config.params, now);
         }
         // Feedback is by path, not by stream.
         receiver.streams.iter_mut().for_each(|s| s.log = None);
-        self.is_multipath = true;
     }
 
     /// When checks or regular reports on a path are due has changed.
@@ -169,7 +137,7 @@ impl Endpoint {
 
     /// The subflow number of a packet, if it belongs to a path of the call.
     pub(super) fn subflow_of(&mut self, view: &PacketView<'_>) -> Option<SubflowNumber> {
-        let number = view.extension(self.config.subflow_id).and_then(SubflowNumber::from_data);
+        let number = view.extension(self.config.extensions.subflow_id).and_then(SubflowNumber::from_data);
         let known = number.filter(|n| usize::from(n.subflow) < self.path_count());
         self.counters.unknown_subflow += u64::from(known.is_none());
         known
@@ -192,7 +160,7 @@ impl Endpoint {
         let (path, number) = sender.next_copy()?;
         out.extend_from_slice(&copy.bytes);
         let number = SubflowNumber { subflow: path.number().into(), sequence: number as u16 };
-        renumber(out, self.config.subflow_id, number);
+        renumber(out, self.config.extensions.subflow_id, number);
         Some(Transmit { path, ..copy.transmit })
     }
 

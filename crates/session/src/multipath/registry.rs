@@ -39,6 +39,13 @@ macro_rules! schedulers {
     };
 }
 
+impl Default for AnyScheduler {
+    /// `earliest`.
+    fn default() -> Self {
+        Self::Earliest(Box::default())
+    }
+}
+
 schedulers! {
     BestPath(super::best_path::BestPath),
     Earliest(super::earliest::Earliest),

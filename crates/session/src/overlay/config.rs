@@ -35,7 +35,7 @@ pub struct NodeConfig {
     pub max_wait: TimeDelta,
     /// Its times.
     pub timing: Timing,
-    /// NTP seconds at `Timestamp::ZERO`, as [`EndpointConfig::ntp_epoch`](crate::EndpointConfig::ntp_epoch).
+    /// NTP seconds at `Timestamp::ZERO`, as [`EndConfig::ntp_epoch`](crate::EndConfig::ntp_epoch).
     pub ntp_epoch: u32,
     /// Seed of the nonce and of first numbers, random where nodes are on a network.
     pub seed: u64,
@@ -65,7 +65,7 @@ impl NodeConfig {
             history: 1_024,
             max_wait: TimeDelta::from_millis(500),
             timing: Timing::default(),
-            // As in `EndpointConfig`.
+            // As in `EndConfig`.
             ntp_epoch: 3_976_214_400,
             seed: 1,
         }

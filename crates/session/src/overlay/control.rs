@@ -1,8 +1,9 @@
 //! The congestion controllers of hops.
 
+use crate::config::{ReceivingPath, SendingPath};
 use crate::feedback::TwccWriter;
 use crate::receiver::ReceivePath;
-use crate::sender::{PathConfig, SendPath};
+use crate::sender::SendPath;
 use std::sync::Arc;
 use weir_cc::tunable::SetupError;
 use weir_cc::{FeedbackPlan, Limits, Registry, Setup};
@@ -86,24 +87,16 @@ impl HopControl {
     pub(super) fn path(&self, tree: u8, rate: DataRate, seed: u64, now: Timestamp) -> Result<SendPath, SetupError> {
         let limits = Limits { floor: times(rate, FLOOR), ceiling: times(rate, CEILING) };
         let (controller, _) = self.make(limits, seed, now)?;
-        let config = PathConfig {
-            id: PathId::new(tree),
-            controller,
-            per_packet_feedback: true,
-            reports: None,
-            circuit_breaker: None,
-            feedback_guard: None,
-            ecn: self.ecn,
-            first: 65_536 + (seed & 0xffff),
-        };
-        Ok(SendPath::new(config, now))
+        let config = SendingPath { per_packet_feedback: true, ecn: self.ecn, ..SendingPath::new(controller) };
+        Ok(SendPath::new(PathId::new(tree), config, 65_536 + (seed & 0xffff), now))
     }
 
     /// The path from a parent.
     pub(super) fn receive_path(&self, tree: u8, clock_rate: u32, ssrcs: [u32; 2], now: Timestamp) -> ReceivePath {
         let [own, media] = ssrcs;
         let twcc = TwccWriter::with_max_size(own, media, crate::feedback::MAX_SUBFLOW_FEEDBACK);
-        let mut path = ReceivePath::new(Some(self.plan), None, None, twcc, now);
+        let config = ReceivingPath { feedback: Some(self.plan), ..ReceivingPath::default() };
+        let mut path = ReceivePath::new(config, twcc, now);
         path.make_subflow(PathId::new(tree), clock_rate);
         path
     }

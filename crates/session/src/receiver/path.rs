@@ -3,6 +3,7 @@
 use super::packet::Incoming;
 use super::subflow::Subflow;
 use crate::arrivals::ArrivalLog;
+use crate::config::ReceivingPath;
 use crate::feedback::TwccWriter;
 use crate::sent::nearest;
 use crate::session_params::{Profile, SessionParams};
@@ -57,13 +58,8 @@ pub(crate) struct ReceivePath {
 }
 
 impl ReceivePath {
-    pub(crate) fn new(
-        plan: Option<FeedbackPlan>,
-        reports: Option<ReportPlan>,
-        controller: Option<Receiver>,
-        twcc: TwccWriter,
-        now: Timestamp,
-    ) -> Self {
+    pub(crate) fn new(config: ReceivingPath, twcc: TwccWriter, now: Timestamp) -> Self {
+        let ReceivingPath { feedback: plan, reports, controller } = config;
         Self {
             id: PathId::FIRST,
             log: plan.filter(|p| p.format == FeedbackFormat::TransportWide).map(new_log),
@@ -88,9 +84,9 @@ impl ReceivePath {
         }
     }
 
-    /// Another path with the same feedback and reports.
-    pub(crate) fn another(&self, controller: Option<Receiver>, twcc: TwccWriter, now: Timestamp) -> Self {
-        Self::new(self.plan, self.reports, controller, twcc, now)
+    /// Its feedback and reports, without a controller.
+    pub(crate) fn feedback_config(&self) -> ReceivingPath {
+        ReceivingPath { feedback: self.plan, reports: self.reports, controller: None }
     }
 
     /// Makes this one of several paths: arrivals are logged by the subflow's numbers, in any format of feedback.
@@ -103,7 +99,8 @@ impl ReceivePath {
     /// The other end has restarted after this silence: clears the log; the controller continues.
     pub(crate) fn restart(&mut self, twcc: TwccWriter, silence: TimeDelta, now: Timestamp) {
         let first_departure = self.departure.map_or(self.first_departure, |(_, at)| at + silence);
-        let next = Self::new(self.plan, self.reports, self.controller.take(), twcc, now);
+        let config = ReceivingPath { controller: self.controller.take(), ..self.feedback_config() };
+        let next = Self::new(config, twcc, now);
         let (feedback_allowed, newest, id) = (self.feedback_allowed, self.newest, self.id);
         let subflow = self.subflow.as_ref().map(|s| s.clock_rate());
         *self = Self { first_departure, feedback_allowed, newest, ..next };

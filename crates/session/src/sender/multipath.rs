@@ -2,7 +2,7 @@
 
 use super::coupling::Coupler;
 use super::liveness::{LEAST_MARGIN, Liveness};
-use super::{NextPacket, PathConfig, SendPath, Sender};
+use super::{NextPacket, SendPath, Sender};
 use crate::datagram::Kind;
 use crate::multipath::{
     AnyScheduler, Coupling, MAX_PATHS, PathPolicy, PathSet, PathView, Policies, Scheduled, Scheduler,
@@ -146,18 +146,18 @@ impl Sender {
     }
 
     /// Adds a path, or replaces a removed one with this number. It carries nothing until it is opened.
-    pub(crate) fn add_path(&mut self, config: PathConfig, now: Timestamp) {
-        let (id, index) = (config.id, config.id.index());
+    pub(crate) fn add_path(&mut self, path: SendPath) {
+        let (id, index) = (path.id, path.id.index());
         let Some(m) = self.multipath.as_mut().filter(|_| index <= self.paths.len()) else { return };
         let state = PathState { liveness: Liveness::new(m.by_packet), ..PathState::default() };
         m.closed = m.closed.with(id);
         if index < self.paths.len() {
-            (self.paths[index], m.states[index]) = (SendPath::new(config, now), state);
+            (self.paths[index], m.states[index]) = (path, state);
             if let Some(policies) = &mut m.policies {
                 policies.set(id, PathPolicy::default(), 0);
             }
         } else {
-            self.paths.push(SendPath::new(config, now));
+            self.paths.push(path);
             m.states.push(state);
         }
     }

@@ -1,9 +1,10 @@
 //! State of a path in the sending direction: its controller, sent history, pacer and sequence numbers.
 
 use super::breaker::Breaker;
+use crate::config::SendingPath;
 use crate::feedback::FeedbackReader;
 use weir_cc::cue::{Cue, PacketResult, ReportBlock, SentPacket, TransportFeedback};
-use weir_cc::{Controller, Pacer, PacerDecision, ReportPlan, ReportedPacket, Sender, SentHistory, Target};
+use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Packets without a report leave the flight after this time, so that a window never closes permanently. Far above any
@@ -16,21 +17,6 @@ const RTP_HEADER: f64 = 20.0;
 /// Mean size of RTP packets before the first, in bytes, and the weight of each in it.
 const FIRST_PACKET_SIZE: f64 = 1_000.0;
 const PACKET_SIZE_WEIGHT: f64 = 1.0 / 16.0;
-
-/// Configuration of a path.
-pub(crate) struct PathConfig {
-    pub id: PathId,
-    pub controller: Sender,
-    /// Whether the other end sends per-packet feedback; sent packets are remembered only in that case.
-    pub per_packet_feedback: bool,
-    pub reports: Option<ReportPlan>,
-    pub circuit_breaker: Option<weir_cc::circuit_breaker::Config>,
-    pub feedback_guard: Option<weir_cc::feedback_guard::Config>,
-    /// ECN field of RTP on this path.
-    pub ecn: Ecn,
-    /// The first transport-wide sequence number, unwrapped.
-    pub first: u64,
-}
 
 // Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
@@ -61,10 +47,11 @@ pub(crate) struct SendPath {
 }
 
 impl SendPath {
-    pub(crate) fn new(config: PathConfig, now: Timestamp) -> Self {
+    /// A path whose first transport-wide sequence number is `first`, unwrapped.
+    pub(crate) fn new(id: PathId, config: SendingPath, first: u64, now: Timestamp) -> Self {
         let target = config.controller.target();
         Self {
-            id: config.id,
+            id,
             controller: config.controller,
             history: SentHistory::new(),
             remembers: config.per_packet_feedback,
@@ -76,7 +63,7 @@ impl SendPath {
             wanted: target,
             target,
             results: Vec::new(),
-            next_transport: config.first,
+            next_transport: first,
             breaker: Breaker::new(config.circuit_breaker, config.feedback_guard),
             reader: FeedbackReader::default(),
             blocks: BlockSum::default(),

@@ -132,6 +132,7 @@ impl OutgoingStream {
         now: Timestamp,
     ) -> Self {
         let identity = config.identity;
+        let (demand, source, config) = (config.demand, config.source, config.options);
         let by_policy = config.resilience.filter(|c| c.applicability.retransmits());
         let retransmission = config.retransmission.or(by_policy.map(|_| RetransmissionConfig::default()));
         let has_extra = retransmission.is_some() || config.resilience.is_some();
@@ -139,9 +140,9 @@ impl OutgoingStream {
         Self {
             id,
             identity,
-            demand: config.demand,
+            demand,
             share: Share::new(),
-            source: config.source,
+            source,
             wanted_payload: max_payload,
             packetiser: config.packetiser,
             queue: RtpQueue::default(),

@@ -12,7 +12,7 @@ use weir_cc::{
     Controller, Cue, Limits, Receiver, ReceiverController, Registry, Report, ReportPlan, Sender, Setup, Target,
 };
 use weir_media::Source;
-use weir_session::{CallPlan, Control, Datagram, EndName, Endpoint, EndpointConfig, Transmit};
+use weir_session::{CallPlan, Control, Datagram, EndConfig, EndName, Endpoint, Transmit};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 
@@ -224,8 +224,8 @@ impl Call {
 pub fn call_plan(controller: &str, limits: Limits, start_rate: DataRate, source: Source) -> CallPlan {
     let setup = Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] };
     let control = Control::new(&Registry::builtin(), controller, &setup).unwrap();
-    let sender = EndpointConfig { ssrc: 11, remote_ssrc: 22, ..EndpointConfig::default() };
-    CallPlan::new(control, source, sender, EndName { cname: "weir".into(), seed: 2 })
+    let sender = EndConfig { ssrc: 11, remote_ssrc: 22, ..EndConfig::default() };
+    CallPlan::of_source(control, source, sender, EndName { cname: "weir".into(), seed: 2 })
 }
 
 /// A plan of reports with everything in them.

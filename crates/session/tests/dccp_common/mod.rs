@@ -8,8 +8,12 @@ use weir_cc::cue::{SendRejected, SentPacket, TransportRate};
 use weir_cc::{Controller, Cue, Limits, Registry, Sender, Setup, Spec, Target, Transport};
 use weir_dccp::connection::{Config, Connection, Datagram};
 use weir_media::{Frame, FrameSource, MaterialConfig, Packetiser, ScenesConfig, ScenesSource, Source};
+use weir_session::allocation::{Demand, MediaKind};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::{
+    EndConfig, EndPlan, Endpoint, IncomingConfig, OutgoingConfig, OutgoingOptions, ReceivingPath, SendingPath,
+    StreamIdentity,
+};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 pub fn at(ms: i64) -> Timestamp {
@@ -131,8 +135,8 @@ pub fn controller(name: &str, params: &[(&str, f64)]) -> (Sender, Spec, u8) {
     (registry.make(name, &setup).unwrap().sender, spec, ccid)
 }
 
-pub fn endpoint_config(ssrc: u32, remote_ssrc: u32) -> EndpointConfig {
-    EndpointConfig { ssrc, remote_ssrc, seed: u64::from(ssrc), ..EndpointConfig::default() }
+pub fn endpoint_config(ssrc: u32, remote_ssrc: u32) -> EndConfig {
+    EndConfig { ssrc, remote_ssrc, seed: u64::from(ssrc), ..EndConfig::default() }
 }
 
 /// The sending endpoint.
@@ -142,8 +146,10 @@ pub fn sending(source: impl Into<Source>, controller: Sender) -> Endpoint {
 /// The same with payloads of this size.
 pub fn sending_packets(source: impl Into<Source>, controller: Sender, bytes: u64) -> Endpoint {
     let packetiser = Packetiser { max_payload: DataSize::from_bytes(bytes), ..Packetiser::default() };
-    let send = SendConfig { packetiser, ..SendConfig::new(source.into(), controller, limits()) };
-    Endpoint::new(endpoint_config(11, 22), Some(send), None, Timestamp::ZERO)
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(11), source.into(), Demand::default())
+        .with(OutgoingOptions { packetiser, ..OutgoingOptions::default() });
+    let sending = SendingPath::new(controller);
+    EndPlan::new(endpoint_config(11, 22)).sends(outgoing).on(sending).make(Timestamp::ZERO).unwrap()
 }
 
 /// One DCCP packet in flight: when it was sent, its bytes, and the size of its header.
@@ -189,8 +195,10 @@ impl Call {
     }
     pub fn with(endpoint: Endpoint, config: Config, dccp: DccpConfig, there: Link) -> Self {
         let a = DccpEnd::connect(endpoint, config.clone(), dccp, Timestamp::ZERO).unwrap();
-        let receive = ReceiveConfig::default();
-        let endpoint = Endpoint::new(endpoint_config(22, 11), None, Some(receive), Timestamp::ZERO);
+        let incoming = IncomingConfig::new(StreamIdentity::of(11), MediaKind::default());
+        let receiving = ReceivingPath::default();
+        let endpoint =
+            EndPlan::new(endpoint_config(22, 11)).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap();
         let b = DccpEnd::listen(endpoint, Config { seed: 99, ..config.clone() }, dccp);
         let back = Link::new(100_000, there.delay.as_millis());
         Self { a, b, config, there, back, now: Timestamp::ZERO, sent: Vec::new() }

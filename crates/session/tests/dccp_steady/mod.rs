@@ -6,8 +6,11 @@ use std::collections::VecDeque;
 use weir_cc::{Limits, Registry, Setup};
 use weir_dccp::connection::{self, Connection};
 use weir_media::PerfectCodec;
+use weir_session::allocation::{Demand, MediaKind};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::{
+    Datagram, EndConfig, EndPlan, Endpoint, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath, StreamIdentity,
+};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(20);
@@ -66,11 +69,16 @@ impl Call {
         let now = Timestamp::ZERO;
         let setup = Setup { limits, start_rate: rate, now, seed: 1, params: vec![] };
         let pair = Registry::builtin().make("fixed", &setup).unwrap();
-        let config = EndpointConfig::default();
+        let config = EndConfig::default();
         let source = PerfectCodec::packets(DataSize::from_bytes(1_000), now);
-        let other = EndpointConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..config.clone() };
-        let a = Endpoint::new(config, Some(SendConfig::new(source.into(), pair.sender, limits)), None, now);
-        let b = Endpoint::new(other, None, Some(ReceiveConfig::default()), now);
+        let other = EndConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..config.clone() };
+        let outgoing = OutgoingConfig::new(StreamIdentity::of(1), source.into(), Demand::default());
+        let a = EndPlan::new(config).sends(outgoing).on(SendingPath::new(pair.sender)).make(now).unwrap();
+        let b = EndPlan::new(other)
+            .receives(IncomingConfig::new(StreamIdentity::of(1), MediaKind::default()))
+            .on(ReceivingPath::default())
+            .make(now)
+            .unwrap();
         let call = |ends| Self { ends, under_way: [const { VecDeque::new() }; 2], spare: Vec::new(), now };
         let Some(ccid) = ccid else { return call([End::Plain(Box::new(a)), End::Plain(Box::new(b))]) };
         let mut connection = Connection::connect(video_connection(ccid), now).unwrap();

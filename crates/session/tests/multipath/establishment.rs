@@ -5,34 +5,31 @@
 //! the candidates, checks them, and then advertises the interfaces with a second offer and answer; a declarative
 //! message, which it asks for, needs one way only.
 
-use super::two_paths::{Paths, media_of, plan_of};
+use super::two_paths::{Paths, media_of, only_first_path, plan_of};
 use std::net::SocketAddr;
-use weir_cc::{Limits, Receiver, Registry, Sender, Setup};
-use weir_session::Control;
+use weir_cc::{Limits, Registry, Setup};
+use weir_session::{Control, ReceivingPath, SendingPath};
 use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
 
 const B: PathId = PathId::new(1);
 /// One-way delay of both paths.
 const DELAY: i64 = 30;
 
-fn controller(now: Timestamp) -> (Sender, Option<Receiver>) {
+fn controller(now: Timestamp) -> (SendingPath, ReceivingPath) {
     let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(1) };
     let setup = Setup { limits, start_rate: DataRate::from_kbps(300), now, seed: 5, params: vec![] };
-    let pair = Control::new(&Registry::builtin(), "gcc", &setup).expect("built in").controller;
-    (pair.sender, pair.receiver)
+    Control::new(&Registry::builtin(), "gcc", &setup).expect("built in").into_directions()
 }
 
 /// A call over one path until an interface appears at the receiving end, which adds it.
 fn until_it_appears(seed: u64) -> Paths {
     let mut plan = plan_of("gcc", "earliest", 1_000);
-    plan.send.multipath.as_mut().expect("set").controllers.clear();
-    plan.receive.further_paths.clear();
-    plan.receive.multipath = true;
+    only_first_path(&mut plan);
     (plan.sender.seed, plan.receiver.seed) = (seed, 100 + seed);
     let mut call = Paths::new(plan, [(1_000, DELAY), (1_000, DELAY)]);
     call.run_until(Timestamp::from_millis(10_000 + seed as i64 * 137 % 1_000));
     let (_, half) = controller(call.now);
-    call.b.add_path(None, half, call.now).expect("room for it");
+    call.b.add_path(half.into(), call.now).expect("room for it");
     call
 }
 
@@ -45,7 +42,7 @@ fn measure(mut call: Paths, appeared: Timestamp, sender_adds_it: Option<Timestam
         let knows = sender_adds_it.map_or(!call.a.offered_addresses().is_empty(), |at| call.now >= at);
         if knows && !added {
             let (sender, _) = controller(call.now);
-            call.a.add_path(Some(sender), None, call.now).expect("room for it");
+            call.a.add_path(sender.into(), call.now).expect("room for it");
             added = true;
         }
         if let Some((at, ..)) = call.sent[0].iter().rfind(|(_, _, t)| t.path == B && media_of(t)) {

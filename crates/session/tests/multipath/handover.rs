@@ -1,19 +1,20 @@
 //! Paths added and removed in mid-call.
 
-use super::two_paths::{Paths, media_of, plan_of};
-use weir_cc::{Limits, Receiver, Registry, Sender, Setup};
-use weir_session::{Control, Datagram, Endpoint, Handover, PathError, PathUse};
+use super::two_paths::{Paths, media_of, only_first_path, plan_of};
+use weir_cc::{Limits, Registry, Setup};
+use weir_session::{
+    CallPlan, Control, Datagram, EndPlan, Handover, PathConfig, PathError, PathUse, ReceivingPath, SendingPath,
+};
 use weir_units::{DataRate, Ecn, PathId, Timestamp};
 use weir_wire::rtcp::{App, mprtcp::Writer};
 
 const A: PathId = PathId::FIRST;
 const B: PathId = PathId::new(1);
 
-fn controller(now: Timestamp) -> (Sender, Option<Receiver>) {
+fn controller(now: Timestamp) -> (SendingPath, ReceivingPath) {
     let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(1) };
     let setup = Setup { limits, start_rate: DataRate::from_kbps(300), now, seed: 5, params: vec![] };
-    let pair = Control::new(&Registry::builtin(), "gcc", &setup).expect("built in").controller;
-    (pair.sender, pair.receiver)
+    Control::new(&Registry::builtin(), "gcc", &setup).expect("built in").into_directions()
 }
 
 /// A call over two paths, of which the second is removed after 5 s.
@@ -33,16 +34,15 @@ fn over_the_first() -> Paths {
 /// A call made with one path that can have more.
 fn made_with_one(receives_several: bool) -> Paths {
     let mut plan = plan_of("gcc", "earliest", 1_000);
-    plan.send.multipath.as_mut().expect("set").controllers.clear();
-    plan.receive.further_paths.clear();
-    plan.receive.multipath = receives_several;
+    only_first_path(&mut plan);
+    plan.receiver.multipath = receives_several;
     Paths::new(plan, [(700, 10), (700, 10)])
 }
 
 fn add(call: &mut Paths) {
     let (sender, half) = controller(call.now);
-    assert_eq!(call.a.add_path(Some(sender), None, call.now), Ok(B));
-    assert_eq!(call.b.add_path(None, half, call.now), Ok(B));
+    assert_eq!(call.a.add_path(sender.into(), call.now), Ok(B));
+    assert_eq!(call.b.add_path(half.into(), call.now), Ok(B));
     assert_eq!(call.a.path_use(B), Some(PathUse::Checked));
 }
 
@@ -92,19 +92,34 @@ fn both_directions_get_a_second_path() {
     // Two calls in opposite directions, joined.
     let [there, back] = [1, 2].map(|n| {
         let mut plan = plan_of("gcc", "earliest", 1_000);
-        plan.send.multipath.as_mut().expect("set").controllers.clear();
-        plan.receive.further_paths.clear();
-        plan.receive.multipath = true;
+        only_first_path(&mut plan);
         plan.sender.seed = n;
         plan
     });
-    let a = Endpoint::new(there.sender, Some(there.send), Some(back.receive), Timestamp::ZERO);
-    let b = Endpoint::new(there.receiver, Some(back.send), Some(there.receive), Timestamp::ZERO);
+    let mut there = there;
+    let mut back = back;
+    // The streams of the second end have a source of their own.
+    for identity in [&mut back.outgoing[0].identity, &mut back.incoming[0].identity] {
+        identity.ssrc = 22;
+    }
+    let path = |from: &mut CallPlan, to: &mut CallPlan| PathConfig {
+        sending: from.sending.pop(),
+        receiving: to.receiving.pop(),
+    };
+    let paths = [path(&mut there, &mut back), path(&mut back, &mut there)];
+    let [on_a, on_b] = paths;
+    let make =
+        |end, outgoing, incoming, path| EndPlan { end, outgoing, incoming, paths: vec![path], ..EndPlan::default() };
+    let a =
+        make(there.sender, there.outgoing, back.incoming, on_a).make(Timestamp::ZERO).expect("sources of their own");
+    let b =
+        make(there.receiver, back.outgoing, there.incoming, on_b).make(Timestamp::ZERO).expect("sources of their own");
     let mut call = Paths::of_ends((a, b), [(700, 10), (700, 10)]);
     call.run_until(Timestamp::from_secs(10));
     for end in [&mut call.a, &mut call.b] {
         let (sender, half) = controller(call.now);
-        assert_eq!(end.add_path(Some(sender), half, call.now), Ok(B));
+        let path = PathConfig { sending: Some(sender), receiving: Some(half) };
+        assert_eq!(end.add_path(path, call.now), Ok(B));
     }
     call.run_until(Timestamp::from_secs(30));
     for (end, sent) in [&call.a, &call.b].into_iter().zip(&call.sent) {
@@ -120,8 +135,8 @@ fn both_directions_get_a_second_path() {
 fn a_path_that_only_the_sender_adds_carries_nothing() {
     let mut call = made_with_one(false);
     let (sender, half) = controller(call.now);
-    assert_eq!(call.b.add_path(None, half, call.now), Err(PathError::SinglePath));
-    assert_eq!(call.a.add_path(Some(sender), None, call.now), Ok(B));
+    assert_eq!(call.b.add_path(half.into(), call.now), Err(PathError::SinglePath));
+    assert_eq!(call.a.add_path(sender.into(), call.now), Ok(B));
     call.run_until(Timestamp::from_secs(20));
     assert_eq!(call.a.path_use(B), Some(PathUse::Failed));
     assert_eq!(media(&call, B, 0, 20_000), 0);
@@ -142,7 +157,7 @@ fn no_media_goes_to_an_address_where_nobody_answers() {
     // It can be tried again.
     call.dead = None;
     let (sender, _) = controller(call.now);
-    assert_eq!(call.a.add_path(Some(sender), None, call.now), Ok(B));
+    assert_eq!(call.a.add_path(sender.into(), call.now), Ok(B));
     call.run_until(Timestamp::from_secs(70));
     assert_eq!(call.a.path_use(B), Some(PathUse::Open));
 }
@@ -203,17 +218,17 @@ fn numbers_out_of_range_and_too_many_paths_are_errors() {
         assert_eq!(call.a.path_use(PathId::new(n)), None);
     }
     for n in 2..8 {
-        assert_eq!(call.a.add_path(Some(controller(now).0), None, now), Ok(PathId::new(n)));
+        assert_eq!(call.a.add_path(controller(now).0.into(), now), Ok(PathId::new(n)));
     }
-    assert_eq!(call.a.add_path(Some(controller(now).0), None, now), Err(PathError::TooMany));
+    assert_eq!(call.a.add_path(controller(now).0.into(), now), Err(PathError::TooMany));
     for n in 1..8 {
         assert_eq!(call.a.remove_path(PathId::new(n), Handover::BreakBeforeMake), Ok(()));
     }
     assert_eq!(call.a.remove_path(A, Handover::BreakBeforeMake), Err(PathError::LastPath));
     let mut plan = plan_of("gcc", "earliest", 1_000);
-    plan.send.multipath = None;
-    let (mut single, _) = plan.into_ends(now);
-    assert_eq!(single.add_path(Some(controller(now).0), None, now), Err(PathError::SinglePath));
+    plan.sending.truncate(1);
+    let (mut single, _) = plan.into_ends(now).expect("one source");
+    assert_eq!(single.add_path(controller(now).0.into(), now), Err(PathError::SinglePath));
 }
 
 #[test]

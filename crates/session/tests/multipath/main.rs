@@ -164,7 +164,7 @@ fn redundant_packets_survive_losses_of_either_path() {
 fn a_second_controller_alone_is_no_second_path_at_the_receiver() {
     // An end that knows one path ignores the numbers, and everything arrives.
     let mut plan = plan_of("fixed", "round-robin", 500);
-    plan.receive.further_paths.clear();
+    plan.receiving.truncate(1);
     let mut call = Paths::new(plan, [(2_000, 10), (2_000, 10)]);
     call.run_until(seconds(5));
     let (sent, received) = (call.a.send_counters().packets, call.b.receive_counters().packets);

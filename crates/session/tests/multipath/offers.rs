@@ -2,7 +2,7 @@
 
 use super::two_paths::{Paths, plan_of};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use weir_session::{Datagram, Endpoint, MAX_OFFERED, Outcome};
+use weir_session::{Datagram, EndPlan, MAX_OFFERED, Outcome, PathConfig};
 use weir_units::{Ecn, PathId, Timestamp};
 use weir_wire::rtcp::mprtcp::{Interface, InterfaceAddress, Writer};
 
@@ -111,8 +111,13 @@ fn addresses_to_which_no_media_can_go_are_refused() {
 fn feedback_on_a_path_without_a_sender_changes_nothing() {
     let other = call();
     let mut plan = plan_of("gcc", "round-robin", 1_000);
-    plan.send.multipath = None;
-    let mut end = Endpoint::new(plan.sender, Some(plan.send), Some(plan.receive), Timestamp::ZERO);
+    plan.sending.truncate(1);
+    plan.incoming[0].identity.ssrc = plan.sender.remote_ssrc;
+    let mut sending = plan.sending.into_iter();
+    let paths = plan.receiving.into_iter().map(|r| PathConfig { sending: sending.next(), receiving: Some(r) });
+    let (end, outgoing, incoming, group) = (plan.sender, plan.outgoing, plan.incoming, plan.group);
+    let end = EndPlan { end, outgoing, incoming, paths: paths.collect(), group }.make(Timestamp::ZERO);
+    let mut end = end.expect("sources of their own");
     let before = end.target();
     let mut passed = 0;
     for (at, bytes, t) in other.sent[1].iter().filter(|(.., t)| !t.is_rtp() && t.path.index() == 1) {

@@ -4,8 +4,8 @@ use super::common::call_plan;
 use std::collections::{BTreeMap, VecDeque};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
-use weir_session::multipath::{AnyScheduler, Coupling};
-use weir_session::{Control, Datagram, Endpoint, EndpointConfig, MultipathConfig, Transmit};
+use weir_session::multipath::Coupling;
+use weir_session::{Control, Datagram, Endpoint, Transmit};
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Delay of a full queue, above which packets are dropped.
@@ -63,17 +63,15 @@ impl Net {
         let first = Timestamp::from_millis(n * 13);
         let source = PerfectCodec::frames(TimeDelta::from_millis(33), first).into();
         let mut plan = call_plan(controller, limits, start, source);
-        plan.sender = EndpointConfig { seed: 7 + n as u64, ..plan.sender };
+        plan.sender.seed = 7 + n as u64;
         if paths.len() > 1 {
             let setup = Setup { limits, start_rate: start, now: Timestamp::ZERO, seed: 2, params: vec![] };
-            let further = || Control::new(&Registry::builtin(), controller, &setup).expect("built in").controller;
-            let pairs: Vec<_> = paths.iter().skip(1).map(|_| further()).collect();
-            let (senders, receivers) = pairs.into_iter().map(|p| (p.sender, p.receiver)).unzip();
-            let scheduler = AnyScheduler::named("earliest").expect("in the list");
-            plan.send.multipath = Some(MultipathConfig { coupling, ..MultipathConfig::new(scheduler, senders) });
-            plan.receive.further_paths = receivers;
+            for _ in 1..paths.len() {
+                plan.add_path(Control::new(&Registry::builtin(), controller, &setup).expect("built in"));
+            }
+            plan.group.coupling = coupling;
         }
-        let (a, b) = plan.into_ends(Timestamp::ZERO);
+        let (a, b) = plan.into_ends(Timestamp::ZERO).expect("one source");
         self.calls.push(Call { a, b, paths: paths.to_vec(), received: vec![] });
     }
 

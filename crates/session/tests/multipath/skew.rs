@@ -3,7 +3,7 @@
 use super::two_paths::{Paths, plan_of};
 use weir_media::AdaptivePlayout;
 use weir_session::multipath::SkewPlayoutConfig;
-use weir_session::{IncomingId, ReceiveConfig};
+use weir_session::{IncomingConfig, IncomingId};
 use weir_units::{TimeDelta, Timestamp};
 
 const MARGIN: TimeDelta = TimeDelta::from_millis(40);
@@ -14,14 +14,14 @@ const CHANGE: i64 = 10;
 
 /// A call of 2 Mbit/s over two paths. Returns the delay of playout every 100 ms from the change on, and the times of
 /// frames not played, in milliseconds since the change.
-fn play(choose: impl Fn(ReceiveConfig) -> ReceiveConfig) -> (Vec<i64>, Vec<i64>) {
+fn play(choose: impl Fn(IncomingConfig) -> IncomingConfig) -> (Vec<i64>, Vec<i64>) {
     play_with(choose, false)
 }
 
 /// The same with clocks that are synchronised, or not.
-fn play_with(choose: impl Fn(ReceiveConfig) -> ReceiveConfig, synchronised: bool) -> (Vec<i64>, Vec<i64>) {
+fn play_with(choose: impl Fn(IncomingConfig) -> IncomingConfig, synchronised: bool) -> (Vec<i64>, Vec<i64>) {
     let mut plan = plan_of("fixed", "round-robin", 2_000);
-    plan.receive = choose(plan.receive);
+    plan.incoming = plan.incoming.into_iter().map(choose).collect();
     plan.receiver.synchronised_clocks = synchronised;
     let mut call = Paths::new(plan, [(5_000, 20), (5_000, 20)]);
     let change = Timestamp::from_secs(CHANGE);
@@ -44,9 +44,9 @@ fn play_with(choose: impl Fn(ReceiveConfig) -> ReceiveConfig, synchronised: bool
     (delays, missed)
 }
 
-fn skewed(receive: ReceiveConfig) -> ReceiveConfig {
+fn skewed(receive: IncomingConfig) -> IncomingConfig {
     let config = SkewPlayoutConfig { margin: MARGIN, max: MAX, patience: Some(PATIENCE) };
-    ReceiveConfig { skew_playout: Some(config), ..receive }
+    IncomingConfig { skew_playout: Some(config), ..receive }
 }
 
 /// The time after the change, in milliseconds, from which the delay is within a tenth of 150 ms of its last value.
@@ -73,10 +73,10 @@ fn a_skew_that_begins_in_mid_call_is_absorbed_in_three_seconds() {
 #[test]
 fn other_playout_in_the_same_call() {
     let adaptive = AdaptivePlayout { min: MARGIN, max: MAX, patience: Some(PATIENCE) };
-    let (delays, missed) = play(|r| ReceiveConfig { adaptive_playout: Some(adaptive), ..r });
+    let (delays, missed) = play(|r| IncomingConfig { adaptive_playout: Some(adaptive), ..r });
     assert!(adapted(&delays) <= 500, "{delays:?}");
     assert!(missed.iter().all(|at| *at < 500), "{missed:?}");
-    let (_, missed) = play(|r| ReceiveConfig { playout_deadline: Some(TimeDelta::from_millis(100)), ..r });
+    let (_, missed) = play(|r| IncomingConfig { playout_deadline: Some(TimeDelta::from_millis(100)), ..r });
     assert!(missed.iter().filter(|at| **at > 10_000).count() > 250, "{missed:?}");
 }
 

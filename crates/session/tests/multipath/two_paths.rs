@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
 use weir_session::multipath::AnyScheduler;
-use weir_session::{CallPlan, Control, Datagram, Endpoint, Kind, MultipathConfig, Transmit};
+use weir_session::{CallPlan, Control, Datagram, Endpoint, Kind, Transmit};
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 use weir_wire::rtp::mprtp::SubflowNumber;
@@ -17,11 +17,17 @@ pub(crate) fn plan_of(controller: &str, scheduler: &str, kbps: u64) -> CallPlan 
     let source = PerfectCodec::frames(TimeDelta::from_millis(33), Timestamp::ZERO).into();
     let mut plan = call_plan(controller, limits, start, source);
     let setup = Setup { limits, start_rate: start, now: Timestamp::ZERO, seed: 2, params: vec![] };
-    let second = Control::new(&Registry::builtin(), controller, &setup).expect("built in").controller;
-    let scheduler = AnyScheduler::named(scheduler).expect("in the list");
-    plan.send.multipath = Some(MultipathConfig::new(scheduler, vec![second.sender]));
-    plan.receive.further_paths = vec![second.receiver];
+    let second = Control::new(&Registry::builtin(), controller, &setup).expect("built in");
+    plan.add_path(second);
+    plan.group.scheduler = AnyScheduler::named(scheduler).expect("in the list");
     plan
+}
+
+/// Leaves the first path, so that others can be added in mid-call.
+pub(crate) fn only_first_path(plan: &mut CallPlan) {
+    plan.sending.truncate(1);
+    plan.receiving.truncate(1);
+    (plan.sender.multipath, plan.receiver.multipath) = (true, true);
 }
 
 /// The subflow number of an RTP packet.
@@ -72,7 +78,7 @@ pub(crate) struct Paths {
 impl Paths {
     /// Links of these rates in kbit/s and one-way delays in milliseconds; the way back has 10 Mbit/s.
     pub(crate) fn new(plan: CallPlan, links: [(u64, i64); 2]) -> Self {
-        Self::of_ends(plan.into_ends(Timestamp::ZERO), links)
+        Self::of_ends(plan.into_ends(Timestamp::ZERO).expect("one source"), links)
     }
 
     pub(crate) fn of_ends((a, b): (Endpoint, Endpoint), links: [(u64, i64); 2]) -> Self {

@@ -9,10 +9,12 @@ mod red;
 use common::{Call, Fate as Way, Link, Recorded, Recorder, plan};
 use std::collections::BTreeMap;
 use weir_cc::cue::Fate;
-use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
+use weir_cc::{FeedbackFormat, FeedbackPlan, RepairPlan};
 use weir_media::PerfectCodec;
+use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, ParityFormat, ReceiveConfig, RepairChoice, RepairReception, SendConfig,
+    Datagram, EndConfig, EndPlan, HeaderExtensions, IncomingConfig, OutgoingConfig, OutgoingOptions, ParityFormat,
+    ReceivingPath, RepairChoice, RepairReception, SendingPath, StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
@@ -54,39 +56,41 @@ fn call_of(
     feedback: Option<FeedbackFormat>,
     reception: RepairReception,
     rule: impl FnMut(u64, &[u8]) -> Way + 'static,
-    change: impl FnOnce(&mut SendConfig, &mut ReceiveConfig),
+    change: impl FnOnce(&mut OutgoingOptions, &mut IncomingConfig),
 ) -> Call {
     let now = Timestamp::ZERO;
     let rate = DataRate::from_mbps(2);
     let (min_interval, max_interval) = (ms(50), ms(100));
     let feedback = feedback.map(|format| FeedbackPlan { format, min_interval, max_interval, bandwidth_share: 0.05 });
-    let config = EndpointConfig {
+    let config = EndConfig {
         ssrc: 11,
         remote_ssrc: 22,
         synchronised_clocks: true,
-        parity_format,
-        transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-        ..EndpointConfig::default()
+        extensions: HeaderExtensions {
+            transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+            ..HeaderExtensions::default()
+        },
+        ..EndConfig::default()
     };
-    let mut send = SendConfig {
+    let identity = StreamIdentity { parity_format, ..StreamIdentity::of(11) };
+    let mut outgoing = OutgoingConfig::new(identity, PerfectCodec::frames(ms(40), now).into(), Demand::default());
+    let sending = SendingPath {
         per_packet_feedback: feedback.is_some(),
         reports: Some(plan()),
-        ..SendConfig::new(
-            PerfectCodec::frames(ms(40), now).into(),
-            recorder.sender(),
-            Limits { floor: DataRate::ZERO, ceiling: rate },
-        )
+        ..SendingPath::new(recorder.sender())
     };
-    let mut receive = ReceiveConfig {
-        feedback,
-        reports: Some(plan()),
+    let mut incoming = IncomingConfig {
         repair: reception,
         playout_deadline: Some(ms(250)),
-        ..ReceiveConfig::default()
+        ..IncomingConfig::new(identity, MediaKind::default())
     };
-    change(&mut send, &mut receive);
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
-    let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let receiving = ReceivingPath { feedback, reports: Some(plan()), ..ReceivingPath::default() };
+    change(&mut outgoing.options, &mut incoming);
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+    let (a, b) = (
+        EndPlan::new(config).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    );
     Call::new(a, b, Link::new(rate, rule))
 }
 

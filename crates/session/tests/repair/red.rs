@@ -4,8 +4,8 @@ use super::common::Recorder;
 use super::{MEDIA, Way, call_of, call_with, payload_type, with_repair};
 use weir_cc::{FeedbackFormat, RepairPlan};
 use weir_session::{
-    Datagram, Kind, NackConfig, Outcome, ParityFormat, ReceiveConfig, Red, Refusal, RepairReception,
-    RetransmissionConfig, SendConfig,
+    Datagram, IncomingConfig, Kind, NackConfig, Outcome, OutgoingOptions, ParityFormat, Red, Refusal, RepairReception,
+    RetransmissionConfig,
 };
 use weir_units::{Ecn, Timestamp};
 use weir_wire::fec::{Mask, Octets, parity, red, ulpfec};
@@ -89,7 +89,7 @@ fn a_lost_packet_of_ulpfec_costs_no_frame_and_its_request_is_answered_by_nothing
         let lost = (inside == Some(RED.1) && n.is_multiple_of(2)) || (inside == Some(MEDIA) && n % 41 < 2 && n > 41);
         if lost { Way::Lose } else { Way::Pass }
     };
-    let change = |s: &mut SendConfig, r: &mut ReceiveConfig| {
+    let change = |s: &mut OutgoingOptions, r: &mut IncomingConfig| {
         s.retransmission = Some(RetransmissionConfig::default());
         r.nack = Some(NackConfig::default());
     };

@@ -43,12 +43,16 @@ fn streams_are_paused_changed_and_removed_while_the_call_runs() {
 #[test]
 fn a_stream_that_was_off_goes_on_when_the_others_are_removed() {
     let recorder = Recorder::new(300);
-    let config = EndpointConfig { ssrc: LOW, remote_ssrc: 22, ..EndpointConfig::default() };
-    let limits = Limits { floor: kbps(32), ceiling: kbps(3_000) };
-    let send = SendConfig::new(frames(ms(33)), recorder.sender(), limits);
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: LOW, seed: 2, ..config.clone() };
-    let a = Endpoint::new(config, Some(send), None, Timestamp::ZERO);
-    let b = Endpoint::new(other, None, Some(ReceiveConfig::default()), Timestamp::ZERO);
+    let config = EndConfig { ssrc: LOW, remote_ssrc: 22, ..EndConfig::default() };
+    let outgoing = OutgoingConfig::new(StreamIdentity::of(LOW), frames(ms(33)), Demand::default());
+    let sending = SendingPath::new(recorder.sender());
+    let other = EndConfig { ssrc: 22, remote_ssrc: LOW, seed: 2, ..config.clone() };
+    let a = EndPlan::new(config).sends(outgoing).on(sending).make(Timestamp::ZERO).unwrap();
+    let b = EndPlan::new(other)
+        .receives(IncomingConfig::new(StreamIdentity::of(LOW), MediaKind::default()))
+        .on(ReceivingPath::default())
+        .make(Timestamp::ZERO)
+        .unwrap();
     let mut c = Call::new(a, b, Link::new(kbps(4_000), |_, _| Fate::Pass));
     run(&mut c, 1);
     let wants = demand(400, 500, MediaKind::Audio, None);
@@ -84,22 +88,18 @@ fn sources_in_use_and_too_many_streams_are_refused() {
 #[test]
 fn unknown_sources_find_their_stream_by_payload_type_mid_and_rid() {
     let label = |text| Some(Label::new(text).unwrap());
-    let limits = Limits { floor: kbps(32), ceiling: kbps(3_000) };
     let recorder = Recorder::new(900);
-    let config = EndpointConfig {
-        ssrc: AUDIO,
-        remote_ssrc: 22,
-        payload_type: 111,
-        mid: label("a"),
-        ..EndpointConfig::default()
-    };
-    let send = SendConfig {
-        demand: demand(16, 48, MediaKind::Audio, None),
-        ..SendConfig::new(frames(ms(20)), recorder.sender(), limits)
-    };
-    let a = Endpoint::new(config.clone(), Some(send), None, Timestamp::ZERO);
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 0, seed: 2, ..config };
-    let b = Endpoint::new(other, None, Some(ReceiveConfig::default()), Timestamp::ZERO);
+    let config = EndConfig { ssrc: AUDIO, remote_ssrc: 22, ..EndConfig::default() };
+    let audio = StreamIdentity { mid: label("a"), ..identity(AUDIO, 111) };
+    let outgoing = OutgoingConfig::new(audio, frames(ms(20)), demand(16, 48, MediaKind::Audio, None));
+    let sending = SendingPath::new(recorder.sender());
+    let a = EndPlan::new(config.clone()).sends(outgoing).on(sending).make(Timestamp::ZERO).unwrap();
+    let other = EndConfig { ssrc: 22, remote_ssrc: 0, seed: 2, ..config };
+    let b = EndPlan::new(other)
+        .receives(IncomingConfig::new(StreamIdentity { ssrc: 0, ..audio }, MediaKind::default()))
+        .on(ReceivingPath::default())
+        .make(Timestamp::ZERO)
+        .unwrap();
     let mut c = Call::new(a, b, Link::new(kbps(4_000), |_, _| Fate::Pass));
     let encodings = [
         ("lo", LOW, demand(50, 200, MediaKind::Video, Some(1))),

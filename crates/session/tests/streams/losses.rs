@@ -19,10 +19,9 @@ fn losses_of_each_stream_are_repaired_by_its_own_retransmissions() {
             ..IncomingConfig::new(identity, MediaKind::Video)
         };
         ids.push(c.b.add_incoming(incoming, c.now).unwrap());
-        let outgoing = OutgoingConfig {
-            retransmission: Some(RetransmissionConfig::default()),
-            ..OutgoingConfig::new(identity, frames(ms(33)), Demand { simulcast: None, ..demand })
-        };
+        let retransmission = Some(RetransmissionConfig::default());
+        let outgoing = OutgoingConfig::new(identity, frames(ms(33)), Demand { simulcast: None, ..demand })
+            .with(OutgoingOptions { retransmission, ..OutgoingOptions::default() });
         c.a.add_outgoing(outgoing, c.now).unwrap();
     }
     run(&mut c, 30);
@@ -37,18 +36,15 @@ fn losses_of_each_stream_are_repaired_by_its_own_retransmissions() {
 #[test]
 fn controllers_that_go_by_reports_hear_of_all_streams_at_once() {
     let recorder = Recorder::new(600);
-    let limits = Limits { floor: kbps(32), ceiling: kbps(3_000) };
     let plan = ReportPlan { extended: true, ..ReportPlan::every(ms(500)) };
-    let config = EndpointConfig { ssrc: AUDIO, remote_ssrc: 22, payload_type: 111, ..EndpointConfig::default() };
-    let send = SendConfig {
-        reports: Some(plan),
-        demand: demand(16, 48, MediaKind::Audio, None),
-        ..SendConfig::new(frames(ms(20)), recorder.sender(), limits)
-    };
-    let receive = ReceiveConfig { reports: Some(plan), ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config.clone() };
-    let a = Endpoint::new(config, Some(send), None, Timestamp::ZERO);
-    let b = Endpoint::new(other, None, Some(receive), Timestamp::ZERO);
+    let config = EndConfig { ssrc: AUDIO, remote_ssrc: 22, ..EndConfig::default() };
+    let outgoing = OutgoingConfig::new(identity(AUDIO, 111), frames(ms(20)), demand(16, 48, MediaKind::Audio, None));
+    let sending = SendingPath { reports: Some(plan), ..SendingPath::new(recorder.sender()) };
+    let incoming = IncomingConfig::new(identity(AUDIO, 111), MediaKind::default());
+    let receiving = ReceivingPath { reports: Some(plan), ..ReceivingPath::default() };
+    let other = EndConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config.clone() };
+    let a = EndPlan::new(config).sends(outgoing).on(sending).make(Timestamp::ZERO).unwrap();
+    let b = EndPlan::new(other).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap();
     let rule =
         |n: u64, bytes: &[u8]| if n.is_multiple_of(10) && bytes[1] & 0x7f == 100 { Fate::Lose } else { Fate::Pass };
     let mut c = Call::new(a, b, Link::new(kbps(4_000), rule));
@@ -89,11 +85,9 @@ fn repair_packets_protect_their_own_stream() {
         let incoming =
             IncomingConfig { playout_deadline: Some(ms(400)), ..IncomingConfig::new(identity, MediaKind::Video) };
         ids.push(c.b.add_incoming(incoming, c.now).unwrap());
-        let protection = Protection::Equal(Scheme::Parity { interval: 4 });
-        let outgoing = OutgoingConfig {
-            repair: RepairChoice::Fixed(protection),
-            ..OutgoingConfig::new(identity, frames(ms(33)), Demand { simulcast: None, ..demand })
-        };
+        let repair = RepairChoice::Fixed(Protection::Equal(Scheme::Parity { interval: 4 }));
+        let outgoing = OutgoingConfig::new(identity, frames(ms(33)), Demand { simulcast: None, ..demand })
+            .with(OutgoingOptions { repair, ..OutgoingOptions::default() });
         c.a.add_outgoing(outgoing, c.now).unwrap();
     }
     run(&mut c, 30);

@@ -15,8 +15,9 @@ use weir_cc::{FeedbackFormat, Limits, Registry, ReportPlan, Setup};
 use weir_media::PerfectCodec;
 use weir_session::allocation::{Demand, MediaKind, Priority};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, IncomingConfig, IncomingId, Kind, Label, NackConfig, Outcome, OutgoingConfig,
-    OutgoingId, ReceiveConfig, RepairChoice, RetransmissionConfig, SendConfig, StreamError, StreamIdentity,
+    Datagram, EndConfig, EndPlan, HeaderExtensions, IncomingConfig, IncomingId, Kind, Label, NackConfig, Outcome,
+    OutgoingConfig, OutgoingId, OutgoingOptions, ReceivingPath, RepairChoice, RetransmissionConfig, SendingPath,
+    StreamError, StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
@@ -38,7 +39,7 @@ fn demand(least: u64, most: u64, media: MediaKind, simulcast: Option<u8>) -> Dem
 }
 
 fn identity(ssrc: u32, payload_type: u8) -> StreamIdentity {
-    StreamIdentity { ssrc, payload_type, clock_rate: 90_000, ..EndpointConfig::default().outgoing() }
+    StreamIdentity { ssrc, payload_type, clock_rate: 90_000, ..StreamIdentity::default() }
 }
 fn frames(interval: TimeDelta) -> weir_media::Source {
     PerfectCodec::frames(interval, Timestamp::ZERO).into()
@@ -62,25 +63,27 @@ fn call(controller: &str, link: u64, rule: impl FnMut(u64, &[u8]) -> Fate + 'sta
     let pair = registry.make(controller, &setup).unwrap();
     let spec = registry.get(controller).unwrap();
     let (feedback, reports) = (spec.feedback, spec.reports);
-    let config = EndpointConfig {
+    let config = EndConfig {
         ssrc: AUDIO,
         remote_ssrc: 22,
-        payload_type: 111,
-        clock_rate: 48_000,
-        abs_send_time: pair.receiver.is_some(),
-        transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
         latch: Some(TimeDelta::from_secs(30)),
-        ..EndpointConfig::default()
+        extensions: HeaderExtensions {
+            abs_send_time: pair.receiver.is_some(),
+            transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+            ..HeaderExtensions::default()
+        },
+        ..EndConfig::default()
     };
-    let send = SendConfig {
-        per_packet_feedback: feedback.is_some(),
-        reports,
-        demand: demand(16, 48, MediaKind::Audio, None),
-        ..SendConfig::new(frames(ms(20)), pair.sender, limits)
-    };
-    let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, ..ReceiveConfig::default() };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config.clone() };
-    let ends = [Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now)];
+    let audio = StreamIdentity { clock_rate: 48_000, ..identity(AUDIO, 111) };
+    let outgoing = OutgoingConfig::new(audio, frames(ms(20)), demand(16, 48, MediaKind::Audio, None));
+    let sending = SendingPath { per_packet_feedback: feedback.is_some(), reports, ..SendingPath::new(pair.sender) };
+    let incoming = IncomingConfig::new(audio, MediaKind::default());
+    let receiving = ReceivingPath { feedback, reports, controller: pair.receiver };
+    let other = EndConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config.clone() };
+    let ends = [
+        EndPlan::new(config).sends(outgoing).on(sending).make(now).unwrap(),
+        EndPlan::new(other).receives(incoming).on(receiving).make(now).unwrap(),
+    ];
     let [a, b] = ends;
     Call::new(a, b, Link::new(kbps(link), rule))
 }

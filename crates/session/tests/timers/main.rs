@@ -21,9 +21,9 @@ use weir_media::{AdaptivePlayout, PerfectCodec, ReceivedFrame, Source};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
 use weir_session::{
-    Control, Datagram, EndName, Endpoint, EndpointConfig, IncomingConfig, NackConfig, OutgoingConfig, Profile,
-    ReceiveConfig, RepairChoice, RepairReception, ResilienceConfig, RetransmissionConfig, SendConfig, SessionParams,
-    StreamIdentity,
+    Control, Datagram, EndConfig, EndName, EndPlan, Endpoint, IncomingConfig, NackConfig, OutgoingConfig,
+    OutgoingOptions, PathConfig, Profile, RepairChoice, RepairReception, ResilienceConfig, RetransmissionConfig,
+    SendingPath, SessionParams, StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -78,60 +78,66 @@ impl Call {
         let name = if ccid.is_none() && r.random_bool(0.2) { format!("{}+fec", spec.name) } else { spec.name.clone() };
         let now = Timestamp::from_millis(r.random_range(0..10_000));
         let both_ways = r.random_bool(0.5);
-        let config = EndpointConfig {
+        let config = EndConfig {
             latch: r.random_bool(0.5).then(|| TimeDelta::from_secs(2)),
             seed,
             params: params(r),
             synchronised_clocks: r.random(),
             lip_synchronisation: r.random(),
-            ..EndpointConfig::default()
+            ..EndConfig::default()
         };
         let control = |r: &mut Pcg64Mcg| {
             let start_rate = DataRate::from_bps(r.random_range(0..3_000_000));
             let setup = Setup { limits: limits(r), start_rate, now, seed, params: vec![] };
             Control::new(registry, &name, &setup).unwrap()
         };
-        let directions = |r: &mut Pcg64Mcg| {
-            let control = control(r);
-            let (source, media) = source(r, now);
-            let (send, receive) = control.into_directions(source);
-            let send = SendConfig {
-                repair: repair(r),
-                retransmission: r.random_bool(0.5).then(RetransmissionConfig::default),
-                resilience: r.random_bool(0.2).then(ResilienceConfig::default),
-                circuit_breaker: r.random_bool(0.5).then(circuit_breaker::Config::default),
-                feedback_guard: r.random_bool(0.5).then(|| feedback_guard::Config::to_floor(DataRate::from_kbps(50))),
-                max_queue_age: r.random_bool(0.3).then(|| TimeDelta::from_millis(300)),
-                demand: Demand { media, ..Demand::default() },
-                ..send
+        let directions =
+            |r: &mut Pcg64Mcg, ssrc: u32| {
+                let identity = StreamIdentity::of(ssrc);
+                let control = control(r);
+                let (source, media) = source(r, now);
+                let (sending, receiving) = control.into_directions();
+                let (repair, retransmission) = (repair(r), r.random_bool(0.5).then(RetransmissionConfig::default));
+                let resilience = r.random_bool(0.2).then(ResilienceConfig::default);
+                let sending = SendingPath {
+                    circuit_breaker: r.random_bool(0.5).then(circuit_breaker::Config::default),
+                    feedback_guard: r
+                        .random_bool(0.5)
+                        .then(|| feedback_guard::Config::to_floor(DataRate::from_kbps(50))),
+                    ..sending
+                };
+                let max_queue_age = r.random_bool(0.3).then(|| TimeDelta::from_millis(300));
+                let outgoing = OutgoingConfig::new(identity, source, Demand { media, ..Demand::default() }).with(
+                    OutgoingOptions { repair, retransmission, resilience, max_queue_age, ..OutgoingOptions::default() },
+                );
+                let (playout_deadline, adaptive_playout) = playout(r);
+                let incoming = IncomingConfig {
+                    nack: r.random_bool(0.5).then(NackConfig::default),
+                    resilience: r.random_bool(0.2).then(ResilienceConfig::default),
+                    repair: if r.random() { RepairReception::Always } else { RepairReception::WhenSeen },
+                    content: r.random_bool(0.3) && (playout_deadline.is_some() || adaptive_playout.is_some()),
+                    playout_deadline,
+                    adaptive_playout,
+                    ..IncomingConfig::new(identity, media)
+                };
+                (outgoing, sending, incoming, receiving)
             };
-            let (playout_deadline, adaptive_playout) = playout(r);
-            let receive = ReceiveConfig {
-                nack: r.random_bool(0.5).then(NackConfig::default),
-                resilience: r.random_bool(0.2).then(ResilienceConfig::default),
-                repair: if r.random() { RepairReception::Always } else { RepairReception::WhenSeen },
-                content: r.random_bool(0.3) && (playout_deadline.is_some() || adaptive_playout.is_some()),
-                media,
-                playout_deadline,
-                adaptive_playout,
-                ..receive
-            };
-            (send, receive)
-        };
         let mut here = config;
-        control(r).configure(&mut here);
+        control(r).configure(&mut here.extensions);
         let there = here.mirrored(EndName { cname: "there".into(), seed: seed ^ 1 });
-        let (send, receive) = directions(r);
-        let (back, receive_back) = if both_ways {
-            let (send, receive) = directions(r);
-            (Some(send), Some(receive))
-        } else {
-            (None, None)
-        };
-        let plays = |r: &ReceiveConfig| (r.playout_deadline, r.adaptive_playout, r.content, r.media, r.nack.is_some());
-        let receives = [receive_back.as_ref().map(plays), Some(plays(&receive))];
-        let a = Endpoint::new(here, Some(send), receive_back, now);
-        let b = Endpoint::new(there, back, Some(receive), now);
+        let plays = |r: &IncomingConfig| (r.playout_deadline, r.adaptive_playout, r.content, r.media, r.nack.is_some());
+        let (outgoing, sending, incoming, receiving) = directions(r, here.ssrc);
+        let mut receives = [None, Some(plays(&incoming))];
+        let (mut on_a, mut on_b) = (PathConfig::from(sending), PathConfig::from(receiving));
+        let mut a = EndPlan::new(here).sends(outgoing);
+        let mut b = EndPlan::new(there).receives(incoming);
+        if both_ways {
+            let (outgoing, sending, incoming, receiving) = directions(r, b.end.ssrc);
+            receives[0] = Some(plays(&incoming));
+            (on_a.receiving, on_b.sending) = (Some(receiving), Some(sending));
+            (a, b) = (a.receives(incoming), b.sends(outgoing));
+        }
+        let [a, b] = [a.on(on_a), b.on(on_b)].map(|plan| plan.make(now).unwrap());
         let ends = match ccid {
             None => [End::Udp(Box::new(a)), End::Udp(Box::new(b))],
             Some(ccid) => {
@@ -366,11 +372,11 @@ impl Call {
         let (source, media) = source(&mut self.rng, now);
         self.next_ssrc += 1;
         let payload_type = 100 + (self.next_ssrc % 20) as u8;
-        let own = EndpointConfig::default().outgoing();
-        let identity = StreamIdentity { ssrc: self.next_ssrc, payload_type, ..own };
+        let identity = StreamIdentity { payload_type, ..StreamIdentity::of(self.next_ssrc) };
         let r = &mut self.rng;
         let demand = Demand { media, most: DataRate::from_mbps(1), ..Demand::default() };
-        let outgoing = OutgoingConfig { repair: repair(r), ..OutgoingConfig::new(identity, source, demand) };
+        let options = OutgoingOptions { repair: repair(r), ..OutgoingOptions::default() };
+        let outgoing = OutgoingConfig::new(identity, source, demand).with(options);
         let (playout_deadline, adaptive_playout) = playout(r);
         let nack = r.random_bool(0.5).then(NackConfig::default);
         let incoming = IncomingConfig::new(identity, media);

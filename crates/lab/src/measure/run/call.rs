@@ -1,17 +1,17 @@
 //! Constructs both ends of a call from an RTP flow of a scenario.
 
-use super::ends::Ends;
 use super::video::Viewer;
 use super::{RunError, paths, streams, video};
 use crate::measure::scenario::{self as sc, Flow, RtpFlow};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::resilience::Choice;
 use weir_media::{
-    Capabilities, CappedSource, FrameTraces, Packetiser, PerfectCodec, ReadAhead, ScenesSource, Source,
-    StatisticalConfig, StatisticalSource, TraceSource,
+    Capabilities, CappedSource, FrameTraces, PerfectCodec, ReadAhead, ScenesSource, Source, StatisticalConfig,
+    StatisticalSource, TraceSource,
 };
 use weir_session::{
-    CallPlan, Control, EndName, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig,
+    CallPlan, Control, EndConfig, EndName, Endpoint, IncomingConfig, NackConfig, OutgoingId, OutgoingOptions,
+    ResilienceConfig,
 };
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
@@ -55,24 +55,18 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     let control = Control::new(registry, &rtp.controller, &setup).map_err(controller_error)?;
     let control = Control { feedback: rtp.feedback, reports: rtp.reports, ..control };
     let Ssrcs { sender: ssrc, receiver: remote_ssrc, stations } = Ssrcs::of(seed);
-    let mut config = EndpointConfig {
+    let config = EndConfig {
         ssrc,
         remote_ssrc,
         station_ssrc: Some(stations[0]),
         cname: format!("{}@sender.weir", flow.name),
         seed: mix(seed, 3),
         session_bandwidth: rtp.session_bandwidth,
-        ecn: rtp.ecn,
         synchronised_clocks: true,
         header_overhead: rtp.header_overhead.as_bytes() as u32,
         t_rr_interval: rtp.rtcp_interval,
-        parity_payload_type: REPAIR_PAYLOAD_TYPES[0],
-        reed_solomon_payload_type: REPAIR_PAYLOAD_TYPES[1],
-        retransmission_payload_type: REPAIR_PAYLOAD_TYPES[2],
-        picture: video::picture_feedback(rtp),
-        ..EndpointConfig::default()
+        ..EndConfig::default()
     };
-    streams::configure(&mut config, rtp);
     let first = rtp.streams.first();
     let (source, mut viewer) = match first {
         Some(stream) => (streams::source(stream, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?, None),
@@ -80,34 +74,36 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     };
     let resilience = rtp.resilience.map(|choice| resilience(rtp, choice));
     let receiver = EndName { cname: format!("{}@receiver.weir", flow.name), seed: mix(seed, 4) };
-    let mut plan = CallPlan::new(control, source, config, receiver);
-    plan.receiver.station_ssrc = Some(stations[1]);
-    plan.send = SendConfig {
-        packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
-        circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
-        resilience,
-        max_queue_age: rtp.max_queue_age,
-        demand: first.map_or_else(Default::default, |s| s.demand),
-        ..plan.send
+    let identity = match first {
+        Some(stream) => streams::identity(ssrc, stream, 0),
+        None => streams::numbered(ssrc),
     };
-    plan.receive = ReceiveConfig {
+    let mut plan = CallPlan::new(control, config, receiver);
+    plan.receiver.station_ssrc = Some(stations[1]);
+    for path in &mut plan.sending {
+        path.circuit_breaker = rtp.circuit_breaker.map(sc::CircuitBreaker::config);
+        path.ecn = rtp.ecn;
+    }
+    let demand = first.map_or_else(Default::default, |s| s.demand);
+    let picture = video::picture_feedback(rtp);
+    let (outgoing, incoming) = plan.add_stream(identity, source, demand);
+    outgoing.options = OutgoingOptions { resilience, picture, ..rtp.sending };
+    *incoming = IncomingConfig {
         playout_deadline: first.map_or(rtp.playout_deadline, |s| streams::deadline(rtp, s)),
-        media: first.map_or_else(Default::default, |s| s.demand.media),
         resilience,
         nack: rtp.count_retransmissions.then(|| NackConfig { count_retransmissions: true, ..NackConfig::default() }),
         content: viewer.is_some(),
-        ..plan.receive
+        picture,
+        ..incoming.clone()
     };
     if let Some(m) = &rtp.multipath {
         paths::add(&mut plan, m, rtp, registry, &setup).map_err(controller_error)?;
     }
-    let own = plan.sender.clone();
-    let (mut sender, mut receiver) = plan.into_ends(now);
-    if let Some((viewer, offset)) = viewer.as_mut().zip(sender.rtp_timestamp_offset()) {
-        viewer.set_offset(offset);
+    streams::add(&mut plan, rtp, seed, now).map_err(|e| stream_error(e.to_string()))?;
+    let (mut sender, receiver) = plan.into_ends(now).map_err(|e| stream_error(e.to_string()))?;
+    if let Some((viewer, stream)) = viewer.as_mut().zip(sender.outgoing(OutgoingId::FIRST)) {
+        viewer.set_offset(stream.rtp_timestamp_offset());
     }
-    let ends = Ends { sender: &mut sender, receiver: &mut receiver };
-    streams::add(ends, &own, rtp, seed, now).map_err(stream_error)?;
     Ok(Call { sender, receiver, viewer })
 }
 
@@ -133,7 +129,7 @@ fn uncapped(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box
     let start = Timestamp::ZERO + flow.start;
     let error = |message| RunError::Traffic { flow: flow.name.clone(), message };
     let source = match &rtp.source {
-        sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload, start).into(),
+        sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload(), start).into(),
         sc::Source::PerfectFrames { fps } => {
             PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
         }

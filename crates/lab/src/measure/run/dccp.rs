@@ -75,7 +75,7 @@ pub(crate) fn calls(
     let settings = session_config(d);
     let config = |side: u64| {
         let service_code = ServiceCode::RTP_VIDEO;
-        Config { service_code, ..config(d, rtp.payload, mix(seed, 10 + side)) }
+        Config { service_code, ..config(d, rtp.payload(), mix(seed, 10 + side)) }
     };
     let error = |e: weir_cc::tunable::SetupError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
     let client = DccpEnd::connect(call.sender, config(0), settings, now).map_err(error)?;

@@ -4,8 +4,8 @@ use crate::measure::scenario::{Multipath, RtpFlow};
 use weir_cc::coupled::flow_state::Division;
 use weir_cc::tunable::SetupError;
 use weir_cc::{Registry, Setup};
-use weir_session::multipath::{AnyScheduler, Coupling, SkewPlayoutConfig};
-use weir_session::{CallPlan, Control, MultipathConfig};
+use weir_session::multipath::{AnyScheduler, Coupling, PathPolicy, SkewPlayoutConfig};
+use weir_session::{CallPlan, Control, GroupConfig};
 use weir_sim::mix;
 use weir_units::TimeDelta;
 
@@ -23,28 +23,28 @@ pub(super) fn add(
     registry: &Registry,
     setup: &Setup,
 ) -> Result<(), SetupError> {
-    let mut controllers = Vec::new();
     for n in 1..multipath.paths.len() as u64 {
         let setup = Setup { seed: mix(setup.seed, 9_000 + n), ..setup.clone() };
-        let pair = Control::new(registry, &rtp.controller, &setup)?.controller;
-        controllers.push(pair.sender);
-        plan.receive.further_paths.push(pair.receiver);
+        let control = Control::new(registry, &rtp.controller, &setup)?;
+        plan.add_path(Control { feedback: rtp.feedback, reports: rtp.reports, ..control });
+    }
+    let first = &plan.sending[0];
+    let (circuit_breaker, ecn) = (first.circuit_breaker, first.ecn);
+    let policies = multipath.policies.iter().copied().chain(std::iter::repeat(PathPolicy::default()));
+    for (path, policy) in plan.sending.iter_mut().zip(policies) {
+        (path.circuit_breaker, path.ecn, path.policy) = (circuit_breaker, ecn, policy);
     }
     // Names are checked when the scenario is read.
     let Some(scheduler) = AnyScheduler::named(&multipath.scheduler) else { return Ok(()) };
     let coupling = Coupling::named(&multipath.coupling, Division::Active).unwrap_or_default();
-    plan.send.multipath = Some(MultipathConfig {
-        coupling,
-        policies: multipath.policies.clone(),
-        sufficient_rate: multipath.sufficient_rate,
-        ..MultipathConfig::new(scheduler, controllers)
-    });
+    plan.group = GroupConfig { scheduler, coupling, sufficient_rate: multipath.sufficient_rate, ..plan.group.clone() };
     if multipath.skew_playout {
         let max = rtp.playout_deadline.unwrap_or(MAX_DELAY);
-        plan.receive.skew_playout = Some(SkewPlayoutConfig { margin: MARGIN, max, patience: None });
+        let skew = SkewPlayoutConfig { margin: MARGIN, max, patience: None };
+        plan.incoming.iter_mut().for_each(|s| s.skew_playout = Some(skew));
     }
     if rtp.streams.is_empty() {
-        plan.send.demand.most = rtp.ceiling;
+        plan.outgoing.iter_mut().for_each(|s| s.demand.most = rtp.ceiling);
     }
     Ok(())
 }

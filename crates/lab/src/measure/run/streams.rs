@@ -1,11 +1,11 @@
 //! Streams of a call after its first.
 
-use super::ends::Ends;
+use super::call::REPAIR_PAYLOAD_TYPES;
 use crate::measure::scenario::{RtpFlow, RtpStream, StreamSource};
 use weir_media::audio::{AudioConfig, AudioSource};
-use weir_media::{MediaError, Packetiser, PerfectCodec, Source};
+use weir_media::{MediaError, PerfectCodec, Source};
 use weir_session::allocation::MediaKind;
-use weir_session::{Endpoint, EndpointConfig, IncomingConfig, OutgoingConfig, StreamIdentity};
+use weir_session::{CallPlan, StreamIdentity};
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -28,19 +28,21 @@ pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<
     })
 }
 
-/// How stream number `index` of a call appears in RTP.
-fn identity(first: &EndpointConfig, stream: &RtpStream, index: usize, seed: u64) -> StreamIdentity {
-    let payload_type = FIRST_PAYLOAD_TYPE + (index % 28) as u8;
-    let ssrc = if index == 0 { first.ssrc } else { mix(seed, 7_000 + index as u64) as u32 };
-    StreamIdentity { ssrc, payload_type, clock_rate: stream.demand.media.clock_hz(), ..first.outgoing() }
+/// The payload types of a flow's packets beside the media.
+pub(super) fn numbered(ssrc: u32) -> StreamIdentity {
+    let [parity_payload_type, reed_solomon_payload_type, retransmission_payload_type] = REPAIR_PAYLOAD_TYPES;
+    StreamIdentity {
+        parity_payload_type,
+        reed_solomon_payload_type,
+        retransmission_payload_type,
+        ..StreamIdentity::of(ssrc)
+    }
 }
 
-/// The first stream's part of both ends' configurations, which have it in common.
-pub(super) fn configure(config: &mut EndpointConfig, rtp: &RtpFlow) {
-    if let Some(first) = rtp.streams.first() {
-        config.payload_type = FIRST_PAYLOAD_TYPE;
-        config.clock_rate = first.demand.media.clock_hz();
-    }
+/// How stream number `index` of a call of several appears in RTP.
+pub(super) fn identity(ssrc: u32, stream: &RtpStream, index: usize) -> StreamIdentity {
+    let payload_type = FIRST_PAYLOAD_TYPE + (index % 28) as u8;
+    StreamIdentity { payload_type, clock_rate: stream.demand.media.clock_hz(), ..numbered(ssrc) }
 }
 
 /// Time from capture to playout of a stream.
@@ -50,26 +52,13 @@ pub(super) fn deadline(rtp: &RtpFlow, stream: &RtpStream) -> Option<TimeDelta> {
 }
 
 /// Adds all streams but the first to both ends of a call.
-pub(super) fn add(
-    ends: Ends<&mut Endpoint>,
-    first: &EndpointConfig,
-    rtp: &RtpFlow,
-    seed: u64,
-    now: Timestamp,
-) -> Result<(), String> {
+pub(super) fn add(plan: &mut CallPlan, rtp: &RtpFlow, seed: u64, now: Timestamp) -> Result<(), MediaError> {
     for (index, stream) in rtp.streams.iter().enumerate().skip(1) {
-        let identity = identity(first, stream, index, seed);
-        let source = source(stream, now, mix(seed, 8_000 + index as u64)).map_err(|e| e.to_string())?;
-        let incoming = IncomingConfig {
-            playout_deadline: deadline(rtp, stream),
-            ..IncomingConfig::new(identity, stream.demand.media)
-        };
-        ends.receiver.add_incoming(incoming, now).map_err(|e| e.to_string())?;
-        let outgoing = OutgoingConfig {
-            packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
-            ..OutgoingConfig::new(identity, source, stream.demand)
-        };
-        ends.sender.add_outgoing(outgoing, now).map_err(|e| e.to_string())?;
+        let identity = identity(mix(seed, 7_000 + index as u64) as u32, stream, index);
+        let source = source(stream, now, mix(seed, 8_000 + index as u64))?;
+        let (outgoing, incoming) = plan.add_stream(identity, source, stream.demand);
+        outgoing.options.packetiser = rtp.sending.packetiser;
+        incoming.playout_deadline = deadline(rtp, stream);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use weir_cc::tcp::throughput::Equation;
 use weir_cc::wrappers::map_guided;
 use weir_cc::{FeedbackPlan, Limits, ReportPlan, circuit_breaker};
 use weir_path::{Capacity, Dscp, LinkConfig};
+use weir_session::OutgoingOptions;
 /// How a TCP sender detects losses.
 pub use weir_sim::tcp::LossDetection as TcpLossDetection;
 /// TCP congestion control.
@@ -203,12 +204,11 @@ pub struct RtpFlow {
     pub streams: Vec<RtpStream>,
     /// The paths, if the flow has several.
     pub multipath: Option<Multipath>,
-    /// Maximum payload of an RTP packet in bytes.
-    pub payload: DataSize,
+    /// How the first stream is sent: the size of packets, limits of the queue. Error resilience and picture feedback follow
+    /// from other fields.
+    pub sending: OutgoingOptions,
     /// Delay after sending at which a frame is played; later packets are discarded. None: nothing is discarded.
     pub playout_deadline: Option<TimeDelta>,
-    /// Age at which frames in the RTP queue are discarded; no bound beside the controller's if absent.
-    pub max_queue_age: Option<TimeDelta>,
     /// Per-packet feedback: the controller's plan with the file's changes. None if it uses none.
     pub feedback: Option<FeedbackPlan>,
     /// Receiver reports as requested by the controller; RFC 3550's timing if absent.
@@ -241,6 +241,10 @@ pub struct RtpFlow {
 }
 
 impl RtpFlow {
+    /// Maximum payload of an RTP packet.
+    pub fn payload(&self) -> DataSize {
+        self.sending.packetiser.max_payload
+    }
     /// This flow with the start rate that a forecast allows, if its controller is bounded by one.
     pub(crate) fn started_by(&self, forecast: Option<&[ForecastSegment]>) -> Cow<'_, Self> {
         let Some(segments) = forecast.filter(|_| self.controller.ends_with(map_guided::SUFFIX)) else {

@@ -15,8 +15,10 @@ use super::tree::Text;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use weir_cc::{FeedbackPlan, Limits, Setup};
+use weir_media::Packetiser;
 use weir_media::resilience::{Choice, Mechanisms};
 use weir_path::Dscp;
+use weir_session::OutgoingOptions;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Represents every controller in `compare`.
@@ -278,9 +280,15 @@ impl Flows<'_> {
             source,
             streams,
             multipath: self.multipath(f, spec)?,
-            payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,
+            sending: OutgoingOptions {
+                packetiser: Packetiser {
+                    max_payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,
+                    ..Packetiser::default()
+                },
+                max_queue_age: f.max_queue_age.as_ref().map(|t| positive(self.text, t)).transpose()?,
+                ..OutgoingOptions::default()
+            },
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
-            max_queue_age: f.max_queue_age.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,
             reports: spec.reports,
             rtcp_interval: f

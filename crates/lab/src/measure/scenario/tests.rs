@@ -46,7 +46,7 @@ fn fills_in_defaults() {
     assert_eq!((f.start, f.stop), (TimeDelta::ZERO, s.duration));
     let rtp = f.rtp().expect("rtp");
     assert_eq!((rtp.floor, rtp.ceiling), (DataRate::from_kbps(150), DataRate::from_kbps(1_500)));
-    assert_eq!((rtp.start_rate, rtp.payload), (DataRate::from_kbps(150), DataSize::from_bytes(1_000)));
+    assert_eq!((rtp.start_rate, rtp.payload()), (DataRate::from_kbps(150), DataSize::from_bytes(1_000)));
     assert_eq!((&rtp.source, rtp.feedback), (&Source::PerfectPackets, None));
 }
 

@@ -61,7 +61,7 @@ fn the_papers_conditions_are_in_the_files() {
     let rtp = s.flows[0].rtp().expect("rtp");
     assert_eq!((rtp.floor, rtp.start_rate, rtp.ceiling), (kbps(150), kbps(150), kbps(3_000)));
     assert_eq!(rtp.feedback.map(|f| f.max_interval), Some(TimeDelta::from_millis(100)));
-    assert_eq!((rtp.payload, &rtp.source), (DataSize::from_bytes(1_000), &Source::PerfectPackets));
+    assert_eq!((rtp.payload(), &rtp.source), (DataSize::from_bytes(1_000), &Source::PerfectPackets));
     let scream = file.scenario(None, Some("scream"), &registry).expect("resolves");
     let rtp = scream.flows[0].rtp().expect("rtp");
     assert_eq!((rtp.floor, rtp.start_rate, rtp.ceiling), (kbps(256), kbps(2_000), kbps(32_800)));
