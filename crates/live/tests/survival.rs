@@ -14,8 +14,8 @@ use weir_live::udp::UdpConfig;
 use weir_media::PerfectCodec;
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    EndConfig, EndPlan, HeaderExtensions, IncomingConfig, OutgoingConfig, OutgoingOptions, ReceivingPath, SendingPath,
-    StreamIdentity,
+    EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, OutgoingConfig, OutgoingOptions, ReceivingPath,
+    SendingPath, StreamIdentity,
 };
 use weir_units::{DataRate, TimeDelta, Timestamp};
 

@@ -246,7 +246,7 @@ pub struct SendingPath {
     /// ECN field of outgoing RTP.
     pub ecn: Ecn,
     /// What the application wants of it if it is one of several. Later:
-    /// [`Endpoint::set_path_policy`](crate::Endpoint::set_path_policy).
+    /// [`PathMut::set_policy`](crate::PathMut::set_policy).
     pub policy: PathPolicy,
 }
 

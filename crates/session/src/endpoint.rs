@@ -7,7 +7,9 @@ mod handover;
 mod incoming;
 mod interfaces;
 mod outgoing;
+mod path;
 mod path_checks;
+mod paths;
 mod picture;
 mod policies;
 mod red;
@@ -22,6 +24,7 @@ mod transport;
 pub use counters::EndpointCounters;
 pub use handover::{Handover, PathError, PathUse};
 pub use interfaces::MAX_OFFERED;
+pub use path::{Path, PathMut};
 pub use streams::{Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, StreamError};
 pub use subflows::PathStats;
 
@@ -45,7 +48,6 @@ use crate::sender::{FirstNumbers, OutgoingStream, SendCounters, SendPath, Sender
 use crate::session_params::Profile;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use subflows::PacketCopy;
 use weir_cc::circuit_breaker::Trip;
 use weir_cc::{Controller, ReceiverController, Report, ReportPlan, Target};
 use weir_media::{PlayoutEvent, PlayoutStats, ReceivedFrame};
@@ -98,19 +100,8 @@ pub struct Endpoint {
     remote_reason: Option<Box<str>>,
     /// The reason that this end's goodbye gives.
     own_reason: Option<Box<str>>,
-    /// Paths added and removed; with several paths only.
-    handovers: Option<Box<handover::Handovers>>,
-    address_checks: Option<Box<address_check::AddressChecks>>,
-    /// Addresses offered for further paths.
-    interfaces: Option<Box<interfaces::Interfaces>>,
-    /// Checks of paths that have failed.
-    path_checks: Option<Box<path_checks::PathChecks>>,
-    /// When checks and regular reports of any of several paths are due; [`Timestamp::MAX`] with one.
-    subflow_due: Timestamp,
-    /// When reports on each of several paths are due.
-    subflow_times: Option<Box<subflow_times::SubflowTimes>>,
-    /// A packet of which copies are to be sent on other paths.
-    copy: Option<Box<PacketCopy>>,
+    /// What several paths need.
+    paths: Option<Box<paths::Paths>>,
     /// Buffers in which compounds are assembled.
     scratch: Scratch,
 }
@@ -236,13 +227,7 @@ impl Endpoint {
             counters: EndpointCounters::default(),
             paused: false,
             is_multipath,
-            path_checks: None,
-            subflow_due: Timestamp::MAX,
-            subflow_times: None,
-            interfaces: None,
-            handovers: None,
-            address_checks: None,
-            copy: None,
+            paths: is_multipath.then(Box::default),
             bye: Bye::No,
             plan: reports,
             observer: None,
@@ -267,7 +252,6 @@ impl Endpoint {
         if is_multipath {
             endpoint.add_send_paths(first_policy, sending, group, now);
             endpoint.add_receive_paths(receiving, now);
-            endpoint.handovers = Some(Box::default());
             endpoint.follow_paths(now);
         }
         endpoint.follow_streams();
@@ -320,7 +304,10 @@ impl Endpoint {
             at = at.min(r.poll_timeout());
             self.picture_timeout(r, &mut at);
         }
-        Some(at.min(self.subflow_due))
+        if let Some(paths) = &self.paths {
+            at = at.min(paths.due);
+        }
+        Some(at)
     }
 
     /// The deadline has passed: makes frames, and runs controllers and playout.

@@ -58,7 +58,7 @@ pub use content::ContentCounters;
 pub use datagram::{Datagram, Kind, Transmit};
 pub use endpoint::{
     Endpoint, EndpointCounters, Handover, Incoming, IncomingStats, MAX_OFFERED, MAX_STREAMS, Outgoing, OutgoingStats,
-    PathError, PathStats, PathUse, StreamError,
+    Path, PathError, PathMut, PathStats, PathUse, StreamError,
 };
 pub use frames::RecoveryStats;
 pub use identity::{Label, MAX_LABEL, ParityFormat, Red, StreamIdentity};

@@ -18,8 +18,12 @@ fn a_forecast_bounds_the_target_of_its_path_alone() {
         let median = DataRate::from_kbps(400);
         let to = TimeDelta::from_secs(60);
         let segment = ForecastSegment { from: TimeDelta::ZERO, to, low: median, median, confidence: 1.0 };
-        a.on_capacity_forecast(path, &[segment], Timestamp::from_millis(10));
-        b.on_capacity_forecast(path, &[segment], Timestamp::from_millis(10));
+        if let Some(mut p) = a.path_mut(path) {
+            p.on_capacity_forecast(&[segment], Timestamp::from_millis(10));
+        }
+        if let Some(mut p) = b.path_mut(path) {
+            p.on_capacity_forecast(&[segment], Timestamp::from_millis(10));
+        }
         assert_eq!(b.target(), None, "it sends nothing");
         a.target().expect("it sends").media_rate.as_bps() / 1_000
     };

@@ -88,7 +88,7 @@ impl CallObserver for EndSampler<'_> {
             CallSide::Sender => {
                 self.samples.set_sender(SenderSample::of(endpoint), internals);
                 if self.paths > 1 {
-                    let stats = (0..self.paths).filter_map(|n| endpoint.path_stats(PathId::new(n)));
+                    let stats = (0..self.paths).filter_map(|n| endpoint.path(PathId::new(n)).and_then(|p| p.stats()));
                     self.samples.set_paths(stats);
                 }
             }

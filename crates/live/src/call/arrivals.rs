@@ -130,7 +130,7 @@ impl LiveEnd {
             return;
         }
         let is_checked = self.routes.is_candidate(path, from);
-        if is_checked && self.carrier.endpoint_mut().take_address_answer(path) {
+        if is_checked && self.carrier.endpoint_mut().path_mut(path).is_some_and(|mut p| p.take_address_answer()) {
             self.routes.follow(path, from);
             self.counters.moves += 1;
             return;

@@ -324,7 +324,7 @@ impl LiveEnd {
     /// The statistics of each path, if there are several.
     fn path_summaries(&self, time: TimeDelta) -> Vec<CallPathSummary> {
         let path = |(route, number): (&Route, u8)| {
-            let stats = self.endpoint().path_stats(PathId::new(number))?;
+            let stats = self.endpoint().path(PathId::new(number)).and_then(|p| p.stats())?;
             let local = self.ports[route.port].local_addr().map_or_else(|e| e.to_string(), |a| a.to_string());
             Some(CallPathSummary {
                 local,

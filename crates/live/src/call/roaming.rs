@@ -85,7 +85,7 @@ impl LiveEnd {
 
     /// Sends a challenge to an address that may become a path's.
     pub(super) fn challenge(&mut self, path: PathId, port: usize, to: SocketAddr, now: Timestamp) {
-        if self.carrier.endpoint_mut().challenge_address(path, now, &mut self.out) {
+        if self.carrier.endpoint_mut().path_mut(path).is_some_and(|mut p| p.challenge_address(now, &mut self.out)) {
             send_protected(&mut self.ports[port], self.srtp.as_mut(), to, &self.out);
             self.counters.challenges += 1;
         }

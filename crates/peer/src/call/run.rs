@@ -143,7 +143,9 @@ impl Work {
             };
             if let Some(ends) = &mut self.ends {
                 ends.endpoint.set_limits(settings.limits, now);
-                ends.endpoint.set_controller(PathId::FIRST, controller, now);
+                if let Some(mut path) = ends.endpoint.path_mut(PathId::FIRST) {
+                    path.set_controller(controller, now);
+                }
             } else if let Some(begins) = &mut self.begins {
                 (begins.controller, begins.settings) = (controller, settings.clone());
             }

@@ -78,7 +78,7 @@ impl Sampler {
     /// The session has read feedback.
     pub(super) fn on_reports(&mut self, endpoint: &Endpoint) {
         let reported = &mut self.reported;
-        for p in endpoint.reported_packets(PathId::FIRST) {
+        for p in endpoint.path(PathId::FIRST).map_or(&[][..], |p| p.reported_packets()) {
             if reported.newest.is_some_and(|n| p.sequence <= n) {
                 continue;
             }

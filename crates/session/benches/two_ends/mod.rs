@@ -70,7 +70,8 @@ impl Call {
 
     /// RTP packets sent on each path; on the only one of a call over one path.
     pub(crate) fn sent(&self) -> Vec<u64> {
-        let by_path = (0..8).map_while(|n| self.ends[0].path_stats(PathId::new(n))).map(|s| s.sent_packets);
+        let by_path =
+            (0..8).map_while(|n| self.ends[0].path(PathId::new(n)).and_then(|p| p.stats())).map(|s| s.sent_packets);
         let by_path: Vec<_> = by_path.collect();
         if by_path.is_empty() { vec![self.ends[0].send_counters().packets] } else { by_path }
     }

@@ -16,31 +16,28 @@ pub(super) struct AddressChecks {
 }
 
 impl Endpoint {
-    /// Writes a challenge on a path into `out`, for the caller to send to an address that is not the path's yet. It
-    /// replaces the path's previous one. Returns `false`, with nothing written, if the call does not have the path, or
-    /// has one path.
-    pub fn challenge_address(&mut self, path: PathId, now: Timestamp, out: &mut Vec<u8>) -> bool {
+    /// See [`PathMut::challenge_address`](super::PathMut::challenge_address).
+    pub(super) fn challenge_address(&mut self, path: PathId, now: Timestamp, out: &mut Vec<u8>) -> bool {
         out.clear();
         if !self.is_multipath || path.index() >= self.path_count() {
             return false;
         }
         let nonce: [u8; 8] = self.rng.random();
-        let checks = self.address_checks.get_or_insert_default();
+        let checks = &mut self.paths.get_or_insert_default().address_checks;
         (checks.sent[path.index()], checks.answered[path.index()]) = (Some(nonce), false);
         self.write_check(path, CHALLENGE, &nonce, now, out);
         true
     }
 
-    /// Whether the path's last challenge has been answered; `true` once. The answer is of the datagram handled last, so
-    /// that the caller knows its source.
-    pub fn take_address_answer(&mut self, path: PathId) -> bool {
-        let answered = self.address_checks.as_mut().and_then(|c| c.answered.get_mut(path.index()));
+    /// See [`PathMut::take_address_answer`](super::PathMut::take_address_answer).
+    pub(super) fn take_address_answer(&mut self, path: PathId) -> bool {
+        let answered = self.paths.as_mut().and_then(|p| p.address_checks.answered.get_mut(path.index()));
         answered.is_some_and(core::mem::take)
     }
 
     /// A response has arrived in a path's reports; returns whether it answers a challenge to an address.
     pub(super) fn on_address_answer(&mut self, path: usize, octets: [u8; 8]) -> bool {
-        let Some(checks) = &mut self.address_checks else { return false };
+        let Some(checks) = self.paths.as_mut().map(|p| &mut p.address_checks) else { return false };
         let Some(sent) = checks.sent.get_mut(path).filter(|sent| **sent == Some(octets)) else { return false };
         *sent = None;
         checks.answered[path] = true;

@@ -6,10 +6,9 @@ use crate::protection::RepairChoice;
 use crate::sender::OutgoingStream;
 use crate::session_params::{Profile, SessionParams};
 use weir_cc::Limits;
-use weir_cc::cue::{CapacityForecast, Cue, ForecastSegment};
 use weir_fec::SchemeError;
 use weir_media::{Codec, ParamError, Source};
-use weir_units::{DataRate, PathId, Timestamp};
+use weir_units::{DataRate, Timestamp};
 
 impl Endpoint {
     /// The offset of this end's first source in RTP timestamps: a random number (RFC 3550, section 5.1).
@@ -20,19 +19,6 @@ impl Endpoint {
     pub fn set_limits(&mut self, limits: Limits, now: Timestamp) {
         if let Some(s) = &mut self.sender {
             s.on_limits(limits, now);
-        }
-    }
-    /// Passes the capacity expected on a path, by a map of network coverage, to its controller; one named `NAME+map` is bounded
-    /// by it. It replaces the forecast before. Without effect without such a path; a receiving end has a use for that of the first.
-    pub fn on_capacity_forecast(&mut self, path: PathId, segments: &[ForecastSegment], now: Timestamp) {
-        if let Some(s) = self.sender.as_mut().filter(|s| path.index() < s.paths.len()) {
-            s.on_cue(path.index(), &Cue::CapacityForecast(CapacityForecast { now, segments }));
-        }
-        if path == PathId::FIRST
-            && let Some(r) = &mut self.receiver
-            && let Some(report) = r.path.on_forecast(&CapacityForecast { now, segments })
-        {
-            self.report = Some(report);
         }
     }
     /// Stops or restarts all media sources; RTCP continues.

@@ -89,14 +89,14 @@ impl Handovers {
 impl Endpoint {
     /// Adds a path, in the directions that the end has. An end that receives gives feedback on it as on its first path if
     /// `path` does not say how. Its number is the least that is free; both ends have to add it, so that they agree on it. It
-    /// carries media once the other end has answered on it, see [`Self::path_use`]. The call has to be made for it
+    /// carries media once the other end has answered on it, see [`Path::usage`](super::Path::usage). The call has to be made for it
     /// ([`EndConfig::multipath`](crate::EndConfig::multipath)).
     ///
     /// # Errors
     /// The call was made for one path, or has too many; nothing changes then.
     pub fn add_path(&mut self, path: PathConfig, now: Timestamp) -> Result<PathId, PathError> {
         let count = self.path_count();
-        let Some(handovers) = self.handovers.as_ref().filter(|_| self.is_multipath) else {
+        let Some(handovers) = self.paths.as_ref().filter(|_| self.is_multipath).map(|p| &p.handovers) else {
             return Err(PathError::SinglePath);
         };
         let free = handovers.uses.iter().take(count).position(|u| matches!(u, Some(Use::Removed | Use::Failed)));
@@ -126,7 +126,7 @@ impl Endpoint {
             r.put_path(id, path.receiving.unwrap_or_else(|| r.path.feedback_config()), twcc(), params, now);
         }
         let nonce: [u8; 8] = self.rng.random();
-        if let Some(h) = &mut self.handovers {
+        if let Some(h) = self.handovers_mut() {
             h.uses[index] = (!open).then_some(Use::Checked(nonce, now, 0));
         }
         self.follow_paths(now);
@@ -148,16 +148,21 @@ impl Endpoint {
         if let Some(s) = &mut self.sender {
             s.remove_path(path, handover == Handover::MakeBeforeBreak);
         }
-        if let Some(h) = &mut self.handovers {
+        if let Some(h) = self.handovers_mut() {
             (h.uses[path.index()], h.replies[path.index()]) = (Some(Use::Removed), None);
         }
         self.note_subflow_due();
         Ok(())
     }
 
+    fn handovers_mut(&mut self) -> Option<&mut Handovers> {
+        self.paths.as_mut().map(|p| &mut p.handovers)
+    }
+
     /// The use of a path; `None` if the call has never had it.
-    pub fn path_use(&self, path: PathId) -> Option<PathUse> {
-        let handovers = self.handovers.as_ref().filter(|_| path.index() < self.path_count())?;
+    pub(super) fn path_use(&self, path: PathId) -> Option<PathUse> {
+        let is_known = self.is_multipath && path.index() < self.path_count();
+        let handovers = &self.paths.as_ref().filter(|_| is_known)?.handovers;
         Some(match handovers.uses[path.index()] {
             None => PathUse::Open,
             Some(Use::Checked(..)) => PathUse::Checked,
@@ -175,7 +180,9 @@ impl Endpoint {
         {
             return;
         }
-        let Some(h) = self.handovers.as_mut().filter(|_| app.name == NAME && path < MAX_PATHS) else { return };
+        let is_ours = app.name == NAME && path < MAX_PATHS;
+        let Some(paths) = self.paths.as_mut().filter(|_| is_ours) else { return };
+        let h = &mut paths.handovers;
         match (app.subtype, h.uses[path]) {
             (CHALLENGE, None | Some(Use::Checked(..))) => h.replies[path] = Some(octets),
             (RESPONSE, Some(Use::Checked(nonce, ..))) if nonce == octets => {
@@ -191,7 +198,7 @@ impl Endpoint {
 
     /// The next response or challenge that is due.
     pub(super) fn poll_check(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
-        let h = self.handovers.as_mut()?;
+        let h = self.handovers_mut()?;
         let mut found = None;
         for index in 0..MAX_PATHS {
             if let Some(octets) = h.replies[index].take() {
@@ -235,7 +242,7 @@ impl Endpoint {
 
     /// Paths on which nothing is to be sent but checks.
     pub(super) fn closed_paths(&self) -> PathSet {
-        let Some(h) = &self.handovers else { return PathSet::NONE };
+        let Some(h) = self.paths.as_ref().map(|p| &p.handovers) else { return PathSet::NONE };
         let closed = (0..MAX_PATHS).filter(|i| h.uses[*i].is_some());
         closed.fold(PathSet::NONE, |set, i| set.with(PathId::new(i as u8)))
     }

@@ -37,14 +37,14 @@ impl Endpoint {
     /// Nothing is sent to them by this. Anyone who can forge RTCP of the call can offer an address, so that the caller
     /// has to check that the other end answers there before it directs a path to it.
     pub fn offered_addresses(&self) -> &[SocketAddr] {
-        self.interfaces.as_ref().map_or(&[], |i| &i.offered)
+        self.paths.as_ref().map_or(&[], |p| &p.interfaces.offered)
     }
 
     /// Offers these addresses of this end for further paths, the preferred ones first, with the next three compounds,
     /// the first of them early where RFC 4585 allows it. They replace those offered before; beyond [`MAX_OFFERED`] they are left out. Offer them again whenever
     /// an interface appears or disappears.
     pub fn offer_addresses(&mut self, addresses: &[SocketAddr]) {
-        let interfaces = self.interfaces.get_or_insert_default();
+        let interfaces = &mut self.paths.get_or_insert_default().interfaces;
         interfaces.own.clear();
         interfaces.own.extend(addresses.iter().filter(|a| a.port() != 0).take(MAX_OFFERED));
         interfaces.repeats = REPEATS;
@@ -53,7 +53,8 @@ impl Endpoint {
 
     /// A regular or early compound is written: appends this end's addresses if they are to be sent.
     pub(super) fn write_interfaces(&mut self, out: &mut Vec<u8>) {
-        let Some(interfaces) = self.interfaces.as_mut().filter(|i| i.repeats > 0) else { return };
+        let Some(paths) = self.paths.as_mut().filter(|p| p.interfaces.repeats > 0) else { return };
+        let interfaces = &mut paths.interfaces;
         interfaces.repeats -= 1;
         let mut writer = Writer::new(out, self.config.ssrc, self.config.remote_ssrc);
         for address in &interfaces.own {
@@ -73,7 +74,7 @@ impl Endpoint {
         let mut addresses = m.blocks.iter().filter_map(|b| if let Block::Interface(i) = b { Some(i) } else { None });
         let Some(first) = addresses.next() else { return };
         let is_theirs = m.sender_ssrc == self.config.remote_ssrc;
-        let interfaces = self.interfaces.get_or_insert_default();
+        let interfaces = &mut self.paths.get_or_insert_default().interfaces;
         let before = interfaces.offered.clone();
         if is_theirs {
             interfaces.offered.clear();

@@ -138,7 +138,7 @@ impl Endpoint {
         if is_avpf {
             self.write_picture_feedback(now, out);
         }
-        if (regular || urgent) && self.interfaces.is_some() {
+        if (regular || urgent) && self.paths.is_some() {
             self.write_interfaces(out);
         }
         if !self.goodbyes.is_empty() {

@@ -78,7 +78,7 @@ impl Endpoint {
     pub(super) fn follow_failures(&mut self, now: Timestamp) {
         let multipath = self.sender.as_ref().and_then(|s| s.multipath.as_ref());
         let failed = multipath.map_or(PathSet::NONE, |m| m.failed());
-        let checks = self.path_checks.get_or_insert_default();
+        let checks = self.paths.get_or_insert_default().checks.get_or_insert_default();
         for path in failed.minus(checks.checked).iter() {
             let check = PathCheck { nonce: self.rng.random(), next: now, since: now, ..PathCheck::default() };
             checks.checks[path.index()] = check;
@@ -92,14 +92,14 @@ impl Endpoint {
     /// part of it.
     pub(super) fn share_rtcp(&mut self) {
         let parts = 1 + self.path_count() as u32;
-        let checks = self.path_checks.as_ref().is_some_and(|c| !c.checked.is_empty());
+        let checks = self.paths.as_ref().and_then(|p| p.checks.as_ref()).is_some_and(|c| !c.checked.is_empty());
         self.timer.set_parts(if checks { (f64::from(parts) / (1.0 - SHARE)).ceil() as u32 } else { parts });
     }
 
     /// The next challenge on a failed path that is due.
     pub(super) fn poll_path_check(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let size = DataSize::from_bytes(SIZE + u64::from(self.config.header_overhead));
-        let checks = self.path_checks.as_mut()?;
+        let checks = self.paths.as_mut()?.checks.as_mut()?;
         let path = checks.checked.iter().find(|p| checks.checks[p.index()].next <= now)?;
         let count = checks.checked.len() as f64;
         let check = &mut checks.checks[path.index()];
@@ -114,7 +114,8 @@ impl Endpoint {
 
     /// A response has arrived in a path's reports; returns whether it answers a check of a failed path.
     pub(super) fn on_path_check_answer(&mut self, path: usize, octets: [u8; 8], now: Timestamp) -> bool {
-        let Some(checks) = self.path_checks.as_mut().filter(|c| c.checked.contains(PathId::new(path as u8))) else {
+        let checks = self.paths.as_mut().and_then(|p| p.checks.as_mut());
+        let Some(checks) = checks.filter(|c| c.checked.contains(PathId::new(path as u8))) else {
             return false;
         };
         let Some(sent) = checks.checks[path].take_sent(octets) else { return false };

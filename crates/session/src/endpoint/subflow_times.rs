@@ -12,7 +12,7 @@ const EQUAL_SHARE: f64 = 0.25;
 const SILENT_INTERVALS: i64 = 5;
 
 /// The timers of all paths.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SubflowTimes {
     paths: Vec<SubflowTime>,
 }
@@ -62,29 +62,29 @@ impl Endpoint {
     pub(super) fn follow_paths(&mut self, now: Timestamp) {
         let count = self.path_count();
         self.share_rtcp();
-        let mut times = self.subflow_times.take().unwrap_or_else(|| Box::new(SubflowTimes { paths: Vec::new() }));
+        let Some(paths) = &mut self.paths else { return };
+        let times = &mut paths.times;
         times.paths.truncate(count);
         while times.paths.len() < count.min(MAX_PATHS) {
             let next = now + self.timer.draw(1.0, &mut self.rng);
             times.paths.push(SubflowTime { next, last: (now, 0), rate: 0.0 });
         }
-        self.subflow_times = Some(times);
-        self.note_subflow_due();
+        paths.note_due();
     }
 
     /// A path's reports were sent or left out: draws the time of the next.
     pub(super) fn after_subflow_reports(&mut self, path: PathId, now: Timestamp) {
-        let Some(mut times) = self.subflow_times.take() else { return };
         let index = path.index();
         let sent = self.sender.as_ref().and_then(|s| s.multipath.as_ref()?.state(index)).map_or(0, |s| s.bytes);
         let received = self.subflow(index).map_or(0, |s| s.bytes);
+        let Some(paths) = &mut self.paths else { return };
+        let times = &mut paths.times;
         let share = times.on_reported(index, sent + received, now);
         let next = now + self.timer.draw(1.0 / share, &mut self.rng);
         if let Some(p) = times.paths.get_mut(index) {
             p.next = next;
         }
-        self.subflow_times = Some(times);
-        self.note_subflow_due();
+        paths.note_due();
     }
 
     /// Whether there is something to report of a subflow: this end sends on it, or has received media or a sender report

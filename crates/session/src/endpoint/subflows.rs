@@ -97,10 +97,9 @@ impl Endpoint {
 
     /// When checks or regular reports on a path are due has changed.
     pub(super) fn note_subflow_due(&mut self) {
-        let reports = self.subflow_times.as_ref().and_then(|t| t.next());
-        let checks = self.handovers.as_ref().and_then(|h| h.next());
-        let failed = self.path_checks.as_ref().and_then(|c| c.next());
-        self.subflow_due = reports.into_iter().chain(checks).chain(failed).min().unwrap_or(Timestamp::MAX);
+        if let Some(paths) = &mut self.paths {
+            paths.note_due();
+        }
     }
 
     pub(super) fn path_count(&self) -> usize {
@@ -110,7 +109,7 @@ impl Endpoint {
     }
 
     /// Statistics of the path with this number; `None` if the call does not have it, or has one path.
-    pub fn path_stats(&self, path: PathId) -> Option<PathStats> {
+    pub(super) fn path_stats(&self, path: PathId) -> Option<PathStats> {
         if !self.is_multipath || path.index() >= self.path_count() {
             return None;
         }
@@ -148,7 +147,8 @@ impl Endpoint {
         if !self.sender.as_ref().is_some_and(|s| s.has_copies()) {
             return;
         }
-        let copy = self.copy.get_or_insert_with(|| Box::new(PacketCopy { bytes: Vec::new(), transmit: *transmit }));
+        let Some(paths) = &mut self.paths else { return };
+        let copy = paths.copy.get_or_insert_with(|| PacketCopy { bytes: Vec::new(), transmit: *transmit });
         copy.bytes.clear();
         copy.bytes.extend_from_slice(out);
         copy.transmit = *transmit;
@@ -156,7 +156,7 @@ impl Endpoint {
 
     /// The next copy of the packet sent last.
     pub(super) fn poll_copy(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
-        let (sender, copy) = (self.sender.as_mut()?, self.copy.as_ref()?);
+        let (sender, copy) = (self.sender.as_mut()?, self.paths.as_ref()?.copy.as_ref()?);
         let (path, number) = sender.next_copy()?;
         out.extend_from_slice(&copy.bytes);
         let number = SubflowNumber { subflow: path.number().into(), sequence: number as u16 };
@@ -180,7 +180,7 @@ impl Endpoint {
         if let Some(path) = self.receiver.as_ref().and_then(|r| r.due_path(now)) {
             return self.write_subflow_rtcp(path, now, out);
         }
-        if self.subflow_due > now {
+        if self.paths.as_ref().is_none_or(|p| p.due > now) {
             return None;
         }
         self.poll_due_subflow(now, out)
@@ -193,7 +193,7 @@ impl Endpoint {
             return Some(transmit);
         }
         // Paths with nothing to report wait for their next time.
-        while let Some(path) = self.subflow_times.as_ref().and_then(|t| t.due(now)) {
+        while let Some(path) = self.paths.as_ref().and_then(|p| p.times.due(now)) {
             if self.is_reported(path.index(), now) {
                 return self.write_subflow_rtcp(path, now, out);
             }
@@ -206,7 +206,7 @@ impl Endpoint {
     fn write_subflow_rtcp(&mut self, path: PathId, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let index = path.index();
         let is_avpf = self.config.params.profile == Profile::Avpf;
-        let reports = self.subflow_times.as_ref().is_some_and(|t| t.is_due(path, now));
+        let reports = self.paths.as_ref().is_some_and(|p| p.times.is_due(path, now));
         let receiving = self.receiver.as_mut().and_then(|r| r.path_mut(index));
         let feedback = is_avpf && receiving.is_some_and(|p| p.is_feedback_due(now));
         let report = self.receiver.as_mut().and_then(|r| r.path_mut(index)?.report.take());

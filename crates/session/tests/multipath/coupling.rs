@@ -96,8 +96,9 @@ fn a_silent_path_leaves_its_rate_to_the_others() {
     net.add("nada", 4_000, &SHARED, ALWAYS);
     net.add("nada", 4_000, &SHARED[..1], Coupling::None);
     net.run_until(Timestamp::from_secs(60));
-    let targets =
-        |net: &Net| [0, 1].map(|p| net.sender(0).path_stats(PathId::new(p)).expect("a path").target.as_kbps_f64());
+    let targets = |net: &Net| {
+        [0, 1].map(|p| net.sender(0).path(PathId::new(p)).and_then(|p| p.stats()).expect("a path").target.as_kbps_f64())
+    };
     let before = targets(&net);
     assert!((before[0] - before[1]).abs() < 0.1 * before[0], "{before:?}");
     net.dead = Some((0, 1));

@@ -23,7 +23,7 @@ fn over_the_first() -> Paths {
     call.run_until(Timestamp::from_secs(5));
     for end in [&mut call.a, &mut call.b] {
         assert_eq!(end.remove_path(B, Handover::BreakBeforeMake), Ok(()));
-        assert_eq!(end.path_use(B), Some(PathUse::Removed));
+        assert_eq!(end.path(B).map(|p| p.usage()), Some(PathUse::Removed));
     }
     call.run_until(Timestamp::from_secs(10));
     assert_eq!(media(&call, B, 5_000, 10_000), 0);
@@ -43,7 +43,7 @@ fn add(call: &mut Paths) {
     let (sender, half) = controller(call.now);
     assert_eq!(call.a.add_path(sender.into(), call.now), Ok(B));
     assert_eq!(call.b.add_path(half.into(), call.now), Ok(B));
-    assert_eq!(call.a.path_use(B), Some(PathUse::Checked));
+    assert_eq!(call.a.path(B).map(|p| p.usage()), Some(PathUse::Checked));
 }
 
 /// Media packets sent on a path between two times in milliseconds.
@@ -57,7 +57,7 @@ fn an_added_path_carries_media_once_the_other_end_has_answered() {
     let mut call = over_the_first();
     add(&mut call);
     call.run_until(Timestamp::from_secs(20));
-    assert_eq!(call.a.path_use(B), Some(PathUse::Open));
+    assert_eq!(call.a.path(B).map(|p| p.usage()), Some(PathUse::Open));
     // A round trip is 20 ms.
     assert_eq!(media(&call, B, 10_000, 10_020), 0);
     assert!(media(&call, B, 10_020, 20_000) > 100);
@@ -68,12 +68,12 @@ fn an_added_path_carries_media_once_the_other_end_has_answered() {
 fn a_call_made_with_one_path_gets_a_second_and_hands_over_to_it() {
     let mut call = made_with_one(true);
     call.run_until(Timestamp::from_secs(10));
-    assert_eq!((media(&call, B, 0, 10_000), call.a.path_use(B)), (0, None));
+    assert_eq!((media(&call, B, 0, 10_000), call.a.path(B).map(|p| p.usage())), (0, None));
     let alone = call.received_kbps(5, 10);
     assert!((300.0..710.0).contains(&alone), "{alone} kbit/s");
     add(&mut call);
     call.run_until(Timestamp::from_secs(30));
-    assert_eq!(call.a.path_use(B), Some(PathUse::Open));
+    assert_eq!(call.a.path(B).map(|p| p.usage()), Some(PathUse::Open));
     let both = call.received_kbps(20, 30);
     assert!((1_000.0..1_400.0).contains(&both), "{both} kbit/s after {alone}");
     for end in [&mut call.a, &mut call.b] {
@@ -123,9 +123,9 @@ fn both_directions_get_a_second_path() {
     }
     call.run_until(Timestamp::from_secs(30));
     for (end, sent) in [&call.a, &call.b].into_iter().zip(&call.sent) {
-        assert_eq!(end.path_use(B), Some(PathUse::Open));
+        assert_eq!(end.path(B).map(|p| p.usage()), Some(PathUse::Open));
         let on_b = sent.iter().filter(|(_, _, t)| t.path == B && media_of(t)).count();
-        let stats = end.path_stats(B).expect("a path");
+        let stats = end.path(B).and_then(|p| p.stats()).expect("a path");
         assert!(on_b > 200 && stats.received_packets > 200 && stats.rtt.is_some(), "{on_b}, {stats:?}");
         assert_eq!(end.counters().unknown_subflow + end.counters().checks_refused, 0);
     }
@@ -138,7 +138,7 @@ fn a_path_that_only_the_sender_adds_carries_nothing() {
     assert_eq!(call.b.add_path(half.into(), call.now), Err(PathError::SinglePath));
     assert_eq!(call.a.add_path(sender.into(), call.now), Ok(B));
     call.run_until(Timestamp::from_secs(20));
-    assert_eq!(call.a.path_use(B), Some(PathUse::Failed));
+    assert_eq!(call.a.path(B).map(|p| p.usage()), Some(PathUse::Failed));
     assert_eq!(media(&call, B, 0, 20_000), 0);
     assert!(media(&call, A, 0, 20_000) > 200);
 }
@@ -150,7 +150,7 @@ fn no_media_goes_to_an_address_where_nobody_answers() {
     add(&mut call);
     let from = call.sent[0].len();
     call.run_until(Timestamp::from_secs(60));
-    assert_eq!(call.a.path_use(B), Some(PathUse::Failed));
+    assert_eq!(call.a.path(B).map(|p| p.usage()), Some(PathUse::Failed));
     let there: Vec<_> = call.sent[0][from..].iter().filter(|(.., t)| t.path == B).collect();
     assert!(there.len() == 5 && there.iter().all(|(.., t)| !t.is_rtp() && t.size.as_bytes() < 50), "{there:?}");
     assert!(media(&call, A, 50_000, 60_000) > 200);
@@ -159,7 +159,7 @@ fn no_media_goes_to_an_address_where_nobody_answers() {
     let (sender, _) = controller(call.now);
     assert_eq!(call.a.add_path(sender.into(), call.now), Ok(B));
     call.run_until(Timestamp::from_secs(70));
-    assert_eq!(call.a.path_use(B), Some(PathUse::Open));
+    assert_eq!(call.a.path(B).map(|p| p.usage()), Some(PathUse::Open));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_forged_answer_opens_nothing() {
     for guess in 0..1_000u64 {
         call.a.handle_datagram(call.now, &Datagram::new(&app(1, &guess.to_be_bytes()), Ecn::NotEct));
     }
-    assert_eq!((call.a.path_use(B), call.a.counters().checks_refused), (Some(PathUse::Checked), 1_000));
+    assert_eq!((call.a.path(B).map(|p| p.usage()), call.a.counters().checks_refused), (Some(PathUse::Checked), 1_000));
     // A storm of challenges has one answer at a time.
     let sent = call.sent[0].len();
     for guess in 0..1_000u64 {
@@ -215,7 +215,7 @@ fn numbers_out_of_range_and_too_many_paths_are_errors() {
     let now = call.now;
     for n in [2, 7, 8, 255] {
         assert_eq!(call.a.remove_path(PathId::new(n), Handover::BreakBeforeMake), Err(PathError::Unknown));
-        assert_eq!(call.a.path_use(PathId::new(n)), None);
+        assert_eq!(call.a.path(PathId::new(n)).map(|p| p.usage()), None);
     }
     for n in 2..8 {
         assert_eq!(call.a.add_path(controller(now).0.into(), now), Ok(PathId::new(n)));
@@ -236,9 +236,12 @@ fn an_address_counts_as_the_paths_once_its_challenge_is_answered() {
     let mut call = Paths::new(plan_of("gcc", "earliest", 1_000), [(2_000, 10), (2_000, 10)]);
     call.run_until(Timestamp::from_secs(2));
     let (now, mut challenge, mut other) = (call.now, Vec::new(), Vec::new());
-    assert!(!call.a.challenge_address(PathId::new(2), now, &mut challenge) && challenge.is_empty());
-    assert!(call.a.challenge_address(B, now, &mut other));
-    assert!(call.a.challenge_address(B, now, &mut challenge));
+    assert!(
+        !call.a.path_mut(PathId::new(2)).is_some_and(|mut p| p.challenge_address(now, &mut challenge))
+            && challenge.is_empty()
+    );
+    assert!(call.a.path_mut(B).is_some_and(|mut p| p.challenge_address(now, &mut other)));
+    assert!(call.a.path_mut(B).is_some_and(|mut p| p.challenge_address(now, &mut challenge)));
     assert!(challenge != other && challenge.len() < 50);
     fn datagram(bytes: &[u8]) -> Datagram<'_> {
         Datagram { path: B, ..Datagram::new(bytes, Ecn::NotEct) }
@@ -256,9 +259,9 @@ fn an_address_counts_as_the_paths_once_its_challenge_is_answered() {
         let before = call.a.counters().checks_refused;
         call.a.handle_datagram(now, &datagram(&answer));
         let is_current = bytes == &challenge;
-        assert_eq!(call.a.take_address_answer(B), is_current);
+        assert_eq!(call.a.path_mut(B).is_some_and(|mut p| p.take_address_answer()), is_current);
         assert_eq!(call.a.counters().checks_refused - before, u64::from(!is_current));
-        assert!(!call.a.take_address_answer(B), "once");
+        assert!(!call.a.path_mut(B).is_some_and(|mut p| p.take_address_answer()), "once");
     }
-    assert_eq!(call.a.path_use(B), Some(PathUse::Open));
+    assert_eq!(call.a.path(B).map(|p| p.usage()), Some(PathUse::Open));
 }

@@ -42,11 +42,11 @@ fn two_paths_carry_more_than_the_faster_alone() {
         let call = aggregate(controller, "earliest");
         let kbps = call.received_kbps(20, 60);
         assert!((2_000.0..3_000.0).contains(&kbps), "{controller}: {kbps} kbit/s");
-        let stats = [A, B].map(|p| call.a.path_stats(p).expect("a path"));
+        let stats = [A, B].map(|p| call.a.path(p).and_then(|p| p.stats()).expect("a path"));
         let shares = stats.map(|s| s.sent_bytes as f64 / stats.iter().map(|s| s.sent_bytes).sum::<u64>() as f64);
         assert!((0.2..0.5).contains(&shares[0]), "{controller}: {shares:?}");
         assert!(stats.iter().all(|s| s.rtt.is_some_and(|rtt| rtt > TimeDelta::from_millis(19))), "{stats:?}");
-        let received = [A, B].map(|p| call.b.path_stats(p).expect("a path").received_packets);
+        let received = [A, B].map(|p| call.b.path(p).and_then(|p| p.stats()).expect("a path").received_packets);
         assert!(received.iter().zip(stats).all(|(r, s)| *r <= s.sent_packets && *r > 0), "{received:?}");
     }
 }
@@ -188,7 +188,7 @@ fn hostile_numbers_and_addresses_are_counted() {
         assert!(matches!(outcome, Outcome::Rtp { .. }), "{outcome:?}");
     }
     assert_eq!(call.b.counters().unknown_subflow - before_b.unknown_subflow, 10_000);
-    assert!(call.b.path_stats(PathId::new(2)).is_none());
+    assert!(call.b.path(PathId::new(2)).and_then(|p| p.stats()).is_none());
     // Reports on a subflow that is not there, an address, and numbers that jump.
     let mut out = Vec::new();
     let mut writer = mprtcp::Writer::new(&mut out, 22, 11);
@@ -214,6 +214,6 @@ fn hostile_numbers_and_addresses_are_counted() {
 fn the_rate_is_the_sum_of_the_paths() {
     let call = aggregate("fixed", "round-robin");
     let target = call.a.target().expect("a sender").media_rate;
-    let sum = [A, B].map(|p| call.a.path_stats(p).expect("a path").target.as_bps()).iter().sum();
+    let sum = [A, B].map(|p| call.a.path(p).and_then(|p| p.stats()).expect("a path").target.as_bps()).iter().sum();
     assert_eq!(target, DataRate::from_bps(sum));
 }

@@ -78,14 +78,14 @@ fn a_forged_advertisement_moves_no_traffic() {
     assert!(call.a.offered_addresses().is_empty());
     assert_eq!(call.a.counters().interfaces_refused, 1);
     // In the other end's name: kept for the caller, and no path is added or changed by it.
-    let before = [0, 1].map(|p| call.a.path_stats(PathId::new(p)).expect("a path").sent_packets);
+    let before = [0, 1].map(|p| call.a.path(PathId::new(p)).and_then(|p| p.stats()).expect("a path").sent_packets);
     assert_eq!(receive(&mut call, &advertisement(22, [v4(9)])), 1);
     assert_eq!(receive(&mut call, &advertisement(22, [v4(9), v4(9)])), 0, "the same again");
     let from = call.sent[0].len();
     call.run_until(Timestamp::from_secs(6));
-    assert!(call.a.path_stats(PathId::new(2)).is_none());
+    assert!(call.a.path(PathId::new(2)).and_then(|p| p.stats()).is_none());
     assert!(call.sent[0][from..].iter().all(|(.., t)| t.path.index() < 2));
-    let after = [0, 1].map(|p| call.a.path_stats(PathId::new(p)).expect("a path").sent_packets);
+    let after = [0, 1].map(|p| call.a.path(PathId::new(p)).and_then(|p| p.stats()).expect("a path").sent_packets);
     assert!(after.iter().zip(before).all(|(a, b)| *a > b + 50), "{before:?}, {after:?}");
 }
 

@@ -27,7 +27,7 @@ fn bytes(call: &Paths, path: PathId, from: i64, to: i64) -> u64 {
 fn a_backup_carries_media_only_while_no_other_path_can() {
     for spec in SCHEDULERS {
         let mut call = call("gcc", spec.name);
-        call.a.set_path_policy(A, PathPolicy::of(PathClass::Backup), call.now).expect("a path");
+        call.a.path_mut(A).expect("a path").set_policy(PathPolicy::of(PathClass::Backup), call.now).expect("a path");
         call.run_until(seconds(20));
         assert!(bytes(&call, A, 0, 20) == 0 && bytes(&call, B, 0, 20) > 500_000, "{}", spec.name);
         call.dead = Some(1);
@@ -42,8 +42,8 @@ fn a_backup_carries_media_only_while_no_other_path_can() {
 #[test]
 fn a_metered_path_helps_while_the_preferred_one_does_not_suffice() {
     let mut call = call("gcc", "earliest");
-    call.a.set_path_policy(A, PathPolicy::of(PathClass::Preferred), call.now).expect("a path");
-    call.a.set_path_policy(B, PathPolicy::of(PathClass::Metered), call.now).expect("a path");
+    call.a.path_mut(A).expect("a path").set_policy(PathPolicy::of(PathClass::Preferred), call.now).expect("a path");
+    call.a.path_mut(B).expect("a path").set_policy(PathPolicy::of(PathClass::Metered), call.now).expect("a path");
     call.a.set_sufficient_rate(Some(DataRate::from_kbps(1_000)), call.now);
     call.run_until(seconds(60));
     // At the start both, then the preferred one alone; once its link has a third of the rate, both again.
@@ -61,17 +61,21 @@ fn a_metered_path_helps_while_the_preferred_one_does_not_suffice() {
 fn a_budget_is_kept() {
     let mut call = call("fixed", "round-robin");
     let budget = Some(DataSize::from_bytes(1_000_000));
-    call.a.set_path_policy(B, PathPolicy { budget, ..PathPolicy::default() }, call.now).expect("a path");
+    call.a
+        .path_mut(B)
+        .expect("a path")
+        .set_policy(PathPolicy { budget, ..PathPolicy::default() }, call.now)
+        .expect("a path");
     call.run_until(seconds(5));
-    let left = call.a.path_policy(B).and_then(|p| p.budget).expect("a budget").as_bytes();
-    assert_eq!(left, 1_000_000 - call.a.path_stats(B).expect("a path").sent_bytes);
+    let left = call.a.path(B).and_then(|p| p.policy()).and_then(|p| p.budget).expect("a budget").as_bytes();
+    assert_eq!(left, 1_000_000 - call.a.path(B).and_then(|p| p.stats()).expect("a path").sent_bytes);
     call.run_until(seconds(60));
-    let sent = call.a.path_stats(B).expect("a path").sent_bytes;
+    let sent = call.a.path(B).and_then(|p| p.stats()).expect("a path").sent_bytes;
     assert!((1_000_000..1_001_500).contains(&sent), "{sent}");
-    assert_eq!(call.a.path_policy(B).and_then(|p| p.budget), Some(DataSize::ZERO));
+    assert_eq!(call.a.path(B).and_then(|p| p.policy()).and_then(|p| p.budget), Some(DataSize::ZERO));
     // The media rate is that of the first path from then on.
     let target = call.a.target().expect("a sender").media_rate;
-    assert_eq!(target, call.a.path_stats(A).expect("a path").target);
+    assert_eq!(target, call.a.path(A).and_then(|p| p.stats()).expect("a path").target);
 }
 
 #[test]
@@ -80,7 +84,11 @@ fn a_share_reduces_what_a_path_carries() {
         let mut call = call("fixed", scheduler);
         call.run_until(seconds(10));
         let whole = bytes(&call, B, 0, 10) as f64;
-        call.a.set_path_policy(B, PathPolicy { share: 0.25, ..PathPolicy::default() }, call.now).expect("a path");
+        call.a
+            .path_mut(B)
+            .expect("a path")
+            .set_policy(PathPolicy { share: 0.25, ..PathPolicy::default() }, call.now)
+            .expect("a path");
         call.run_until(seconds(20));
         let [a, b] = [A, B].map(|p| bytes(&call, p, 11, 20) as f64 / 0.9);
         assert!((0.2..0.3).contains(&(b / whole)), "{scheduler}: {b} of {whole}");
@@ -92,9 +100,9 @@ fn a_share_reduces_what_a_path_carries() {
 fn unknown_paths_are_errors() {
     let mut call = call("gcc", "earliest");
     let now = call.now;
-    assert_eq!(call.a.set_path_policy(PathId::new(2), PathPolicy::default(), now), Err(PathError::Unknown));
-    assert_eq!(call.a.path_policy(PathId::new(2)), None);
-    assert_eq!(call.a.path_policy(B), Some(PathPolicy::default()));
+    assert!(call.a.path_mut(PathId::new(2)).is_none());
+    assert_eq!(call.a.path(PathId::new(2)).and_then(|p| p.policy()), None);
+    assert_eq!(call.a.path(B).and_then(|p| p.policy()), Some(PathPolicy::default()));
     // The receiving end sends nothing.
-    assert_eq!(call.b.set_path_policy(B, PathPolicy::default(), now), Err(PathError::SinglePath));
+    assert_eq!(call.b.path_mut(B).expect("a path").set_policy(PathPolicy::default(), now), Err(PathError::SinglePath));
 }

@@ -48,7 +48,9 @@ impl CallEnd {
     #[cold]
     fn take_forecast(&mut self, now: Timestamp) {
         if let Some(segments) = self.forecast.as_mut().and_then(|f| f.poll(now)) {
-            self.endpoint.on_capacity_forecast(PathId::FIRST, segments, now);
+            if let Some(mut p) = self.endpoint.path_mut(PathId::FIRST) {
+                p.on_capacity_forecast(segments, now);
+            }
         }
     }
 }

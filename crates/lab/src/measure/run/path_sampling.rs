@@ -16,7 +16,7 @@ pub(super) fn sample(scenario: &Scenario, network: &mut Network<RunObserver<'_>>
     let sim = &mut network.sim;
     let Some(call) = sim.agent(network.flows[flow].sender).call() else { return };
     let ids = (0..multipath.paths.len() as u8).map(PathId::new);
-    let stats: Vec<_> = ids.map(|id| call.path_stats(id).unwrap_or_default()).collect();
+    let stats: Vec<_> = ids.map(|id| call.path(id).and_then(|p| p.stats()).unwrap_or_default()).collect();
     let Some((meter, recorder)) = sim.observer_mut().paths_mut(flow) else { return };
     for (path, stats) in stats.iter().enumerate() {
         meter.on_stats(path, stats);
