@@ -4,6 +4,7 @@ mod circles;
 mod licences;
 mod source;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,8 @@ const FLOORS: [(&str, u32); 24] = [
     ("web", 6),
     ("weir-rtc", 6),
 ];
+/// The floor of the faces: programs and bindings.
+const FACES: u32 = 6;
 /// Rooms without access to a clock, a socket, a thread or the operating system's randomness.
 const SANS_IO: [&str; 9] = ["units", "cc", "wire", "fec", "path", "media", "sim", "dccp", "session"];
 /// Lines before the tests of a file. A few more than the house's 400 are accepted; beyond that a file has to be split.
@@ -65,16 +68,90 @@ fn code(text: &str) -> Vec<&str> {
     text.lines().take_while(|l| !l.starts_with("#[cfg(test)]")).filter(|l| !l.trim_start().starts_with("//")).collect()
 }
 
+/// Workspace packages that a manifest names under `kind` ("dependencies", "dev-dependencies", "build-dependencies"), for
+/// every target, whichever way the dependency is written.
+fn rooms_of(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
+    let targets = manifest.get("target").and_then(|t| t.as_table()).into_iter().flat_map(|t| t.values());
+    let tables = [manifest.get(kind)].into_iter().chain(targets.map(|t| t.get(kind)));
+    let mut rooms = BTreeSet::new();
+    for (name, value) in tables.flatten().filter_map(|t| t.as_table()).flatten() {
+        // A renamed dependency states its package.
+        let package = value.get("package").and_then(|p| p.as_str()).unwrap_or(name);
+        rooms.extend(package.strip_prefix("weir-").map(str::to_owned));
+    }
+    rooms
+}
+
+/// The manifest of a room; a dependency that is taken from the workspace is named there as in the room.
+fn manifest(room: &str) -> toml::Table {
+    let path = root().join("crates").join(room).join("Cargo.toml");
+    fs::read_to_string(path).expect("manifest").parse().expect("TOML")
+}
+
+fn floor(room: &str) -> u32 {
+    // `weir-rtc` is a package whose folder has its whole name.
+    let is = |name: &str| name == room || name.strip_prefix("weir-") == Some(room);
+    FLOORS.iter().find(|(name, _)| is(name)).unwrap_or_else(|| panic!("{room} is not among the floors")).1
+}
+
 #[test]
 fn rooms_import_only_lower_floors() {
-    for (room, floor) in FLOORS {
-        let manifest = fs::read_to_string(root().join("crates").join(room).join("Cargo.toml")).expect("manifest");
-        let normal = manifest.split("[dev-dependencies]").next().expect("a first part");
-        for (other, other_floor) in FLOORS {
-            let imports = normal.lines().any(|l| l.starts_with(&format!("weir-{other}.")));
-            assert!(!imports || other_floor < floor, "{room} (floor {floor}) imports {other} (floor {other_floor})");
+    let mut seen = 0;
+    for (room, at) in FLOORS {
+        let manifest = manifest(room);
+        for kind in ["dependencies", "build-dependencies"] {
+            for other in rooms_of(&manifest, kind) {
+                let below = floor(&other);
+                assert!(below < at, "{room} (floor {at}) imports {other} (floor {below})");
+                seen += 1;
+            }
+        }
+        for other in rooms_of(&manifest, "dev-dependencies") {
+            // Tests may look from the lab, and at an equal, but no room is tested by a face.
+            assert!(floor(&other) < FACES, "the tests of {room} import {other}, a face");
         }
     }
+    assert!(seen >= 100, "only {seen} imports found: the search has gone blind");
+}
+
+#[test]
+fn an_import_is_found_whichever_way_it_is_written() {
+    let manifest: toml::Table = r#"
+        [dependencies]
+        weir-a.workspace = true
+        weir-b = { workspace = true, optional = true }
+        c = { package = "weir-c", path = "../c" }
+        other = "1"
+        [dependencies.weir-d]
+        workspace = true
+        [target.'cfg(target_os = "linux")'.dependencies]
+        weir-e = { workspace = true, features = ["x"] }
+        [dev-dependencies]
+        weir-f = { workspace = true }
+        [target.'cfg(unix)'.build-dependencies]
+        weir-g.workspace = true
+    "#
+    .parse()
+    .expect("TOML");
+    let of = |kind| rooms_of(&manifest, kind).into_iter().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        (of("dependencies"), of("dev-dependencies"), of("build-dependencies")),
+        ("a b c d e".into(), "f".into(), "g".into())
+    );
+}
+
+/// A room without a floor would not be checked.
+#[test]
+fn every_room_has_a_floor() {
+    let rooms = fs::read_dir(root().join("crates")).expect("readable").flatten();
+    let mut rooms: Vec<String> = rooms
+        .filter(|e| e.path().join("Cargo.toml").exists())
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    let mut floors: Vec<&str> = FLOORS.iter().map(|(room, _)| *room).collect();
+    rooms.sort_unstable();
+    floors.sort_unstable();
+    assert_eq!(rooms, floors);
 }
 
 #[test]
