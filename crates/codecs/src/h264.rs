@@ -1,7 +1,7 @@
-//! Common parts of H.264 encoders and decoders: NAL units in byte streams, levels, even sizes.
+//! Common parts of H.264 encoders and decoders: NAL units in byte streams, levels, even sizes, the state of an encoder.
 
 use crate::check::Check;
-use weir_media::{EncoderConfig, Picture, Plane, VideoError};
+use weir_media::{CodedFrame, EncoderConfig, Picture, Plane, RateChange, VideoError};
 use weir_units::DataRate;
 
 /// Supported slice sizes: a macroblock can need 400 bytes (H.264, section A.3.1), to which OpenH264 adds 20 of headers;
@@ -130,6 +130,62 @@ impl Even {
             }
         }
         padded
+    }
+}
+
+/// State of an encoder around its library.
+pub(crate) struct Encoding {
+    check: Check,
+    pub(crate) config: EncoderConfig,
+    pub(crate) even: Even,
+    /// Whether a key frame is due.
+    pub(crate) key_frame: bool,
+    /// Whether the library's encoder must be reopened before the next frame.
+    pub(crate) reopen: bool,
+    /// Whether the next frame refers to a selected picture.
+    pub(crate) selected: bool,
+    /// Number of the next picture.
+    pub(crate) next_id: u64,
+}
+
+impl Encoding {
+    /// For an encoder that has just been opened.
+    pub(crate) fn new(check: Check, config: &EncoderConfig, key_frame: bool) -> Self {
+        let even = Even::new(config.width, config.height);
+        Self { check, config: *config, even, key_frame, reopen: false, selected: false, next_id: 0 }
+    }
+
+    /// Sets the bit rate: at once by `apply`, or by reopening the encoder, as configured.
+    pub(crate) fn set_bit_rate(
+        &mut self,
+        rate: DataRate,
+        apply: impl FnOnce(&EncoderConfig) -> Result<(), VideoError>,
+    ) -> Result<(), VideoError> {
+        self.check.bit_rate(rate)?;
+        if rate == self.config.bit_rate {
+            return Ok(());
+        }
+        let config = EncoderConfig { bit_rate: rate, ..self.config };
+        match config.rate_change {
+            RateChange::Seamless => apply(&config)?,
+            RateChange::Restart => self.reopen = true,
+        }
+        self.config = config;
+        Ok(())
+    }
+
+    /// Checks a picture to be coded into `out`, which is emptied.
+    pub(crate) fn begin(&self, picture: &Picture, out: &mut CodedFrame) -> Result<(), VideoError> {
+        out.data.clear();
+        self.check.picture(picture, &self.config)
+    }
+
+    /// Describes the frame coded in `out`, which is empty if it was dropped; returns whether there is one.
+    pub(crate) fn describe(&self, out: &mut CodedFrame) -> bool {
+        out.discardable = !out.data.is_empty() && is_discardable(&out.data);
+        out.picture_id = self.next_id;
+        out.from_selected = false;
+        !out.data.is_empty()
     }
 }
 

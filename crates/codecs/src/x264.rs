@@ -2,13 +2,11 @@
 #![expect(unsafe_code, reason = "x264 is a C library")]
 
 use crate::check::Check;
-use crate::h264::{self, Even, SLICE_SIZES};
+use crate::h264::{self, Encoding, Even, SLICE_SIZES};
 use core::ffi::{CStr, c_int};
 use core::mem::MaybeUninit;
 use core::ptr;
-use weir_media::{
-    Capabilities, CodedFrame, EncoderConfig, Picture, Plane, RateChange, VideoCodec, VideoEncoder, VideoError,
-};
+use weir_media::{Capabilities, CodedFrame, EncoderConfig, Picture, Plane, VideoCodec, VideoEncoder, VideoError};
 use weir_units::{DataRate, DataSize};
 use x264_sys as sys;
 
@@ -161,14 +159,7 @@ fn check(config: &EncoderConfig) -> Result<(), VideoError> {
 /// Encodes H.264.
 pub(crate) struct Encoder {
     handle: Handle,
-    config: EncoderConfig,
-    even: Even,
-    key_frame: bool,
-    /// Whether the library's encoder must be reopened before the next frame.
-    reopen: bool,
-    /// Whether the next frame refers to a selected picture.
-    selected: bool,
-    next_id: u64,
+    state: Encoding,
     /// The last key frame, the earliest possible reference.
     last_key: u64,
     last_ticks: Option<u64>,
@@ -181,12 +172,7 @@ impl Encoder {
         check(config)?;
         Ok(Self {
             handle: Handle::open(config)?,
-            config: *config,
-            even: Even::new(config.width, config.height),
-            key_frame: true,
-            reopen: false,
-            selected: false,
-            next_id: 0,
+            state: Encoding::new(CHECK, config, true),
             last_key: 0,
             last_ticks: None,
             waiting: 0.0,
@@ -196,7 +182,7 @@ impl Encoder {
     /// Subtracts the time since the last picture from what is waiting; returns whether more than the buffer's share is
     /// left.
     fn is_behind(&mut self, ticks: u64) -> bool {
-        let rate = kbps(self.config.bit_rate) as f64 * 1000.0;
+        let rate = kbps(self.state.config.bit_rate) as f64 * 1000.0;
         let gap = self.last_ticks.map_or(0, |last| ticks.saturating_sub(last));
         self.last_ticks = Some(ticks);
         self.waiting = (self.waiting - rate * gap as f64 / 90_000.0).max(0.0);
@@ -215,69 +201,58 @@ impl VideoEncoder for Encoder {
         Capabilities { slices: true, reference_selection: true }
     }
     fn config(&self) -> &EncoderConfig {
-        &self.config
+        &self.state.config
     }
 
     fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
-        CHECK.bit_rate(rate)?;
-        if rate == self.config.bit_rate {
-            return Ok(());
-        }
-        let config = EncoderConfig { bit_rate: rate, ..self.config };
-        match config.rate_change {
-            RateChange::Seamless => self.handle.reconfigure(&config)?,
-            RateChange::Restart => self.reopen = true,
-        }
-        self.config = config;
-        Ok(())
+        self.state.set_bit_rate(rate, |config| self.handle.reconfigure(config))
     }
 
     fn set_slice_size(&mut self, size: Option<DataSize>) -> Result<(), VideoError> {
         CHECK.slice_size(size, SLICE_SIZES)?;
-        let config = EncoderConfig { slice_size: size, ..self.config };
+        let config = EncoderConfig { slice_size: size, ..self.state.config };
         self.handle.reconfigure(&config)?;
-        self.config = config;
+        self.state.config = config;
         Ok(())
     }
 
     fn request_key_frame(&mut self) {
-        self.key_frame = true;
+        self.state.key_frame = true;
     }
 
     fn acknowledge(&mut self, _: u64) {}
 
     fn select_reference(&mut self, picture_id: u64) -> bool {
-        let kept = self.next_id.saturating_sub(KEPT).max(self.last_key);
-        let known = self.config.reference_selection && !self.reopen && (kept..self.next_id).contains(&picture_id);
-        self.selected |= known && self.handle.forget(picture_id as i64 + 1);
-        known && self.selected
+        let kept = self.state.next_id.saturating_sub(KEPT).max(self.last_key);
+        let known = self.state.config.reference_selection
+            && !self.state.reopen
+            && (kept..self.state.next_id).contains(&picture_id);
+        self.state.selected |= known && self.handle.forget(picture_id as i64 + 1);
+        known && self.state.selected
     }
 
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
-        out.data.clear();
-        CHECK.picture(picture, &self.config)?;
-        if self.reopen {
-            self.handle = Handle::open(&self.config)?;
-            self.reopen = false;
-            self.key_frame = true;
+        self.state.begin(picture, out)?;
+        if self.state.reopen {
+            self.handle = Handle::open(&self.state.config)?;
+            self.state.reopen = false;
+            self.state.key_frame = true;
         }
-        let due = self.config.key_interval.is_some_and(|n| self.next_id >= self.last_key + u64::from(n.max(1)));
-        let key = self.key_frame || due;
+        let due =
+            self.state.config.key_interval.is_some_and(|n| self.state.next_id >= self.last_key + u64::from(n.max(1)));
+        let key = self.state.key_frame || due;
         out.key = false;
-        if !self.is_behind(ticks) || !self.config.may_drop || key {
-            out.key = self.handle.encode(self.even.of(picture), self.next_id as i64, key, &mut out.data)?;
+        if !self.is_behind(ticks) || !self.state.config.may_drop || key {
+            out.key = self.handle.encode(self.state.even.of(picture), self.state.next_id as i64, key, &mut out.data)?;
             self.waiting += out.data.len() as f64 * 8.0;
         }
-        out.discardable = !out.data.is_empty() && h264::is_discardable(&out.data);
-        out.picture_id = self.next_id;
-        out.from_selected = false;
-        if !out.data.is_empty() {
-            out.from_selected = core::mem::take(&mut self.selected) && !out.key;
+        if self.state.describe(out) {
+            out.from_selected = core::mem::take(&mut self.state.selected) && !out.key;
             if out.key {
-                self.last_key = self.next_id;
-                self.key_frame = false;
+                self.last_key = self.state.next_id;
+                self.state.key_frame = false;
             }
-            self.next_id += 1;
+            self.state.next_id += 1;
         }
         Ok(())
     }

@@ -3,14 +3,14 @@
 use super::long_term::{LongTerm, MARK_EVERY, Word};
 use super::slice::SliceReader;
 use super::{CHECK, LIBRARY};
-use crate::h264::{self, Even, SLICE_SIZES};
+use crate::h264::{self, Encoding, Even, SLICE_SIZES};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 use openh264_sys2::{self as sys, source::APILoader};
 use weir_media::{
-    Capabilities, CodedFrame, EncoderConfig, LayerId, LayerInfo, Layering, Picture, Plane, RateChange, VideoCodec,
-    VideoEncoder, VideoError,
+    Capabilities, CodedFrame, EncoderConfig, LayerId, LayerInfo, Layering, Picture, Plane, VideoCodec, VideoEncoder,
+    VideoError,
 };
 use weir_units::{DataRate, DataSize};
 
@@ -267,16 +267,9 @@ fn check(config: &EncoderConfig) -> Result<(), VideoError> {
 /// Encodes H.264.
 pub(crate) struct Encoder {
     handle: Handle,
-    config: EncoderConfig,
-    even: Even,
+    state: Encoding,
     long_term: LongTerm,
     slices: SliceReader,
-    /// Whether the next frame refers to a selected picture.
-    selected: bool,
-    key_frame: bool,
-    /// Whether the library's encoder must be reopened before the next frame.
-    reopen: bool,
-    next_id: u64,
 }
 
 impl Encoder {
@@ -284,14 +277,9 @@ impl Encoder {
         check(config)?;
         Ok(Self {
             handle: Handle::open(config)?,
-            config: *config,
-            even: Even::new(config.width, config.height),
+            state: Encoding::new(CHECK, config, false),
             long_term: LongTerm::default(),
             slices: SliceReader::default(),
-            selected: false,
-            key_frame: false,
-            reopen: false,
-            next_id: 0,
         })
     }
 }
@@ -307,39 +295,30 @@ impl VideoEncoder for Encoder {
         Capabilities { slices: true, reference_selection: true }
     }
     fn config(&self) -> &EncoderConfig {
-        &self.config
+        &self.state.config
     }
 
     fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
-        CHECK.bit_rate(rate)?;
-        if rate == self.config.bit_rate {
-            return Ok(());
-        }
-        match self.config.rate_change {
-            RateChange::Seamless => self.handle.set_bit_rate(rate)?,
-            RateChange::Restart => self.reopen = true,
-        }
-        self.config.bit_rate = rate;
-        Ok(())
+        self.state.set_bit_rate(rate, |config| self.handle.set_bit_rate(config.bit_rate))
     }
 
     fn set_slice_size(&mut self, size: Option<DataSize>) -> Result<(), VideoError> {
-        if size != self.config.slice_size {
-            let config = EncoderConfig { slice_size: size, ..self.config };
+        if size != self.state.config.slice_size {
+            let config = EncoderConfig { slice_size: size, ..self.state.config };
             check(&config)?;
             // The library fixes it on opening.
-            self.config = config;
-            self.reopen = true;
+            self.state.config = config;
+            self.state.reopen = true;
         }
         Ok(())
     }
 
     fn request_key_frame(&mut self) {
-        self.key_frame = true;
+        self.state.key_frame = true;
     }
 
     fn acknowledge(&mut self, picture_id: u64) {
-        if !self.reopen
+        if !self.state.reopen
             && let Some(word) = self.long_term.acknowledge(picture_id)
         {
             // If the call fails the mark stays unconfirmed, which only loses that picture as a reference.
@@ -348,43 +327,39 @@ impl VideoEncoder for Encoder {
     }
 
     fn select_reference(&mut self, picture_id: u64) -> bool {
-        if self.reopen {
+        if self.state.reopen {
             return false;
         }
         let accepted = self.long_term.select(picture_id).is_some_and(|word| self.handle.report(word).is_ok());
-        self.selected |= accepted;
+        self.state.selected |= accepted;
         accepted
     }
 
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
-        out.data.clear();
-        CHECK.picture(picture, &self.config)?;
-        if core::mem::take(&mut self.reopen) {
-            self.handle = Handle::open(&self.config)?;
+        self.state.begin(picture, out)?;
+        if core::mem::take(&mut self.state.reopen) {
+            self.handle = Handle::open(&self.state.config)?;
             self.long_term = LongTerm::default();
         }
-        if self.key_frame {
+        if self.state.key_frame {
             self.handle.force_key_frame();
         }
         let temporal;
-        (out.key, temporal) = self.handle.encode(self.even.of(picture), ticks, &mut out.data)?;
+        (out.key, temporal) = self.handle.encode(self.state.even.of(picture), ticks, &mut out.data)?;
         // The bits do not signal that nothing refers to a picture of the top layer.
         let layer = LayerInfo { id: LayerId::new(0, temporal), ..LayerInfo::default() };
-        (out.layer, out.more_layers) = ((!self.config.layering.is_single()).then_some(layer), false);
-        out.discardable = !out.data.is_empty() && h264::is_discardable(&out.data);
-        out.picture_id = self.next_id;
-        out.from_selected = false;
-        if !out.data.is_empty() {
-            self.key_frame &= !out.key;
-            if self.config.reference_selection
+        (out.layer, out.more_layers) = ((!self.state.config.layering.is_single()).then_some(layer), false);
+        if self.state.describe(out) {
+            self.state.key_frame &= !out.key;
+            if self.state.config.reference_selection
                 && let Some(slice) = self.slices.read(&out.data)
             {
-                out.from_selected = core::mem::take(&mut self.selected) && slice.from_long_term;
-                if let Some(word) = self.long_term.coded(self.next_id, slice) {
+                out.from_selected = core::mem::take(&mut self.state.selected) && slice.from_long_term;
+                if let Some(word) = self.long_term.coded(self.state.next_id, slice) {
                     self.handle.report(word)?;
                 }
             }
-            self.next_id += 1;
+            self.state.next_id += 1;
         }
         Ok(())
     }
