@@ -1,27 +1,25 @@
-//! What the page follows, over a WebSocket: regions of its window as they change, and the reports of its own key.
+//! Subscriptions of the page, over a WebSocket: regions of its window as they change, and the reports of its own key.
 
 use super::connections::Place;
 use super::problem::Problem;
 use super::regions::{Overview, RegionShown, Regions, RegionsRequest, overview, show};
 use super::shared::{Caller, Reported, Sample, Shared};
-use super::socket::{Counted, Heard, Line, bounded};
+use super::socket::{Counted, Event, Line, bounded};
 use crate::{Cell, Region, WallTime};
 use axum::Extension;
 use axum::extract::State;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::sync::broadcast;
-use tokio::time::{MissedTickBehavior, interval};
 use weir_units::{TimeDelta, Timestamp};
 
-/// What is shown decays also where nobody reports: after this long it is computed again.
+/// Shown values decay also where nobody reports: after this long it is computed again.
 const STALE: TimeDelta = TimeDelta::from_secs(60);
 
-/// What a page sends.
+/// A page's message.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Said {
@@ -34,7 +32,7 @@ enum Said {
     },
 }
 
-/// What a page gets.
+/// An answer to a page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Answered<'a> {
@@ -42,10 +40,8 @@ enum Answered<'a> {
     Regions(Regions),
     /// Regions of the window that have changed since.
     Changes { made_ms: WallTime, regions: Vec<RegionShown>, gone: Vec<Cell> },
-    /// What the device followed has reported.
+    /// Samples that the device followed has reported.
     Reports { reports: &'a [Sample] },
-    /// Why there is no answer.
-    Error { detail: String },
 }
 
 /// Follows regions as they change, and one's own reports (WebSocket)
@@ -74,7 +70,7 @@ pub(super) async fn live(
     }))
 }
 
-/// What a page watches, and what it was sent of it.
+/// The window that a page watches, and the regions it was sent.
 struct Watch {
     request: RegionsRequest,
     sent: BTreeMap<Cell, Region>,
@@ -88,35 +84,20 @@ struct Page<'a> {
     line: Line<'a>,
     watch: Option<Watch>,
     device: Option<String>,
-    reports: broadcast::Receiver<Arc<Reported>>,
 }
 
 impl<'a> Page<'a> {
     fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller) -> Self {
-        let reports = shared.reports.subscribe();
-        Self { line: Line::new(socket, shared, caller), watch: None, device: None, reports }
+        Self { line: Line::new(socket, shared, caller).with_reports(), watch: None, device: None }
     }
 
     /// Serves until the page or the service ends it.
     async fn run(mut self) {
-        let stopping = self.line.stopping();
-        tokio::pin!(stopping);
-        let mut refresh = interval(self.line.shared.config.refresh);
-        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            let goes_on = tokio::select! {
-                message = self.line.socket.recv() => match message {
-                    Some(Ok(message)) => self.hear(message).await,
-                    Some(Err(_)) | None => false,
-                },
-                reported = self.reports.recv() => match reported {
-                    Ok(reported) => self.pass_on(&reported).await,
-                    // A slow page misses some.
-                    Err(broadcast::error::RecvError::Lagged(_)) => true,
-                    Err(broadcast::error::RecvError::Closed) => false,
-                },
-                _ = refresh.tick() => self.refresh().await,
-                () = &mut stopping => false,
+        while let Some(event) = self.line.next().await {
+            let goes_on = match event {
+                Event::Text(text) => self.hear(&text).await,
+                Event::Reported(reported) => self.pass_on(&reported).await,
+                Event::Refresh => self.refresh().await,
             };
             if !goes_on {
                 break;
@@ -125,14 +106,8 @@ impl<'a> Page<'a> {
         self.line.close().await;
     }
 
-    async fn hear(&mut self, message: Message) -> bool {
-        let text = match self.line.hear(message) {
-            Heard::Text(text) => text,
-            Heard::Closed => return false,
-            Heard::Nothing => return true,
-            Heard::Binary => return self.line.send(&Answered::Error { detail: "messages are text".into() }).await,
-        };
-        match serde_json::from_str(&text) {
+    async fn hear(&mut self, text: &str) -> bool {
+        match serde_json::from_str(text) {
             Ok(Said::Watch(request)) => {
                 let at = self.line.heard;
                 self.watch = Some(Watch { request, sent: BTreeMap::new(), resolution: None, changes: 0, at });
@@ -142,7 +117,7 @@ impl<'a> Page<'a> {
                 self.device = device;
                 true
             }
-            Err(e) => self.line.send(&Answered::Error { detail: e.to_string() }).await,
+            Err(e) => self.line.refuse(&e.to_string()).await,
         }
     }
 
@@ -152,9 +127,6 @@ impl<'a> Page<'a> {
     }
 
     async fn refresh(&mut self) -> bool {
-        if !self.line.is_alive().await {
-            return false;
-        }
         let now = self.line.shared.clock.elapsed();
         let changes = self.line.shared.changes.load(Ordering::Relaxed);
         let due = |w: &Watch| w.changes != changes || now.saturating_since(w.at) > STALE;
@@ -171,7 +143,7 @@ impl<'a> Page<'a> {
                 // The next turn asks again.
                 watch.changes = changes.wrapping_sub(1);
                 self.watch = Some(watch);
-                return self.line.send(&Answered::Error { detail: problem.detail().to_owned() }).await;
+                return self.line.refuse(problem.detail()).await;
             }
         };
         let first = watch.resolution != Some(u8::from(next.resolution));
@@ -198,7 +170,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What the page has after the changes: what was sent last is what later values are compared with.
+/// The regions of the page after the changes; later values are compared with those sent last.
 fn merged(sent: BTreeMap<Cell, Region>, mut next: BTreeMap<Cell, Region>) -> BTreeMap<Cell, Region> {
     for (cell, region) in &mut next {
         if let Some(before) = sent.get(cell)

@@ -3,16 +3,15 @@
 use super::connections::Place;
 use super::problem::Problem;
 use super::shared::{Caller, Shared};
-use super::socket::{Counted, Heard, Line, bounded};
+use super::socket::{Counted, Event, Line, bounded};
 use crate::lookahead::{Fence, FenceEvent, FenceRequest};
 use crate::{Position, WallTime};
 use axum::Extension;
 use axum::extract::State;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tokio::time::{MissedTickBehavior, interval};
 use weir_units::{TimeDelta, Timestamp};
 
 /// Positions that a subscriber may send in a second; more are answered by the last one.
@@ -20,7 +19,7 @@ const LEAST_BETWEEN: TimeDelta = TimeDelta::from_millis(200);
 /// Most events of one message.
 const MAX_EVENTS: usize = 500;
 
-/// What a subscriber sends.
+/// A subscriber's message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Said {
@@ -30,16 +29,14 @@ enum Said {
     Position { position: Position },
 }
 
-/// What a subscriber gets.
+/// An answer to a subscriber.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Answered {
     /// The subscription has begun.
     Subscribed,
-    /// What has changed.
+    /// Changes since the last message.
     Events { at_ms: WallTime, events: Vec<FenceEvent> },
-    /// A message that was not understood.
-    Error { detail: String },
 }
 
 /// Subscribes to poor regions around a moving end (WebSocket)
@@ -82,18 +79,12 @@ impl<'a> Subscriber<'a> {
 
     /// Serves until the subscriber or the service ends it.
     async fn run(mut self) {
-        let stopping = self.line.stopping();
-        tokio::pin!(stopping);
-        let mut refresh = interval(self.line.shared.config.refresh);
-        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            let goes_on = tokio::select! {
-                message = self.line.socket.recv() => match message {
-                    Some(Ok(message)) => self.hear(message).await,
-                    Some(Err(_)) | None => false,
-                },
-                _ = refresh.tick() => self.refresh().await,
-                () = &mut stopping => false,
+        while let Some(event) = self.line.next().await {
+            let goes_on = match event {
+                Event::Text(text) => self.hear(&text).await,
+                Event::Refresh => self.look().await,
+                // The line follows no reports.
+                Event::Reported(_) => true,
             };
             if !goes_on {
                 break;
@@ -102,20 +93,14 @@ impl<'a> Subscriber<'a> {
         self.line.close().await;
     }
 
-    async fn hear(&mut self, message: Message) -> bool {
-        let text = match self.line.hear(message) {
-            Heard::Text(text) => text,
-            Heard::Closed => return false,
-            Heard::Nothing => return true,
-            Heard::Binary => return self.line.send(&Answered::Error { detail: "messages are text".into() }).await,
-        };
-        match serde_json::from_str(&text) {
+    async fn hear(&mut self, text: &str) -> bool {
+        match serde_json::from_str(text) {
             Ok(Said::Subscribe(request)) => match Fence::new(request) {
                 Ok(fence) => {
                     self.fence = Some(fence);
                     self.line.send(&Answered::Subscribed).await
                 }
-                Err(e) => self.line.send(&Answered::Error { detail: e.to_string() }).await,
+                Err(e) => self.line.refuse(&e.to_string()).await,
             },
             Ok(Said::Position { position }) => {
                 self.waiting = Some(position);
@@ -124,12 +109,8 @@ impl<'a> Subscriber<'a> {
                 }
                 self.look().await
             }
-            Err(e) => self.line.send(&Answered::Error { detail: e.to_string() }).await,
+            Err(e) => self.line.refuse(&e.to_string()).await,
         }
-    }
-
-    async fn refresh(&mut self) -> bool {
-        self.line.is_alive().await && self.look().await
     }
 
     async fn look(&mut self) -> bool {
