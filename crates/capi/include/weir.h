@@ -47,7 +47,7 @@
 // NADA's receiver-side report (RFC 8698): rate_bps is r_recv, delay_ns x_curr, count rmode (0 or 1).
 #define WEIR_CUE_NADA 3
 
-// What the receiver plays next (NADU): number, and delay_ns until then, negative if unknown.
+// The packet that the receiver plays next (NADU): number, and delay_ns until then, negative if unknown.
 #define WEIR_CUE_NEXT_DATA_UNIT 4
 
 // Capacity announced by a device on the path: rate_bps.
@@ -143,7 +143,7 @@ typedef int32_t weir_status;
 // An object's name: 0 is none. From the top: 8 bits for the kind, 32 for the slot's generation, 24 for the slot.
 typedef uint64_t weir_handle;
 
-// What a controller is made from, beside its name and parameters.
+// Configuration of a controller, beside its name and parameters.
 typedef struct weir_setup {
   // sizeof(weir_setup).
   uint32_t size;
@@ -244,7 +244,7 @@ typedef struct weir_cue {
   uint32_t reserved;
 } weir_cue;
 
-// What a controller asks for.
+// A controller's wishes.
 typedef struct weir_target {
   // sizeof(weir_target).
   uint32_t size;
@@ -386,7 +386,7 @@ weir_status weir_controller_report_block(weir_handle controller, const struct we
 // Another cue was received.
 weir_status weir_controller_cue(weir_handle controller, const struct weir_cue *cue);
 
-// What the controller asks for now. Set target->size before.
+// Gets the controller's present wishes. Set target->size before.
 weir_status weir_controller_target(weir_handle controller, struct weir_target *target);
 
 // When to call weir_controller_on_timeout next; WEIR_STATUS_NONE if never. `reason`, which may be null, is set to a

@@ -39,7 +39,7 @@ pub(crate) fn limits(floor_bps: u64, ceiling_bps: u64) -> Result<Limits, Failure
     Ok(Limits { floor: DataRate::from_bps(floor_bps), ceiling: DataRate::from_bps(ceiling_bps) })
 }
 
-/// What a controller handle names.
+/// The object behind a controller handle.
 pub(crate) struct Flow {
     pub inner: weir_cc::Flow,
     pub names: SentNumbers,

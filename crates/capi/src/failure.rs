@@ -1,4 +1,4 @@
-//! What a call returns: a status, and for failures a text that names field, value and a way out.
+//! Results of calls: a status, and for failures a text that names field, value and a way out.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};

@@ -33,7 +33,7 @@ const fn on_wire(block: u64) -> u32 {
     (block % BLOCKS) as u32
 }
 
-/// What an encoder handle names.
+/// The object behind an encoder handle.
 pub(crate) struct Encoder {
     inner: weir_fec::Encoder,
     /// Source packets of the open block, and those of the next.
@@ -112,7 +112,7 @@ impl Encoder {
     }
 }
 
-/// What a decoder handle names.
+/// The object behind a decoder handle.
 pub(crate) struct Decoder {
     window: RepairWindow,
     /// Most source packets of a block, and log2 of how far the blocks' numbers in the window are apart.

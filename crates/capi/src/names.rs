@@ -1,4 +1,4 @@
-//! Which packet feedback means: by its transport-wide number, or by stream and RTP sequence number.
+//! Identification of the packet that feedback means: by its transport-wide number, or by stream and RTP sequence number.
 
 use crate::failure::{Failure, Status};
 use std::collections::VecDeque;

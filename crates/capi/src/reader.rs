@@ -10,7 +10,7 @@ const VIDEO_CLOCK_HZ: u32 = 90_000;
 /// Most sources whose receiver reports are kept separately.
 const MAX_SOURCES: usize = 256;
 
-/// What is known of the other end's clocks and reports.
+/// State of the other end's clocks and reports.
 pub(crate) struct Reader {
     /// NTP time at zero of the caller's clock, if it has one.
     ntp_zero: Option<NtpTime>,

@@ -10,7 +10,7 @@ use weir_cc::cue::{
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{NaduEntry, Packet, ReportBlock as WireBlock, ccfb, parse_compound, twcc};
 
-/// What the messages of a datagram report together.
+/// The combined reports of a datagram's messages.
 #[derive(Default)]
 struct Compound<'a> {
     blocks: Option<ReportBlock>,

@@ -23,7 +23,7 @@ struct Traces<'a> {
 /// The place of one kind of block.
 type Kind = for<'t, 'a> fn(&'t mut Traces<'a>) -> &'t mut Option<RleBlock<'a>>;
 
-/// What a datagram reports on an interval.
+/// A datagram's report on an interval.
 #[derive(Default)]
 pub(crate) struct Interval<'a> {
     sources: Vec<Traces<'a>>,

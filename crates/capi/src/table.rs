@@ -12,7 +12,7 @@ pub type Handle = u64;
 const CHUNK: usize = 256;
 const CHUNKS: usize = 256;
 
-/// What a handle may name.
+/// A kind of object that a handle names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Controller = 1,
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// What a slot holds.
+/// Content of a slot.
 pub(crate) enum Object {
     Controller(Box<Flow>),
     FecEncoder(Box<Encoder>),

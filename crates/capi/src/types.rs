@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-/// What a controller is made from, beside its name and parameters.
+/// Configuration of a controller, beside its name and parameters.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
@@ -105,7 +105,7 @@ pub const WEIR_CUE_REMB: u32 = 1;
 pub const WEIR_CUE_TMMBR: u32 = 2;
 /// NADA's receiver-side report (RFC 8698): rate_bps is r_recv, delay_ns x_curr, count rmode (0 or 1).
 pub const WEIR_CUE_NADA: u32 = 3;
-/// What the receiver plays next (NADU): number, and delay_ns until then, negative if unknown.
+/// The packet that the receiver plays next (NADU): number, and delay_ns until then, negative if unknown.
 pub const WEIR_CUE_NEXT_DATA_UNIT: u32 = 4;
 /// Capacity announced by a device on the path: rate_bps.
 pub const WEIR_CUE_CAPACITY: u32 = 5;
@@ -156,7 +156,7 @@ pub const WEIR_REPAIR_STANDBY: u32 = 2;
 /// Reed-Solomon blocks (RFC 6865) of repair_block packets, of which repair_packets are repair.
 pub const WEIR_REPAIR_REED_SOLOMON: u32 = 3;
 
-/// What a controller asks for.
+/// A controller's wishes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Target {

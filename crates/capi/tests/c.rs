@@ -71,7 +71,7 @@ fn installed() -> &'static Installed {
     })
 }
 
-/// What the example prints at its end: the share of the link that it used, in percent.
+/// Reads the last line of the example: the share of the link that it used, in percent.
 fn share(printed: &str) -> f64 {
     let (_, rest) = printed.split_once("carried: ").expect("the share");
     rest.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")

@@ -22,7 +22,7 @@ fn the_header_is_current() {
     let first = made.lines().zip(kept.lines()).position(|(a, b)| a != b);
     let advice = "WEIR_BLESS=1 cargo test -p weir-capi --test header";
     assert!(made == kept, "include/weir.h is not current, from line {:?}: {advice}", first.map(|l| l + 1));
-    // What is exported is declared: every function of the border.
+    // Exported functions are declared: every function of the border.
     let border = ["general", "controller", "fec", "lab"].map(|f| here.join(format!("src/border/{f}.rs")));
     let sources = border.map(|f| std::fs::read_to_string(f).expect("a source")).concat();
     let exported: Vec<&str> = sources.split("extern \"C\" fn ").skip(1).filter_map(|f| f.split('(').next()).collect();

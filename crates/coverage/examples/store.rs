@@ -1,4 +1,4 @@
-//! What a report costs in a database, and a region in memory: `store DATABASE REPORTS STREETS PARTITIONS`. DATABASE is a new
+//! Cost of a report in a database, and a region in memory: `store DATABASE REPORTS STREETS PARTITIONS`. DATABASE is a new
 //! file, or the address of an empty PostgreSQL database on this machine, whose processes' time is counted. By default 400,000
 //! reports in a city of 60 streets in each direction, over 16 partitions.
 

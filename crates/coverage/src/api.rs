@@ -1,4 +1,4 @@
-//! What client and service say to each other.
+//! Messages between client and service.
 
 use crate::{Refusal, Update, WallTime};
 use serde::{Deserialize, Serialize};
@@ -11,14 +11,14 @@ pub struct Batch {
     /// When the batch was sent, on the reporter's clock: its difference from the service's clock is added to the updates'
     /// times. More than five minutes are refused.
     pub sent_ms: WallTime,
-    /// Which of a fleet's devices it is from: 1 to 64 bytes, a pseudonym. Keys of one device have none.
+    /// The fleet's device that it is from: 1 to 64 bytes, a pseudonym. Keys of one device have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// The updates, 1,000 at most.
     pub updates: Vec<Update>,
 }
 
-/// What became of a batch. All that is counted here is durable.
+/// Outcome of a batch. All that is counted here is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Accepted {

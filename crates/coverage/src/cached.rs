@@ -9,7 +9,7 @@ use weir_units::TimeDelta;
 /// Most cells of a part.
 const MAX_CELLS: usize = 20_000;
 
-/// What is known of the cells inside a coarser one, as downloaded.
+/// Capacities of the cells inside a coarser one, as downloaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]

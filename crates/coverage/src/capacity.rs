@@ -77,7 +77,7 @@ impl Level {
     }
 }
 
-/// What is known of the capacity at a place.
+/// The capacity known at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Capacity {
@@ -105,7 +105,7 @@ pub struct Segment {
     pub from_s: f32,
     /// End, in seconds after the look-ahead.
     pub to_s: f32,
-    /// What is expected, or nothing if too few devices have reported from there.
+    /// The expected capacity, or nothing if too few devices have reported from there.
     pub capacity: Option<Capacity>,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Metres of a degree of latitude, on the sphere of [`Position::distance_m`].
 const DEGREE_M: f64 = 111_195.08;
 
-/// What a window shows, in degrees. East of `west` and west of `east`: across the antimeridian if `west` is the greater.
+/// The extent of a window, in degrees. East of `west` and west of `east`: across the antimeridian if `west` is the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Raw")]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]

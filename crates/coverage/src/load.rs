@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use weir_units::TimeDelta;
 
-/// What load to make.
+/// The load to generate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadConfig {
     /// The database, which should be empty.
@@ -59,7 +59,7 @@ pub struct Latency {
     pub max_ms: f64,
 }
 
-/// What was measured.
+/// The measurements of a load.
 #[derive(Clone, Debug, PartialEq, Default, Serialize)]
 pub struct LoadReport {
     /// Seconds that it took.
@@ -92,7 +92,7 @@ pub struct LoadReport {
     pub replay_seconds: f64,
     /// Processor time of the process a second, in processors.
     pub processors: f64,
-    /// What became of malformed requests; `batches` and `looks` are then those beside them.
+    /// Outcomes of malformed requests; `batches` and `looks` are then those beside them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostile: Option<HostileReport>,
 }
@@ -137,7 +137,7 @@ impl Times {
     }
 }
 
-/// What all tasks share.
+/// State shared by all tasks.
 #[derive(Debug)]
 struct Run {
     config: LoadConfig,

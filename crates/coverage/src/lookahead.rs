@@ -32,7 +32,7 @@ pub enum LookaheadError {
     /// A length out of range.
     #[error("{what} {value}: expected {least} to {most}")]
     Range {
-        /// Which.
+        /// The field.
         what: &'static str,
         /// The value given.
         value: f64,

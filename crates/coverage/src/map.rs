@@ -66,21 +66,21 @@ pub struct Filter {
     pub technology: Option<Technology>,
 }
 
-/// What answers for a cell: a map, or a copy of a part of one.
+/// A source of answers for cells: a map, or a copy of a part of one.
 pub trait View {
     /// The resolution of its cells.
     fn resolution(&self) -> Resolution;
 
-    /// What is known of a cell at a time from no further than `furthest`, or `None` if too few devices have reported.
+    /// Returns the capacity of a cell at a time from no further than `furthest`, or `None` if too few devices have reported.
     fn capacity_within(&self, cell: Cell, filter: &Filter, at: WallTime, furthest: Level) -> Option<Capacity>;
 
-    /// What is known of a cell at a time, or `None` if too few devices have reported.
+    /// Returns the capacity of a cell at a time, or `None` if too few devices have reported.
     fn capacity(&self, cell: Cell, filter: &Filter, at: WallTime) -> Option<Capacity> {
         self.capacity_within(cell, filter, at, Level::District)
     }
 }
 
-/// What became of an update.
+/// Outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// It counts in its region.
@@ -107,7 +107,7 @@ pub struct MapStats {
 /// Names of operators are kept once, as numbers.
 const MAX_OPERATORS: usize = 4_096;
 
-/// Which reports of a cell are together: operator, technology, part of the week.
+/// Group of reports of a cell: operator, technology, part of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LeafKey {
     operator: u16,

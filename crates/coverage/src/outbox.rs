@@ -29,7 +29,7 @@ impl Default for OutboxConfig {
     }
 }
 
-/// What became of a reporter's updates.
+/// Outcome of a reporter's updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct OutboxStats {
     /// Acknowledged by the service.
@@ -98,7 +98,7 @@ impl Outbox {
         self.stats.acknowledged += (sent - refused) as u64;
         self.stats.refused += refused as u64;
         self.pause = self.config.first_pause;
-        // What waits after a time without network follows at once.
+        // Updates that wait after a time without network follow at once.
         let more = self.waiting.len() >= self.config.max_batch;
         self.next = if more { now } else { now + self.config.interval };
     }
@@ -129,7 +129,7 @@ impl Outbox {
         self.waiting.is_empty()
     }
 
-    /// What became of the updates so far.
+    /// Returns the outcome of the updates so far.
     pub fn stats(&self) -> OutboxStats {
         self.stats
     }

@@ -23,7 +23,7 @@ use weir_units::DataRate;
 pub struct Sample {
     /// Where.
     pub position: Position,
-    /// What.
+    /// The reason.
     pub rate: DataRate,
 }
 
@@ -157,7 +157,7 @@ impl Regions {
         }))
     }
 
-    /// What is expected at a place, or `None` if no region is there.
+    /// Returns the capacity expected at a place, or `None` if no region is there.
     pub fn at(&self, position: Position) -> Option<Quantiles> {
         match &self.0 {
             Kind::Cells(resolution, cells) => cells.get(&position.cell(*resolution).index()).copied(),
@@ -217,7 +217,7 @@ mod tests {
         let results = compare(&rides, &Method::ALL);
         assert_eq!(results.len(), 5);
         for result in &results {
-            // What a second differs from its median by itself is a factor of 1.23 in the median.
+            // The difference of a second from its median alone is a factor of 1.23 in the median.
             assert!((1.15..1.5).contains(&result.median_factor), "{result:?}");
             assert!(result.known > 0.8 && (0.3..0.7).contains(&result.within_quartiles), "{result:?}");
         }

@@ -95,7 +95,7 @@ impl Technology {
     }
 }
 
-/// What one end measured at one place: thesis, section 7.2, "each endpoint monitors the throughput and its geolocation".
+/// Measurement of one end at one place: thesis, section 7.2, "each endpoint monitors the throughput and its geolocation".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
@@ -151,7 +151,7 @@ pub enum Refusal {
     Implausible,
 }
 
-/// What is accepted of updates.
+/// Limits of accepted updates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// Greatest age. Default: 90 days, the retention.

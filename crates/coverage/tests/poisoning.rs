@@ -12,7 +12,7 @@ const RIDES: u32 = 5;
 const LONG: u32 = 240;
 const NOW: WallTime = WallTime::from_unix_millis(1_700_000_000_000);
 
-/// What the liars make of what they measure.
+/// Rule by which the liars change their measurements.
 type Lie = fn(u32, &mut Update);
 
 fn higher(_: u32, update: &mut Update) {

@@ -99,7 +99,7 @@ fn the_controller_and_bounds_change_while_playing() {
         assert_eq!(estimator.property::<String>("controller"), POLICY);
         estimator.set_property("controller", "nada");
     }
-    // What cannot be had is said, and changes nothing.
+    // An unusable value is reported, and changes nothing.
     estimator.set_property("controller", "scraem");
     soon("a warning", || call.fault().is_some_and(|f| f.contains("`scraem`; did you mean `scream`?")));
     let params = "params,no-such=1.0".parse::<gst::Structure>().expect("a structure");
@@ -189,7 +189,7 @@ impl Alone {
         last
     }
 
-    /// What comes out until nothing does for this long.
+    /// Collects the output until none comes for this long.
     fn until_quiet(&self, ms: u64) -> Vec<Result<usize, gst::EventType>> {
         std::iter::from_fn(|| self.out.recv_timeout(Duration::from_millis(ms)).ok()).collect()
     }

@@ -110,7 +110,7 @@ pub struct UdpPort {
     errors: bool,
 }
 
-/// What a wait found.
+/// Result of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
     /// A datagram to receive.

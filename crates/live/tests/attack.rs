@@ -1,4 +1,4 @@
-//! What strangers can do to an end that is open to them, bounded in count and time.
+//! Attacks by strangers on an end that is open to them, bounded in count and time.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

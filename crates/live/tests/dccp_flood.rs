@@ -229,7 +229,7 @@ fn an_honest_sender_keeps_its_rate_beside_a_hundred_thousand_handshakes_a_minute
         sent.bytes,
         sent.rate_bps / 1e6
     );
-    // What the sender could not hand over, the machine had no time for; what it did has to be received.
+    // The machine had no time for messages that the sender could not hand over; all others have to be received.
     assert!(whole.tally.bytes as f64 >= 0.95 * sent.bytes as f64, "{whole:?} of {sent:?}");
     assert!(sent.rate_bps >= 0.95e6, "{sent:?}");
     assert!(opened >= 32 * SOURCES.len(), "{answers:?}");

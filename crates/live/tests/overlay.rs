@@ -33,7 +33,7 @@ fn content(sequence: u16) -> Vec<u8> {
     (0..PAYLOAD).map(|k| (k as u16).wrapping_mul(31).wrapping_add(sequence) as u8).collect()
 }
 
-/// What one end does.
+/// The role of one end.
 #[derive(Default)]
 struct Application {
     ends_at: Timestamp,

@@ -1,4 +1,4 @@
-//! What a call survives on real sockets, through a forwarder that misbehaves for a while.
+//! Survival of a call on real sockets, through a forwarder that misbehaves for a while.
 //!
 //! The default is 1.5 s; WEIR_SURVIVAL_SECONDS=10 makes it longer.
 

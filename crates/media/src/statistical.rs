@@ -161,7 +161,7 @@ impl StatisticalSource {
 
     /// Begins a burst; returns the size of its first frame. `before` is the size of a frame at the previous rate.
     fn begin_burst(&mut self, before: DataSize) -> DataSize {
-        // What the rest of a burst under way would have saved.
+        // Bits that the rest of a burst under way would have saved.
         self.debt += before.saturating_sub(self.burst_rest) * u64::from(self.burst_left);
         let (frames, b0) = (u64::from(self.config.burst_frames), self.reference_size());
         let others = frames - 1;

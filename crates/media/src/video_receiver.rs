@@ -9,7 +9,7 @@ use core::fmt;
 use layers::LayerChain;
 use weir_units::Timestamp;
 
-/// What is shown while references are missing.
+/// Treatment of pictures while references are missing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum OnDamage {
     /// The decoder's output, including errors.

@@ -1,4 +1,4 @@
-//! What a graph may have: checked before the inference library sees it.
+//! Limits of a graph, checked before the inference library sees it.
 
 use std::collections::BTreeSet;
 use tract_onnx::pb::tensor_shape_proto::dimension::Value as Dimension;

@@ -37,7 +37,7 @@ fn link() -> LinkConfig {
     LinkConfig { capacity: Capacity::Schedule(steps), limit, ..constant }
 }
 
-/// What the browser films: what Weir sends.
+/// Picture that the browser films, the one that Weir sends.
 fn film(path: &std::path::Path, rate: FrameRate) {
     let mut clip = Clip::new(ClipSpec::new(Character::TalkingHead, SIZE.0, SIZE.1, rate)).expect("a clip");
     let mut writer = Y4mWriter::new(BufWriter::new(File::create(path).expect("a file")), SIZE, rate).expect("written");
@@ -55,7 +55,7 @@ fn percentile(mut values: Vec<f64>, q: f64) -> f64 {
     values.get((last as f64 * q).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// What a run is judged by, in the order of [`COLUMNS`].
+/// Measures of a run, in the order of [`COLUMNS`].
 type Row = [f64; COLUMNS.len()];
 
 /// Of each step: delivered, the sender's target (Weir's alone), both in percent of the capacity. Then the queueing delay's median and 95th

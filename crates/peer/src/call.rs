@@ -72,11 +72,11 @@ pub enum StartError {
     Sound(String),
 }
 
-/// What the other end gets.
+/// Media for the other end.
 pub enum Shows {
     /// These pictures, and its own are decoded.
     Camera(Camera),
-    /// What the others in a room send, at most so many, under the name given; they get what it sends.
+    /// Media that the others in a room send, at most so many, under the name given; they get what it sends.
     Room(RoomPlace),
 }
 
@@ -89,15 +89,15 @@ pub struct RoomPlace {
     pub(crate) limit: usize,
 }
 
-/// What a call is made from.
+/// Configuration of a call.
 pub struct Plan<'a> {
-    /// What both ends agree on.
+    /// Agreement of both ends.
     pub negotiated: Negotiated,
     /// At the beginning.
     pub settings: Settings,
     /// The first media rate.
     pub start_rate: DataRate,
-    /// What is shown to the other end, or the room that it joins.
+    /// Media for the other end, or the room that it joins.
     pub shows: Shows,
     /// This end's certificate.
     pub identity: &'a Identity,
@@ -116,7 +116,7 @@ enum Command {
     Restart(Credentials, String),
 }
 
-/// What of ICE both ends have agreed on.
+/// Parts of ICE that both ends have agreed on.
 struct Agreed {
     /// This end's name, by which the agreement is known.
     own: String,
@@ -125,7 +125,7 @@ struct Agreed {
     local: SocketAddr,
 }
 
-/// What a fragment from the other end has brought about (RFC 9725, section 4.3).
+/// Effect of a fragment from the other end (RFC 9725, section 4.3).
 #[derive(Debug)]
 pub enum Fragment {
     /// Candidates, which are not needed.
@@ -151,7 +151,7 @@ pub enum FragmentError {
     Random(getrandom::Error),
 }
 
-/// What a call's thread and others share.
+/// State that a call's thread shares with others.
 struct Shared {
     stop: AtomicBool,
     waker: Arc<Waker>,
@@ -193,7 +193,7 @@ impl Call {
             negotiated.further.clear();
         }
         if negotiated.remb && matches!(shows, Shows::Room(_)) {
-            // What is forwarded needs a controller's own share-out.
+            // Forwarded media need a controller's own share-out.
             return Err(ControllerError::Remb(settings.controller).into());
         }
         let clock = Clock::of_day();
@@ -282,7 +282,7 @@ impl Call {
         let _ = self.commands.try_send(Command::Link(plan));
         self.shared.waker.wake();
     }
-    /// What lies between the ends.
+    /// The link between the ends.
     pub fn link(&self) -> LinkChange {
         self.shared.log().link()
     }
@@ -318,7 +318,7 @@ impl Call {
     pub fn settings(&self) -> Settings {
         self.shared.log().settings().clone()
     }
-    /// What has been seen of it, with this end's samples from the `from`-th on, and those of the browser likewise.
+    /// Returns the statistics of the call, with this end's samples from the `from`-th on, and those of the browser likewise.
     pub fn snapshot(&self, from: u64, browser_from: u64) -> Snapshot {
         self.shared.log().snapshot(from, browser_from)
     }

@@ -45,7 +45,7 @@ pub enum CallerError {
     Answer(&'static str),
 }
 
-/// What its offers say.
+/// Content of its offers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
     /// The only video codec.
@@ -58,7 +58,7 @@ pub struct Offer {
     pub transport_wide: bool,
 }
 
-/// What the answer said.
+/// Content of the answer.
 struct Remote {
     address: SocketAddr,
     username: String,

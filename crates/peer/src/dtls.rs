@@ -82,7 +82,7 @@ fn fingerprint(crypto: &dyn RTCCryptoProvider, der: &[u8]) -> Result<Fingerprint
     Ok(Fingerprint(hash.as_slice().try_into().map_err(|_| Error::Crypto("a hash of another length".into()))?))
 }
 
-/// What a record brought about.
+/// Effect of a record.
 #[derive(Debug)]
 pub enum Progress {
     /// The handshake continues, or nothing was to be done.

@@ -1,4 +1,4 @@
-//! What lies between a call's session and its socket: ICE, DTLS and SRTP, without I/O. One address of this end.
+//! Layers between a call's session and its socket: ICE, DTLS and SRTP, without I/O. One address of this end.
 
 use crate::dtls::{Dtls, DtlsError, Fingerprint, Identity, Progress};
 use crate::ice::{CONSENT, Credentials, IceCounters, IceLite};
@@ -30,7 +30,7 @@ pub enum TransportError {
     Closed,
 }
 
-/// What a datagram was.
+/// Kind of a datagram.
 #[derive(Debug)]
 pub enum Received {
     /// RTP or RTCP of the call, opened.

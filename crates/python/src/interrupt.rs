@@ -57,7 +57,7 @@ impl Interrupt {
         })
     }
 
-    /// What ended the work early.
+    /// The cause that ended the work early.
     pub(crate) fn raise(&self) -> PyResult<()> {
         self.failed.take().map_or(Ok(()), Err)
     }

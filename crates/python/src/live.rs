@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// What a call is made from, beside its controller. Rates in bit/s.
+/// Configuration of a call, beside its controller. Rates in bit/s.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 #[cfg_attr(not(all(feature = "live", target_os = "linux")), expect(dead_code, reason = "checked, and not used"))]

@@ -1,4 +1,4 @@
-//! What needs the package's extras: environments, sweeps, tables for other libraries, the document's examples, the notebooks and the
+//! Tests that need the package's extras: environments, sweeps, tables for other libraries, the document's examples, the notebooks and the
 //! documents' site, in a Python that has them. The parts run beside each other: Ray and notebooks wait much of their time.
 
 mod package_folder;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// What is installed, and how it is imported.
+/// Installed packages, and the names that they are imported by.
 const PACKAGES: [(&str, &str); 12] = [
     ("numpy", "numpy"),
     ("pyarrow>=14", "pyarrow"),

@@ -10,7 +10,7 @@ use weir_lab::measure::catalogue;
 use weir_lab::measure::run::{RunOptions, run};
 use weir_lab::measure::scenario::{InputError, ScenarioFile, schema};
 
-/// What a page can ask.
+/// A page's request.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
@@ -20,7 +20,7 @@ pub enum Request {
     Scenarios,
     /// The JSON schema of scenario files.
     Schema,
-    /// What a text is about: title, variants, the controllers that it compares, its capacities. Nothing is run.
+    /// Describes a text: title, variants, the controllers that it compares, its capacities. Nothing is run.
     Outline(Given),
     /// One run.
     Run(Run),

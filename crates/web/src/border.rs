@@ -1,4 +1,4 @@
-//! What JavaScript calls. Texts pass through buffers of this module: JavaScript writes a request where [`weir_reserve`]
+//! Functions that JavaScript calls. Texts pass through buffers of this module: JavaScript writes a request where [`weir_reserve`]
 //! says, calls [`weir_answer`], and reads the outputs. No pointer comes in, so there is nothing unsafe to do with one.
 #![expect(unsafe_code, reason = "names that JavaScript calls by are unmangled")]
 

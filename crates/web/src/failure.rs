@@ -1,4 +1,4 @@
-//! What went wrong, as a page shows it.
+//! Failures, as a page shows them.
 
 use serde::Serialize;
 use weir_lab::measure::run::RunError;
@@ -9,7 +9,7 @@ use weir_lab::measure::scenario::InputError;
 pub struct Failure {
     /// `request` (a fault of the page), `scenario` (of its text, or of what it names) or `run`.
     pub kind: &'static str,
-    /// What is wrong, with the value.
+    /// The fault, with the value.
     pub message: String,
     /// The field's path, such as `links.bottleneck.rate`.
     pub field: Option<String>,

@@ -164,7 +164,7 @@ pub unsafe extern "C" fn weir_controller_cue(controller: Handle, cue: *const Cue
     })
 }
 
-/// What the controller asks for now. Set target->size before.
+/// Gets the controller's present wishes. Set target->size before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weir_controller_target(controller: Handle, target: *mut Target) -> Status {
     on(controller, |flow| {

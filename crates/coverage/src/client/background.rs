@@ -31,7 +31,7 @@ pub struct BackgroundConfig {
     pub endpoint: Endpoint,
     /// The key.
     pub key: String,
-    /// Which certificates are believed.
+    /// Certificates that are believed.
     pub trust: Trust,
     /// The device's name, with a fleet's key.
     pub device: Option<String>,
@@ -67,7 +67,7 @@ impl BackgroundConfig {
     }
 }
 
-/// What to look ahead at.
+/// The subject of a look-ahead.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// A route.
@@ -79,7 +79,7 @@ pub enum Request {
 /// The newest answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
-    /// What is expected, from the time of the request on.
+    /// Capacities expected from the time of the request on.
     pub vector: CapacityVector,
     /// When it was asked for, on the clock of [`Background::now`].
     pub asked: Timestamp,
@@ -195,7 +195,7 @@ impl Background {
         lock(&self.state).forecast.clone()
     }
 
-    /// What became of the reports.
+    /// Returns the outcome of the reports.
     pub fn stats(&self) -> OutboxStats {
         lock(&self.state).stats
     }

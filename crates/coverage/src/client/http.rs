@@ -61,7 +61,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// Which certificates are believed.
+/// Certificates that are believed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// None: plain connections only.
@@ -86,7 +86,7 @@ pub enum ClientError {
     Refused {
         /// Status code of HTTP.
         status: u16,
-        /// What it said.
+        /// Its answer.
         detail: String,
         /// When to come again, if it said so.
         wait: Option<TimeDelta>,

@@ -32,7 +32,7 @@ pub struct Hostile {
     pub seed: u64,
 }
 
-/// What became of malformed requests, and of those who called meanwhile.
+/// Outcomes of malformed requests, and of those who called meanwhile.
 #[derive(Clone, Debug, PartialEq, Default, Serialize)]
 pub struct HostileReport {
     /// Requests sent.

@@ -38,7 +38,7 @@ pub(super) async fn connect(run: &Arc<Run>) -> Subscribers {
         tasks.spawn(async move {
             // Spread over the interval, so that they do not all speak at once.
             tokio::time::sleep(POSITION * u32::try_from(number).unwrap_or(0) / 1_000).await;
-            // Who is cut off is missing at the end.
+            // A subscriber that is cut off is missing at the end.
             let _ = ride(&run, number, &open).await;
             open.fetch_sub(1, Ordering::Relaxed);
         });

@@ -32,7 +32,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// What is expected at each distance ahead, at the time when it is reached in a straight line. Each stretch of time has
+    /// Returns the capacity expected at each distance ahead, at the time when it is reached in a straight line. Each stretch of time has
     /// the quantiles over the cells of its ring, all taken as equally likely.
     ///
     /// # Errors

@@ -29,11 +29,11 @@ pub struct FenceRequest {
 pub struct PoorRegion {
     /// Its cell.
     pub cell: Cell,
-    /// What is known of it.
+    /// Its capacity as known.
     pub capacity: Capacity,
 }
 
-/// What a subscriber gets.
+/// An event for a subscriber.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
@@ -101,7 +101,7 @@ impl Fence {
         }
         for (cell, capacity) in &mut next {
             match self.poor.get(cell) {
-                // What was sent last is what later values are compared with.
+                // Later values are compared with the one sent last.
                 Some(sent) if !differs(sent, capacity) => *capacity = *sent,
                 _ => events.push(FenceEvent::Poor(PoorRegion { cell: *cell, capacity: *capacity })),
             }

@@ -93,7 +93,7 @@ pub fn encode_polyline(points: impl IntoIterator<Item = Position>) -> String {
 }
 
 impl Route {
-    /// What is expected along the route, from `now` on. It ends with the route, the horizon, or after [`MAX_CELLS`] cells.
+    /// Returns the capacity expected along the route, from `now` on. It ends with the route, the horizon, or after [`MAX_CELLS`] cells.
     ///
     /// # Errors
     /// The request is out of range.

@@ -1,4 +1,4 @@
-//! What one device measured in one region.
+//! Measurements of one device in one region.
 
 use super::LeafKey;
 use crate::{DecayedSketch, Update, WallTime};

@@ -1,4 +1,4 @@
-//! What a window onto the map shows: regions of one resolution, of any coarseness, each answering under the same rule as a
+//! Overviews for a window onto the map: regions of one resolution, of any coarseness, each answering under the same rule as a
 //! look-ahead's.
 
 use super::leaf::Entry;
@@ -71,7 +71,7 @@ pub enum Devices {
 /// A region of an overview.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
-    /// What is known of it.
+    /// Its capacity as known.
     pub capacity: Capacity,
     /// Of how many devices.
     pub devices: Devices,
@@ -108,7 +108,7 @@ impl Map {
         found
     }
 
-    /// What is known of a region, itself and not from around it, or `None` if too few devices have reported. Of one that is
+    /// Returns the capacity of a region, itself and not from around it, or `None` if too few devices have reported. Of one that is
     /// more than two steps coarser than the map, 49 cells are taken for all.
     pub fn region(&self, cell: Cell, network: &Filter, hours: Hours, at: WallTime) -> Option<Region> {
         let operator = match &network.operator {

@@ -8,7 +8,7 @@ use crate::{Capacity, Cell, DecayedSketch, HourClass, Level, Quantiles, WallTime
 use h3o::Resolution;
 use weir_units::DataRate;
 
-/// Which leaves count; `None` is all.
+/// Selects the leaves that count; `None` is all.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) operator: Option<u16>,
@@ -75,7 +75,7 @@ impl View for Map {
 }
 
 impl Map {
-    /// What is known of the cells inside a coarser one, themselves and not from around them; `most` at most.
+    /// Returns the capacities of the cells inside a coarser one, themselves and not from around them; `most` at most.
     pub fn cells_in(&self, area: Cell, filter: &Filter, at: WallTime, most: usize) -> Vec<(Cell, Capacity)> {
         let (first, last) = area.span(self.config.resolution);
         let cells = self.cells.range(first.index()..=last.index());

@@ -5,7 +5,7 @@
 const WHOLE: f32 = 1.098_612_3;
 /// From which on it has none: a factor of 6.
 const NONE: f32 = 1.791_759_5;
-/// What counts as an outlier, as a logarithm: a factor of 5.
+/// Least distance of an outlier, as a logarithm: a factor of 5.
 const OUTLIER: f32 = 1.609_438;
 /// Share of outliers up to which a device has its whole weight: at the edges of holes honest devices disagree too.
 const WHOLE_SHARE: f32 = 0.15;

@@ -32,7 +32,7 @@ impl Default for Foretelling {
     }
 }
 
-/// What a map says of a ride from `from` to the next row.
+/// A map's forecast of a ride from `from` to the next row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Foretold {
     /// Since the ride's beginning.
@@ -100,7 +100,7 @@ pub fn foretell(view: &impl View, ride: &[Update], how: &Foretelling) -> Result<
         }
         now = now.plus(how.interval);
     }
-    // What does not change is one row.
+    // An unchanged value is one row.
     rows.dedup_by(|next, row| next.capacity == row.capacity || next.from - row.from < CLOSEST);
     Ok(rows)
 }

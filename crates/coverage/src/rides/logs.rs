@@ -20,9 +20,9 @@ pub enum LogFormat {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct LogError {
-    /// Which, from 1.
+    /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault in it.
     pub why: String,
 }
 

@@ -35,7 +35,7 @@ pub struct ServerConfig {
     pub tls: TlsConfig,
     /// How reports are aggregated.
     pub map: MapConfig,
-    /// Which updates are accepted; `max_age` is the retention as well.
+    /// Limits of accepted updates; `max_age` is the retention as well.
     pub bounds: Bounds,
     /// Most updates of one batch. Default: 1,000.
     pub max_batch: usize,

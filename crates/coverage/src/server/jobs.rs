@@ -1,10 +1,10 @@
-//! What requests leave to the thread that writes.
+//! Work that requests leave to the thread that writes.
 
 use super::store::{KeyRecord, StoreError};
 use crate::Update;
 use tokio::sync::oneshot;
 
-/// What became of a batch.
+/// Outcome of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Appended {
     Kept { new: usize, duplicates: usize },

@@ -14,9 +14,9 @@ const MAX_NOTE: usize = 200;
 /// A key that was just made. The text is never shown again.
 #[derive(Clone, Debug)]
 pub struct IssuedKey {
-    /// What the caller sends.
+    /// The key as the caller sends it.
     pub text: String,
-    /// What is kept.
+    /// Its hash, as stored.
     pub record: KeyRecord,
 }
 

@@ -39,7 +39,7 @@ impl From<StoreError> for Problem {
             StoreError::Full => StatusCode::INSUFFICIENT_STORAGE,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        // What SQLite says goes to the log and not to strangers.
+        // SQLite's message goes to the log and not to strangers.
         let detail = match error {
             StoreError::Full => "the service has no space left: nothing of this request was kept",
             _ => "the database does not answer: nothing of this request was kept",

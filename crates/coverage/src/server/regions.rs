@@ -1,4 +1,4 @@
-//! What a window onto the map shows, computed a few regions at a time so that reports do not wait for it.
+//! Regions shown in a window onto the map, computed a few regions at a time so that reports do not wait for it.
 
 use super::problem::Problem;
 use super::shared::{Caller, Shared};
@@ -13,14 +13,14 @@ pub(super) const MAX_REGIONS: usize = 4_000;
 const HELD: usize = 64;
 /// Most names of operators of one answer.
 const MAX_OPERATORS: usize = 100;
-/// What an overview costs, in look-aheads: it asks for as many cells as a few of them.
+/// Cost of an overview, in look-aheads: it asks for as many cells as a few of them.
 const COST: f64 = 4.0;
 
 fn default_most() -> usize {
     2_000
 }
 
-/// Which regions are wanted.
+/// A request for regions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegionsRequest {
@@ -45,7 +45,7 @@ pub struct RegionShown {
     pub cell: Cell,
     /// Its corners, as a polyline of Google's format with 5 decimals.
     pub outline: String,
-    /// What is known of it.
+    /// Its capacity as known.
     #[serde(flatten)]
     pub capacity: Capacity,
     /// Of how many devices.
@@ -58,7 +58,7 @@ impl RegionShown {
     }
 }
 
-/// What a window shows.
+/// The regions of a window.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Regions {
     /// When it was made.

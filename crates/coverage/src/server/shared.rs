@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State shared by all requests.
 
 use super::answers::{Answers, Recent};
 use super::clock::Clock;
@@ -37,7 +37,7 @@ impl Peer {
     }
 }
 
-/// Who calls, as the key says.
+/// The caller, by its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
     pub(super) key: String,
@@ -55,7 +55,7 @@ pub(super) struct Sample {
     pub(super) throughput_bps: u64,
 }
 
-/// What a device has reported.
+/// A device's report.
 #[derive(Debug)]
 pub(super) struct Reported {
     pub(super) key: String,
@@ -77,7 +77,7 @@ pub(super) struct Shared {
     pub(super) config: ServerConfig,
     pub(super) clock: Clock,
     pub(super) map: RwLock<Map>,
-    /// What subscribers have asked of it lately.
+    /// Regions that subscribers have asked for lately.
     answers: Answers,
     pub(super) keys: RwLock<Keys>,
     pub(super) jobs: mpsc::Sender<Job>,
@@ -148,7 +148,7 @@ impl Shared {
         self.limits().addresses.take(&peer, 1.0, self.clock.elapsed()).map_err(wait)
     }
 
-    /// Who a key belongs to.
+    /// Looks up the owner of a key.
     pub(super) fn authenticate(&self, peer: Peer, text: Option<&str>) -> Result<Caller, Problem> {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         match text.and_then(|text| keys.check(text, self.now())) {

@@ -1,4 +1,4 @@
-//! What is kept: updates, devices and keys. [`Store`] is the seam for databases: SQLite in a file is built in, and
+//! Stored data: updates, devices and keys. [`Store`] is the seam for databases: SQLite in a file is built in, and
 //! PostgreSQL is behind a feature.
 //! `tests/service/stores.rs` checks the same on all.
 
@@ -16,7 +16,7 @@ use crate::{Update, WallTime};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What an API key permits.
+/// Permissions of an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -62,9 +62,9 @@ pub struct KeyRecord {
     pub id: String,
     /// SHA-256 of the secret.
     pub hash: [u8; 32],
-    /// What it permits.
+    /// Its permissions.
     pub role: Role,
-    /// What it is for, by whoever made it.
+    /// Its purpose, by whoever made it.
     pub note: String,
     /// When it was made.
     pub created: WallTime,
@@ -85,7 +85,7 @@ pub struct Reports<'a> {
     pub updates: &'a [Update],
 }
 
-/// What became of the updates of one device.
+/// Outcome of the updates of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// They are there.
@@ -119,7 +119,7 @@ pub enum StoreError {
     Database(String),
 }
 
-/// Which database, and how it is used.
+/// The database, and how it is used.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StoreConfig {

@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a listener needs for TLS, and the certificate's SHA-256 fingerprint as RFC 8122 writes it.
+/// A listener's configuration of TLS, and the certificate's SHA-256 fingerprint as RFC 8122 writes it.
 pub(super) struct Identity {
     pub(super) config: Arc<ServerConfig>,
     pub(super) fingerprint: String,

@@ -103,7 +103,7 @@ impl Writer {
                         }
                         Kept::TooManyDevices => Appended::TooManyDevices,
                     };
-                    // Who went away is not interested.
+                    // A caller that went away is not interested.
                     let _ = append.reply.send(Ok(appended));
                 }
             }

@@ -158,7 +158,7 @@ fn regions_are_drawn_chosen_and_followed() {
         browser.picture("desktop-route", false).await;
         browser.eval("document.getElementById('clear').click()").await;
 
-        // What is reported now is shown without a question: a place where nobody was.
+        // A report is shown without a question: a place where nobody was.
         let before = browser.eval("Number(document.body.dataset.regions)").await.as_u64().expect("a count");
         let middle = service.city.at(1_000.0, 1_000.0);
         let free = |i: u32| middle.offset(f64::from(i) * 36.0, 80.0);
@@ -218,7 +218,7 @@ fn a_ride_is_followed_beside_its_forecast_on_a_phone() {
         let rows = text(&mut browser, "stretches").await.lines().count();
         assert!(rows >= 10, "{rows} stretches");
 
-        // What it reports is beside what was foretold.
+        // Its reports are beside the forecast.
         service.report("bus", ride[..120].to_vec()).await;
         browser.until("/Of [0-9]+ measurements/.test(document.getElementById('ride-note').innerText)").await;
         let drawn = "(() => {

@@ -1,4 +1,4 @@
-//! What strangers and liars can do.
+//! Attacks by strangers and liars.
 
 use crate::support::{Service, batch, config, database, now, run, start, update};
 use futures_util::StreamExt;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use weir_coverage::server::store::{PostgresConfig, StoreConfig};
 
-/// What ends the server and removes its folder, once its input ends: also if this process is killed.
+/// A process that ends the server and removes its folder, once its input ends: also if this process is killed.
 const JANITOR: &str = "trap '' INT TERM; cat >/dev/null; \"$@\" >/dev/null 2>&1; rm -rf \"$0\"";
 
 pub(crate) struct Cluster {
@@ -101,7 +101,7 @@ impl Cluster {
     fn control(&self, arguments: &[&str]) {
         let mut control = program(&self.dir, "pg_ctl");
         control.arg("-D").arg(self.dir.join("data")).arg("-l").arg(self.dir.join("log")).arg("-w").args(arguments);
-        // What it starts keeps its output open.
+        // Processes that it starts keep its output open.
         let done = control.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
         assert!(done.success(), "{}", fs::read_to_string(self.dir.join("log")).unwrap_or_default());
     }
@@ -115,7 +115,7 @@ impl Cluster {
         self.control(&["start"]);
     }
 
-    /// What a query returns, as text.
+    /// Returns the result of a query, as text.
     pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let out = Command::new(programs().join("psql"))
             .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--username=weir", "--set=ON_ERROR_STOP=1"])

@@ -201,7 +201,7 @@ fn a_page_follows_changes_and_its_own_device_alone() {
             assert_eq!(changes["type"], "changes", "{changes}");
             assert!(changes["regions"].as_array().expect("regions").len() >= 3 && changes["gone"] == json!([]));
         }
-        // What is deleted is gone.
+        // Deleted reports are gone.
         let deleted = service.client(&own).request("DELETE", "/v1/updates", Vec::new()).await.expect("an answer");
         assert_eq!(deleted.status, 200);
         let gone = next(&mut page).await;

@@ -1,4 +1,4 @@
-//! What is PostgreSQL's own: schema, connections that are lost, TLS.
+//! Parts that only PostgreSQL has: schema, connections that are lost, TLS.
 
 use crate::cluster::{Cluster, config, shared, store};
 use crate::support::update;

@@ -49,7 +49,7 @@ fn resident_mb() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1_024
 }
 
-/// What reporters saw.
+/// Outcomes seen by reporters.
 #[derive(Default)]
 struct Seen {
     acknowledged: Mutex<BTreeSet<u64>>,
@@ -67,7 +67,7 @@ async fn report(seen: &Seen, mut client: Client, reporter: u64) {
         let updates = (first..first + 100).map(|id| update(id, (id % 5_000) as f64, 500.0)).collect();
         match client.report(&batch(Some(&format!("d{reporter}")), updates)).await {
             Ok(done) => {
-                // What was refused before was not kept, whatever the server had done by then.
+                // Refused reports were not kept, whatever the server had done by then.
                 assert_eq!((done.accepted, done.duplicates), (100, 0));
                 seen.acknowledged.lock().expect("no panic").extend(first..first + 100);
                 seen.kept.fetch_add(1, Ordering::SeqCst);

@@ -109,7 +109,7 @@ impl WeirBwe {
                     state.flow = Ok(gst::FlowSuccess::Ok);
                     state.sending.as_mut().map(Sending::flush).unwrap_or_default()
                 };
-                // What describes the stream outlives the flush, unlike its segment and end.
+                // The stream's description outlives the flush, unlike its segment and end.
                 let transient = [gst::EventType::Segment, gst::EventType::Eos];
                 for kept in events.iter().filter(|e| e.is_sticky() && !transient.contains(&e.type_())) {
                     let _ = self.src.store_sticky_event(kept);

@@ -1,4 +1,4 @@
-//! What leaves the element when: the queue, the pacer, the controller, and the packets that feedback may name.
+//! Departures of packets from the element: the queue, the pacer, the controller, and the packets that feedback may name.
 
 use super::twcc::Reported;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use weir_wire::rtp::PacketView;
 /// The queue is sent within this time, faster than the pacing rate if need be, so that an encoder above its rate delays media no
 /// further (libwebrtc's `kDefaultQueueTimeLimit`, 2 s).
 const MAX_QUEUE_TIME: TimeDelta = TimeDelta::from_secs(2);
-/// What the pacing rate sends in this time may leave at once: packets for which the thread woke up too late do not lower the rate
+/// Time whose packets at the pacing rate may leave at once: packets for which the thread woke up too late do not lower the rate
 /// (own choice; `rtpgccbwe` sends every 5 ms).
 const BURST: TimeDelta = TimeDelta::from_millis(20);
 /// Most packets and events queued, beyond which the queued packets are discarded: 4 s at 40 Mbit/s in packets of 1,200 bytes.
@@ -23,7 +23,7 @@ const USUAL_PAYLOAD: f64 = 1_100.0;
 /// Weight of a new packet in the mean payload.
 const PAYLOAD_WEIGHT: f64 = 1.0 / 64.0;
 
-/// What passes through the element in order.
+/// An item that passes through the element in order.
 #[derive(Debug)]
 pub(super) enum Item {
     Packet(Packet),
@@ -52,7 +52,7 @@ impl Packet {
     }
 }
 
-/// What to do now.
+/// The next action.
 #[derive(Debug)]
 pub(super) enum Step {
     Push(Item),
@@ -207,7 +207,7 @@ impl Sending {
         }
     }
 
-    /// Which packet feedback names. Transport-wide numbers are written after this element, and others write them too
+    /// Finds the packet that feedback names. Transport-wide numbers are written after this element, and others write them too
     /// (retransmissions); but a packet is in `rtpsession` while it is being pushed, so that it is the last one that had left by
     /// then.
     fn number(&self, p: &Reported) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! What an application sets, and the controller made from it.
+//! Settings of an application, and the controller made from it.
 
 use weir_cc::flow::Refused;
 use weir_cc::tunable::SetupError;

@@ -1,4 +1,4 @@
-//! What `rtpsession` reports of transport-wide feedback: an upstream event for each message.
+//! Transport-wide feedback as `rtpsession` reports it: an upstream event for each message.
 
 use core::time::Duration;
 use gst::glib;

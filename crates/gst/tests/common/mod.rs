@@ -27,7 +27,7 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_nanos(gst::SystemClock::obtain().time().nseconds() as i64)
 }
 
-/// What arrived at the end of a link, and its wait in the queue.
+/// A packet that arrived at the end of a link, and its wait in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub(crate) at: Timestamp,

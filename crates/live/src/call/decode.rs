@@ -24,7 +24,7 @@ const MAX_WAITING: usize = 16;
 pub struct VideoReceive {
     /// For the received codec.
     pub decoder: Box<dyn VideoDecoder>,
-    /// What is shown of damaged pictures.
+    /// Treatment of damaged pictures.
     pub on_damage: OnDamage,
     /// Where displayed pictures are written, as YUV4MPEG2 of this rate; each missing one repeats the last.
     pub record: Option<(Box<dyn Write + Send>, FrameRate)>,

@@ -31,7 +31,7 @@ const CLOSING: TimeDelta = TimeDelta::from_millis(500);
 /// The kernel may delay a deadline by this, to save wake-ups: pacing needs it small (the usual value is 50 us).
 const TIMER_SLACK_NS: u64 = 1_000;
 
-/// What ends [`LiveEnd::run`].
+/// Conditions that end [`LiveEnd::run`].
 #[derive(Clone, Debug)]
 pub struct RunUntil<'a> {
     /// This time; `None` for none.

@@ -66,7 +66,7 @@ pub struct IncomingPlan {
     pub rid: Option<Label>,
 }
 
-/// What an end sends by an [`OutgoingPlan`].
+/// Media that an end sends by an [`OutgoingPlan`].
 pub struct PlannedSource {
     /// The source of frames.
     pub source: Source,

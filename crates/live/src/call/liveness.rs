@@ -113,7 +113,7 @@ fn rule(reason: Reason) -> &'static str {
     }
 }
 
-/// What was received from the other end.
+/// Counts of packets from the other end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Liveness {
     heard: Option<Timestamp>,

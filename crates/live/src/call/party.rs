@@ -26,7 +26,7 @@ const EXTENSIONS: [(u8, Extension); 2] = [(3, Extension::TransportSequence), (2,
 const SUBFLOW: (u8, Extension) = (6, Extension::Mprtp);
 const LABELS: [(u8, Extension); 2] = [(9, Extension::Mid), (10, Extension::Rid)];
 
-/// What one end offers in a call with another process.
+/// One end's offer in a call with another process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Party {
     /// Controller, rates, playout and protection.

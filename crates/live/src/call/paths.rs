@@ -15,9 +15,9 @@ const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct PathUse {
     /// The scheduler by name (`weir_session::multipath::SCHEDULERS`).
     pub scheduler: String,
-    /// Which paths share one flow's rate, by name ([`Coupling::NAMES`]).
+    /// Coupling of paths that share one flow's rate, by name ([`Coupling::NAMES`]).
     pub coupling: String,
-    /// What the application wants of each path, from the first on; the default for those left out.
+    /// The application's wishes for each path, from the first on; the default for those left out.
     pub policies: Vec<PathPolicy>,
     /// Media rate that suffices: paths of a worse class carry media only while those of better ones have less.
     pub sufficient_rate: Option<DataRate>,

@@ -20,7 +20,7 @@ pub(super) struct Addresses {
     pub(super) local_ip: Option<IpAddr>,
 }
 
-/// What a connection needs of its port.
+/// Services of a port to its connections.
 #[derive(Debug)]
 pub(super) struct Outlet {
     pub(super) clock: Clock,

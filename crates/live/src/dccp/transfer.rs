@@ -25,7 +25,7 @@ const BATCH: usize = 16;
 const LOOK: Duration = Duration::from_millis(50);
 /// Maximum backlog of a sender with a rate; the rest is given up.
 const MAX_DEBT: TimeDelta = TimeDelta::from_millis(50);
-/// What is to be sent: until the first of the given limits, or until it is stopped.
+/// Data to send: until the first of the given limits, or until it is stopped.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SendPlan {
     /// Ends after this much data.

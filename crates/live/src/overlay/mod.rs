@@ -16,7 +16,7 @@ const MAX_WAIT: TimeDelta = TimeDelta::from_millis(50);
 /// Most batches received before timers are run.
 const MAX_BATCHES: u32 = 8;
 
-/// What an application does at an end of an overlay.
+/// An application at an end of an overlay.
 pub trait OverlayApplication {
     /// Whether the end is to stop at once; it then sends nothing more.
     fn stops(&mut self, now: Timestamp) -> bool;
@@ -121,7 +121,7 @@ fn run(
         for _ in 0..MAX_BATCHES {
             let count = match port.receive() {
                 Ok(count) => count,
-                // What ICMP reports of a neighbour that has gone; its silence is noticed anyway.
+                // ICMP's report of a neighbour that has gone; its silence is noticed anyway.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(e) => return Err(e),
             };

@@ -134,7 +134,7 @@ pub enum SignalError {
     Peer {
         /// The other end.
         who: String,
-        /// What it does.
+        /// Its action.
         what: String,
     },
     /// The listener refuses the call.

@@ -13,7 +13,7 @@ const EYE_BOX: Patch = Patch { centre: (0.0, -0.07), half: (0.26, 0.09) };
 /// Half the width and height of a head's sprite.
 const HALF: (f32, f32) = (0.52, 0.68);
 
-/// What covers the head.
+/// The part that covers the head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cover {
     Hair,

@@ -10,7 +10,7 @@ pub(super) enum Arrival {
     Old,
 }
 
-/// Which of the latest sequence numbers have arrived.
+/// Set of the latest sequence numbers that have arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     seen: Box<[u64; WORDS]>,

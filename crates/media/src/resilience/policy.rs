@@ -64,7 +64,7 @@ impl core::fmt::Debug for Mechanisms {
     }
 }
 
-/// Who selects.
+/// The side that selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Choice {
     /// The policy, by the path's conditions.
@@ -77,7 +77,7 @@ pub enum Choice {
 /// Configuration known to both ends of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PolicyConfig {
-    /// Who selects.
+    /// The side that selects.
     pub choice: Choice,
     /// Longest time from capture to playout. Default: 400 ms, the upper limit of ITU-T G.114 for conversation.
     pub delay_max: TimeDelta,
@@ -259,7 +259,7 @@ impl Policy {
         };
         let slices = open(a.slices).contains(loss, delay, margin(Mechanisms::SLICES));
         let by_region = open(a.protection).contains(loss, delay, margin(Mechanisms::PROTECTION));
-        // What nobody can request is lost for good, also the first of it.
+        // A packet that nobody can request is lost for good, also the first of it.
         let is_needed = loss >= HARDLY_ANY_LOSS || !a.retransmits();
         let stands_in = a.extended && !nack && !references && is_needed;
 

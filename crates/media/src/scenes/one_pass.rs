@@ -216,7 +216,7 @@ mod tests {
         }
         let before = o.last_p;
         let size = code(&mut o, true);
-        // What is limited to 31 is a frame's quantiser, not the last one: it rises on while there is an excess.
+        // The limit of 31 holds for a frame's quantiser, not the last one: it rises on while there is an excess.
         assert!((quantiser(&o, size, true) - (0.8 * before).min(31.0)).abs() < 0.51, "{size} {before}");
         // Two in a row differ by at most three quantisers.
         let second = code(&mut o, true);

@@ -1,4 +1,4 @@
-//! Which files are policies, and what is said of the others.
+//! Files that are policies, and the errors for others.
 
 use super::models::{bytes, linear, model, node, weights, with_input, with_metadata};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn a_policys_action_is_the_output_of_its_graph() {
     let mut observation = [0.0; 16];
     (observation[2], observation[9]) = (1.0, 0.5);
     assert_eq!(policy.action(&observation), Some(0.5));
-    // What is longer than the input is no observation of this policy.
+    // An observation longer than the input is not one of this policy.
     assert_eq!(policy.action(&[0.0; 17]), None);
 }
 

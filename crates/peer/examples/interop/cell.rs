@@ -11,12 +11,12 @@ use weir_peer::call::{LinkPlan, Settings, Snapshot};
 use weir_peer::server::{ClipConfig, ServerConfig, serve};
 use weir_units::{DataRate, TimeDelta};
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Cell {
     pub(crate) job: Job,
     pub(crate) said: Said,
-    /// What the service has seen of it, if it took the offer.
+    /// Statistics by the service, if it took the offer.
     pub(crate) call: Option<Snapshot>,
 }
 

@@ -92,7 +92,7 @@ fn keep(folder: &std::path::Path, n: usize, c: &Cell) {
     }
 }
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Asked {
     peers: Vec<Peer>,
     seconds: u32,
@@ -157,7 +157,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn main() {
     let mut asked = asked();
-    // What comes from registries, before there is no network.
+    // Installs from registries, before there is no network.
     let versions: Vec<(Peer, String)> = runtime().block_on(async {
         let mut versions = Vec::new();
         for peer in asked.peers.clone() {

@@ -21,11 +21,11 @@ const CCFB_TRIAL: &str = "--force-fieldtrials=WebRTC-RFC8888CongestionControlFee
 /// And those with which it sends FlexFEC-03 (libwebrtc, `media/engine/webrtc_video_engine.cc`).
 const FEC_TRIAL: &str = "--force-fieldtrials=WebRTC-FlexFEC-03-Advertised/Enabled/WebRTC-FlexFEC-03/Enabled/";
 const CAMERA: [&str; 2] = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
-/// What browsers do in a call.
+/// Role of browsers in a call.
 const SCRIPT: &str = include_str!("browser_peer.js");
 const AIORTC: &str = "aiortc==1.16.0";
 
-/// Who calls.
+/// A caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Peer {
     Chromium,
@@ -90,7 +90,7 @@ pub(crate) struct Job {
     pub(crate) seconds: u32,
 }
 
-/// What a peer says of its call.
+/// A peer's report of its call.
 #[derive(Clone, Deserialize, Debug, Default)]
 #[serde(default)]
 pub(crate) struct Said {
@@ -106,7 +106,7 @@ pub(crate) struct Said {
     pub(crate) retransmissions: Option<u64>,
     /// Repair packets received, if it counts them.
     pub(crate) fec: Option<u64>,
-    /// What else it counts.
+    /// Its other counts.
     pub(crate) more: serde_json::Value,
 }
 
@@ -117,7 +117,7 @@ const fn short(codec: VideoCodec) -> &'static str {
 /// Pictures' size in all calls.
 pub(crate) const SIZE: (u32, u32) = (320, 180);
 
-/// What a peer is given.
+/// Input of a peer.
 fn told(job: &Job, service: &RunningServer) -> String {
     json!({
         "service": format!("http://{}", service.address),
@@ -184,7 +184,7 @@ async fn pion() -> Result<PathBuf, String> {
     output(&build, Duration::from_secs(600)).await.map(|_| program)
 }
 
-/// What is needed to call by a peer, or why it cannot be had here.
+/// Requirements of a call by a peer, or why it cannot be had here.
 pub(crate) async fn prepare(peer: Peer) -> Result<Command, String> {
     let script = |python: &Path, name: &str| {
         let mut command = Command::new(python);

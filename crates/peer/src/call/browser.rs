@@ -1,4 +1,4 @@
-//! What the browser says of a call, as a series beside this end's own.
+//! The browser's statistics of a call, as a series beside this end's own.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ const PERIOD_MS: std::ops::RangeInclusive<f64> = 100.0..=30_000.0;
 const MAX_MS: f64 = 1e6;
 const MAX_BPS: f64 = 1e12;
 
-/// What the browser says of the call (`getStats`), as its page passes it on: not to be relied upon. Names in quotes are those of
+/// The browser's statistics of the call (`getStats`), as its page passes it on: not to be relied upon. Names in quotes are those of
 /// the W3C's statistics, sums are of video unless they say otherwise.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -117,7 +117,7 @@ impl BrowserNumbers {
     }
 }
 
-/// What the browser says of the time since its last report, about a second; units in the names.
+/// The browser's statistics of the time since its last report, about a second; units in the names.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct BrowserSample {
     /// When it was received, since the call began.

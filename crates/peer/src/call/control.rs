@@ -4,7 +4,7 @@ use weir_cc::tunable::SetupError;
 use weir_cc::{Limits, Receiver as Estimator, Registry, Sender as Controller, Setup, Spec, Transport as Carrier};
 use weir_units::{DataRate, Timestamp};
 
-/// What can be changed while a call runs.
+/// Settings that can be changed while a call runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// The controller's name.

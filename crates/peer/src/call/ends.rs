@@ -80,7 +80,7 @@ impl Media {
     }
 }
 
-/// What a call begins with once its keys are there.
+/// Initial state of a call once its keys are there.
 pub(super) struct Begins {
     pub(super) negotiated: Negotiated,
     pub(super) settings: Settings,

@@ -41,7 +41,7 @@ impl LinkPlan {
     }
 }
 
-/// What lies between the ends while a call runs.
+/// The link between the ends while a call runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkChange {
     /// Whether packets pass the emulated link, if the service has one.
@@ -69,7 +69,7 @@ pub(super) struct Chain {
     sum: Sum,
 }
 
-/// What a direction has done since the last sample.
+/// Counts of a direction since the last sample.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     delivered: u64,
@@ -78,12 +78,12 @@ struct Sum {
     delay: TimeDelta,
 }
 
-/// What a direction of the link did in a tenth of a second, units in the names.
+/// Counts of a direction of the link in a tenth of a second, units in the names.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct LinkSample {
     /// Least capacity of its links at the end; `None` if none has a limit.
     pub capacity_bps: Option<f64>,
-    /// What has left it, with UDP's and IP's headers.
+    /// Bytes that have left it, with UDP's and IP's headers.
     pub delivered_bps: f64,
     /// Mean time that packets spent in it, propagation included.
     pub delay_ms: Option<f64>,
@@ -148,7 +148,7 @@ impl Chain {
         next.map_or(Timestamp::MAX, |at| self.zero + (at - Timestamp::ZERO))
     }
 
-    /// What it has done since the last sample, `interval` ago.
+    /// Returns its counts since the last sample, `interval` ago.
     pub(super) fn sample(&mut self, now: Timestamp, interval: TimeDelta) -> LinkSample {
         let (at, sum) = (self.local(now), std::mem::take(&mut self.sum));
         let capacity = self.links.iter().map(|l| l.capacity_at(at)).min();

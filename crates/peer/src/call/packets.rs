@@ -153,7 +153,7 @@ mod tests {
         let rtcp = [0x80, 206, 0, 2, 0, 0, 0, 9, 0x11, 0x22, 0x33, 0x44];
         packets.push(Timestamp::from_nanos(7), true, Ecn::Ect1, true, &rtp);
         packets.push(Timestamp::from_nanos(-8), false, Ecn::NotEct, false, &rtcp);
-        // What is shorter than it says.
+        // A packet that is shorter than it says.
         packets.push(Timestamp::from_nanos(9), false, Ecn::Ce, true, &[0x9f, 96, 0]);
         packets.push(Timestamp::from_nanos(9), false, Ecn::Ce, true, &[]);
         assert_eq!(

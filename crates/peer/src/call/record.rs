@@ -9,7 +9,7 @@ use weir_cc::{FeedbackFormat, Limits};
 use weir_media::MediaKind;
 use weir_units::DataRate;
 
-/// What of a call does not change.
+/// Properties of a call that do not change.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Terms {
     /// Payload types and their formats, as in `a=rtpmap`.
@@ -61,6 +61,6 @@ pub struct Record {
     pub limits: Limits,
     /// The settings at the beginning, and each change.
     pub changes: Vec<Change>,
-    /// What does not change.
+    /// Properties that do not change.
     pub terms: Terms,
 }

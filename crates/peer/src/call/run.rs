@@ -343,7 +343,7 @@ impl Work {
     fn leave(&mut self) {
         let now = self.now();
         self.sample(now);
-        // What is inside an emulated link is lost, and what is said now does not pass it.
+        // Packets inside an emulated link are lost, and the goodbye does not pass it.
         self.link = None;
         if let Some(ends) = &mut self.ends {
             ends.endpoint.leave();

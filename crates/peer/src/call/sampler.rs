@@ -1,4 +1,4 @@
-//! What a call's thread counts, and its samples.
+//! Counts of a call's thread, and its samples.
 
 use super::Totals;
 use super::ends::Ends;
@@ -39,7 +39,7 @@ impl Meter {
     }
 }
 
-/// What feedback said since the last sample.
+/// Feedback since the last sample.
 #[derive(Default)]
 struct Reported {
     /// The newest packet counted.

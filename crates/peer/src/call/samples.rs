@@ -17,7 +17,7 @@ const MAX_SAMPLES: usize = 12_000;
 /// Samples in one answer.
 const MAX_AT_ONCE: usize = 2_000;
 
-/// What was measured in a tenth of a second, units in the names.
+/// Measurements of a tenth of a second, units in the names.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Sample {
     /// Since the call began.
@@ -107,11 +107,11 @@ pub struct Change {
     pub controller: String,
     /// Maximum media rate.
     pub max_bps: u64,
-    /// What lies between the ends.
+    /// The link between the ends.
     pub link: LinkChange,
 }
 
-/// What is seen of a call.
+/// Statistics of a call.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Snapshot {
     /// `waiting`, `connected` or `ended`.
@@ -136,7 +136,7 @@ pub struct Snapshot {
     pub browser: Option<BrowserNumbers>,
     /// The controller's internal values.
     pub internals: Vec<(&'static str, f64)>,
-    /// What goes from and to the other members, in a room.
+    /// Media from and to the other members, in a room.
     pub room: Option<RoomView>,
     /// Number of the first sample.
     pub first: u64,
@@ -144,7 +144,7 @@ pub struct Snapshot {
     pub samples: Vec<Sample>,
     /// Number of the first sample of the browser.
     pub browser_first: u64,
-    /// What the browser has said, about once a second.
+    /// The browser's reports, about once a second.
     pub browser_samples: Vec<BrowserSample>,
 }
 
@@ -214,7 +214,7 @@ impl Log {
     pub(super) fn changes(&self) -> &[Change] {
         &self.changes
     }
-    /// What the browser says.
+    /// The browser's reports.
     pub(super) fn note_browser(&mut self, numbers: BrowserNumbers, now: Timestamp) {
         self.browser.push(numbers, self.began, now);
     }
@@ -239,14 +239,14 @@ impl Log {
         self.samples.push_back(Sample { t_s: (now - self.began).as_secs_f64(), ..sample });
     }
 
-    /// What is seen of it, with this end's samples and the browser's from these on, as many as fit into an answer.
+    /// Returns the statistics of the call, with this end's samples and the browser's from these on, as many as fit into an answer.
     pub(super) fn snapshot(&self, from: u64, browser_from: u64) -> Snapshot {
         let skip = usize::try_from(from.saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.samples.len());
         let (browser_first, browser_samples) = self.browser.since(browser_from);
         let samples = self.samples.range(skip..).take(MAX_AT_ONCE).copied().collect();
         self.seen((self.first + skip as u64, samples), (browser_first, browser_samples))
     }
-    /// What is seen of it, with all samples.
+    /// Returns the statistics of the call, with all samples.
     pub(super) fn whole(&self) -> (Snapshot, Vec<BrowserSample>) {
         let samples = self.samples.iter().copied().collect();
         (self.seen((self.first, samples), self.browser.since(u64::MAX)), self.browser.all())

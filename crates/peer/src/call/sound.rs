@@ -39,7 +39,7 @@ pub(super) struct SoundPlan {
 
 impl SoundPlan {
     pub(super) fn new(section: &Section) -> Result<Self, StartError> {
-        // What the other end would receive. Parameters that do not parse are those of another format.
+        // Formats that the other end would receive. Parameters that do not parse are those of another format.
         let params: OpusParams = section.format.as_deref().and_then(|f| f.parse().ok()).unwrap_or_default();
         let config = AudioEncoderConfig {
             in_band_fec: params.useinbandfec.unwrap_or(false),
@@ -101,7 +101,7 @@ impl SoundPlan {
     }
 }
 
-/// What has been heard.
+/// Statistics of the sound received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heard {
     /// Packets decoded, or recovered from in-band FEC.

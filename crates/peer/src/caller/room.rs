@@ -9,7 +9,7 @@ pub const OPUS: u8 = 111;
 /// Numbers of header extensions in its offers: MID, RID, and RID of retransmissions.
 pub const EXTENSIONS: (u8, u8, u8) = (4, 10, 11);
 
-/// What a member's offer says. Its video is VP8 with payload type 96, and 97 for retransmissions.
+/// A member's offer. Its video is VP8 with payload type 96, and 97 for retransmissions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RoomOffer {
     /// RIDs of its encodings, the lowest first; one encoding without a name if there are none.
@@ -65,7 +65,7 @@ impl Caller {
                 write!(out, "a=rtpmap:{RTX} rtx/90000\r\na=fmtp:{RTX} apt={MEDIA}\r\n")?;
                 write!(out, "a=extmap:{} {RID}\r\na=extmap:{} {REPAIRED_RID}\r\n", EXTENSIONS.1, EXTENSIONS.2)?;
             }
-            // What is `bundle-only` leaves its transport to the first section.
+            // A section that is `bundle-only` leaves its transport to the first section.
             if mid == 0 {
                 write!(out, "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\n", self.own.name, self.own.password)?;
                 write!(out, "a=fingerprint:sha-256 {}\r\na=setup:actpass\r\n", self.identity.fingerprint())?;

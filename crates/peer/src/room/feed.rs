@@ -22,7 +22,7 @@ pub(super) struct Coded {
     pub(super) marker: bool,
     /// Its RTP timestamp, unwrapped.
     pub(super) ticks: i64,
-    /// What has to be added for its time by the sender's thread's clock: of all encodings the same then.
+    /// Offset to its time by the sender's thread's clock: of all encodings the same then.
     pub(super) lead: i64,
 }
 
@@ -81,7 +81,7 @@ impl FeedPusher {
 }
 
 impl FrameSource for Feed {
-    // What is forwarded follows the target by its encoding.
+    // Forwarded media follow the target by their encoding.
     fn on_target(&mut self, _: DataRate, _: Timestamp) {}
 
     fn next_frame_at(&self) -> Option<Timestamp> {

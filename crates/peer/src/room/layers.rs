@@ -8,7 +8,7 @@ use crate::sdp::MAX_ENCODINGS;
 use weir_session::allocation::{Demand, Hysteresis, MediaKind, Next, Share, share_out};
 use weir_units::{DataRate, Timestamp};
 
-/// What the highest encoding of a member may have of its measured rate, which varies with key frames. Above the margin of
+/// Share of its measured rate that a member's highest encoding may have, which varies with key frames. Above the margin of
 /// [`Hysteresis`], so that this is asked for in full. Chosen here.
 const ROOM: f64 = 1.3;
 /// Rate of audio that is not measured yet: Opus as browsers begin with it, and its headers.
@@ -40,7 +40,7 @@ impl Shares {
     }
 }
 
-/// What a member sends now.
+/// Encodings that a member sends now.
 pub(super) struct Sends {
     /// Its rate of audio, if it sends any.
     pub(super) audio: Option<DataRate>,
@@ -109,7 +109,7 @@ pub(super) fn allocate<'a>(
                 own.wanted = Some(n);
             }
         }
-        // What comes back later waits as what is new does.
+        // An encoding that comes back later waits as a new one does.
         for share in own.video.iter_mut().skip(sent.len().max(1)) {
             *share = Share::off();
         }
@@ -129,7 +129,7 @@ mod tests {
         Sends { audio: Some(kbps(50)), encodings }
     }
 
-    /// What is wanted of each at this target, after this many seconds.
+    /// Returns the rates wanted of each at this target, after this many seconds.
     fn wanted(sends: &[Sends], shares: &mut [Shares], target: u64, second: i64) -> (Vec<Option<usize>>, Option<u64>) {
         let now = Timestamp::from_secs(second);
         let next = allocate(kbps(target), sends.iter().zip(&mut *shares), now);

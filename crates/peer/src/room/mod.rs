@@ -179,7 +179,7 @@ impl Drop for Membership {
     }
 }
 
-/// What a member gets of another one.
+/// Media that a member gets of another one.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct PlaceView {
     /// MID of the video section.
@@ -221,6 +221,6 @@ pub struct RoomView {
     pub overflows: u64,
     /// Requests for key frames passed on to this member.
     pub key_frames_requested: u64,
-    /// What it gets.
+    /// Media that it gets.
     pub places: Vec<PlaceView>,
 }

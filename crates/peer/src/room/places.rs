@@ -26,7 +26,7 @@ pub(super) struct Stream {
 /// Numbers of a stream's timeline.
 #[derive(Clone, Copy, Default)]
 struct Timeline {
-    /// What is added to ticks of the encoding that is forwarded.
+    /// Offset of the ticks of the encoding that is forwarded.
     shift: Option<i64>,
     last: Option<i64>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Place {
     audio_line: Timeline,
 }
 
-/// Who has it.
+/// Its holder.
 struct Taken {
     member: Arc<Member>,
     shares: Shares,

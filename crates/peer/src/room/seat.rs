@@ -26,7 +26,7 @@ const PAYLOAD: DataSize = DataSize::from_bytes(1_140);
 /// chosen by then.
 const QUEUE: TimeDelta = TimeDelta::from_secs(1);
 const AUDIO_QUEUE: TimeDelta = TimeDelta::from_millis(300);
-/// What a stream keeps for retransmission: three times libwebrtc's least second, as it does, and as much as three seconds of 1.5 Mbit/s.
+/// Amount that a stream keeps for retransmission: three times libwebrtc's least second, as it does, and as much as three seconds of 1.5 Mbit/s.
 const KEPT: TimeDelta = TimeDelta::from_secs(3);
 const KEPT_SIZE: DataSize = DataSize::from_bytes(600_000);
 /// Greatest rate of a stream of audio, where the session allocates for retransmission.
@@ -38,12 +38,12 @@ const MAX_REPAIRED: usize = 8;
 /// A payload type that no offer can give to other formats.
 const UNUSED: u8 = 1;
 
-/// What a member's call is made from.
+/// Configuration of a member's call.
 pub(crate) struct SeatPlan {
     pub(crate) membership: Membership,
 }
 
-/// What a session is made from.
+/// Configuration of a session.
 pub(crate) struct Session<'a> {
     pub(crate) negotiated: &'a Negotiated,
     pub(crate) limits: Limits,

@@ -1,4 +1,4 @@
-//! What a member sends: packets of its session become frames for the others.
+//! Media that a member sends: packets of its session become frames for the others.
 
 use super::Encoding;
 use super::assembly::{Assembly, Packet, size_of};
@@ -58,7 +58,7 @@ impl Meter {
         while self.parts.front().is_some_and(|(at, _)| now - *at > WINDOW) {
             self.parts.pop_front();
         }
-        // What has just begun is not spread over the whole time.
+        // A stream that has just begun is not spread over the whole time.
         let since = self.parts.front().map_or(WINDOW, |(at, _)| (now - *at).max(PART));
         let bytes: usize = self.parts.iter().map(|(_, b)| b).sum();
         8.0 * bytes as f64 / since.as_secs_f64()
@@ -166,7 +166,7 @@ impl Uplink {
         for bytes in &packets {
             let Ok(view) = PacketView::parse_header(bytes) else { continue };
             let Some(id) = self.stream_of(view.ssrc(), endpoint) else { continue };
-            // What `parse_header` leaves of padding at the end.
+            // Padding that `parse_header` leaves at the end.
             let payload = PacketView::parse(bytes).map_or(&[][..], |v| &bytes[v.header_len()..][..v.payload().len()]);
             if let Some(m) = self.microphone.as_mut().filter(|m| m.id == id) {
                 m.take(&view, payload, now, &mut pass_on);

@@ -31,7 +31,7 @@ pub(super) fn facts(record: &Record) -> Vec<(String, String)> {
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What a member of a room got of each other at the end.
+/// Media that a member of a room got of each other at the end.
 pub(super) fn places(record: &Record) -> DocumentTable {
     let kbps = |bps: f64| format!("{:.0}", bps / 1e3);
     let row = |p: &PlaceView| {

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 /// Preference of the one candidate (RFC 8445, section 5.1.2.1): a host's, of one address and component.
 pub(super) const PRIORITY: u32 = (126 << 24) | (65_535 << 8) | 255;
 
-/// What this end says of itself.
+/// This end's description of itself.
 #[derive(Clone, Debug)]
 pub struct Answer<'a> {
     /// Number of the session.

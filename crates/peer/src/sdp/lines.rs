@@ -12,7 +12,7 @@ pub(super) fn values<'a>(m: &'a MediaDescription, key: &'static str) -> impl Ite
     m.attributes.iter().filter(move |a| a.key == key).filter_map(|a| a.value.as_deref())
 }
 
-/// What is for this payload type of `PT text` lines.
+/// Selects the text for this payload type of `PT text` lines.
 pub(super) fn of_type<'a>(
     m: &'a MediaDescription,
     key: &'static str,

@@ -26,9 +26,9 @@ pub use ulpfec::UlpFec;
 pub struct OfferError {
     /// Line or section.
     pub place: String,
-    /// What is there, cut short.
+    /// The text found, cut short.
     pub found: String,
-    /// What would be accepted.
+    /// The accepted forms.
     pub expected: &'static str,
 }
 

@@ -34,7 +34,7 @@ pub(crate) const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
 pub(crate) const RID: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";
 pub(crate) const REPAIRED_RID: &str = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id";
 
-/// What this end would have.
+/// Preferences of this end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted {
     /// The codec of its choice; another that both have if the offer lacks it.
@@ -133,7 +133,7 @@ impl Negotiated {
     }
 }
 
-/// What both ends agree on.
+/// Agreement of both ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Negotiated {
     /// Sections of the offer by kind of media and MID; all but one are rejected.
@@ -411,7 +411,7 @@ fn rids(m: &MediaDescription) -> Vec<Label> {
     let mut words = value(m, "simulcast").unwrap_or_default().split_whitespace();
     let sent = words.by_ref().find(|w| *w == "send").and_then(|_| words.next()).unwrap_or_default();
     let offered = |rid: &str| values(m, "rid").any(|v| v.split_whitespace().take(2).eq([rid, "send"]));
-    // What begins with `~` is paused at the beginning (section 5.2).
+    // An encoding that begins with `~` is paused at the beginning (section 5.2).
     let names = sent.split(';').map(|r| r.split(',').next().unwrap_or_default().trim_start_matches('~'));
     let names = names.filter(|r| offered(r)).filter_map(Label::new);
     let mut found: Vec<Label> = Vec::new();

@@ -30,7 +30,7 @@ pub fn negotiate_room(offer: &str, codec: VideoCodec, places: usize) -> Result<N
     let first = video().find(|(_, m)| is_sent(m)).or_else(|| video().next());
     let (accepted, m) = first.ok_or_else(|| OfferError::new("the offer", "no video", "a video section"))?;
     let first = offer::section(&session, &bundled(&session, m), wanted)?;
-    // What is sent again in a room is repaired by retransmission alone.
+    // Media forwarded in a room are repaired by retransmission alone.
     let mut taken = Negotiated { sections: offer::kinds(media), accepted, flexfec: None, ulpfec: None, ..first };
     if places_lack_feedback(&session, &taken) {
         return Err(OfferError::new(

@@ -31,14 +31,14 @@ use weir_units::DataRate;
 /// Time for requests in progress at the end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What the service is started with.
+/// Configuration of the service.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// Where it listens.
     pub listen: SocketAddr,
     /// The address named in answers, if it is another: that of a call's sockets.
     pub media: Option<IpAddr>,
-    /// What requests have to present; made at random where it is left out.
+    /// Token that requests have to present; made at random where it is left out.
     pub token: Option<String>,
     /// Of calls that name no others.
     pub settings: Settings,
@@ -46,7 +46,7 @@ pub struct ServerConfig {
     pub start_rate: DataRate,
     /// The codec of choice.
     pub codec: VideoCodec,
-    /// What is shown to those who call.
+    /// The video for those who call.
     pub clip: ClipConfig,
     /// An emulated link between this end and each browser.
     pub link: Option<LinkPlan>,
@@ -82,7 +82,7 @@ pub enum ServeError {
 pub struct RunningServer {
     /// Where it listens.
     pub address: SocketAddr,
-    /// What requests have to present.
+    /// Token that requests have to present.
     pub token: String,
     sessions: Arc<Sessions>,
     stopping: watch::Sender<bool>,

@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::routing::get;
 
-/// What the page may load, and from where: scripts, styles and data from the service itself alone. Nothing may frame it.
+/// Sources that the page may load from: scripts, styles and data from the service itself alone. Nothing may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const HTML: &str = "text/html; charset=utf-8";

@@ -60,7 +60,7 @@ pub(super) fn router(sessions: Arc<Sessions>) -> Router {
 
 /// All but the page's files need the token.
 async fn authorised(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
-    // What OPTIONS says is the same for everybody.
+    // The answer to OPTIONS is the same for everybody.
     if request.method() == Method::OPTIONS {
         return next.run(request).await;
     }
@@ -77,7 +77,7 @@ async fn accepts() -> Response {
     ([("accept-post", SDP), ("allow", "OPTIONS, POST")], ()).into_response()
 }
 
-/// What the address of an offer may say.
+/// Parameters in the address of an offer.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct Choice {
@@ -124,7 +124,7 @@ impl Choice {
     }
 }
 
-/// What may change while a call runs.
+/// Settings that may change while a call runs.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Change {

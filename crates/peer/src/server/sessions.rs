@@ -17,7 +17,7 @@ use weir_live::call::Camera;
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::{FrameRate, MediaError, VideoCodec};
 
-/// What is shown to those who call: a built-in clip.
+/// The video for those who call: a built-in clip.
 #[derive(Clone, Copy, Debug)]
 pub struct ClipConfig {
     /// Its kind.
@@ -154,7 +154,7 @@ impl Sessions {
         let limits = self.config.limits;
         let room = {
             let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-            // Who is about to join one holds it.
+            // A caller that is about to join one holds it.
             rooms.retain(|_, room| room.len() > 0 || Arc::strong_count(room) > 1);
             if !rooms.contains_key(&name) && rooms.len() >= limits.rooms {
                 let detail = "there are as many rooms as this service allows";

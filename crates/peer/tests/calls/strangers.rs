@@ -1,4 +1,4 @@
-//! What strangers send while a call runs: offers that browsers would not make, requests without the token, and random datagrams.
+//! Messages of strangers while a call runs: offers that browsers would not make, requests without the token, and random datagrams.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -87,7 +87,7 @@ pub(crate) async fn with_headers(
          content-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    // What is refused early is not read to its end.
+    // A request refused early is not read to its end.
     let _ = stream.write_all(&[head.as_bytes(), body].concat()).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -129,7 +129,7 @@ pub(crate) async fn throw(to: SocketAddr, count: u32, random: &mut Random) {
         if n % 3 == 0 && len > 8 {
             datagram[2..8].copy_from_slice(&[0, (len as u8).saturating_sub(20) & !3, 0x21, 0x12, 0xA4, 0x42]);
         }
-        // What the kernel has no room for is not sent.
+        // Datagrams for which the kernel has no room are not sent.
         let _ = socket.send_to(&datagram[..len], to);
         if n % AT_ONCE == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;

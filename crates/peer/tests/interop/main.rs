@@ -46,7 +46,7 @@ fn check(cell: &Cell, feedback: &str) {
     assert!(cell.said.error.is_none() && cell.said.state == "connected", "{cell:?}");
     assert_eq!(cell.feedback(), feedback);
     let t = cell.call.as_ref().expect("a call").totals;
-    // What a peer does not count is not known.
+    // Values that a peer does not count are unknown.
     assert!(cell.frames() > 20 && cell.recovered().is_none_or(|n| n > 0), "{cell:?}");
     assert!(t.refused == 0 && t.frames_damaged < 10, "{t:?}");
     assert!(cell.retransmitted().is_none_or(|n| n > 0), "{cell:?}");

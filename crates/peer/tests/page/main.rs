@@ -217,7 +217,7 @@ async fn check(service: RunningServer, loses: bool) {
     }
     assert!(t.frames_damaged < 5, "{t:?}");
     assert!(t.audio_sent > 50 && t.audio_decoded > 50 && t.audio_audible > 5, "{t:?}");
-    // What the browser says of the same call, just before its end.
+    // The browser's statistics of the same call, just before its end.
     let b = call.browser.expect("its numbers");
     let near = |own: u64, theirs: u64| own.abs_diff(theirs) < 20 + own / 5;
     assert!(

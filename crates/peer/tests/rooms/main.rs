@@ -177,7 +177,7 @@ async fn a_slow_member_gets_lower_layers_and_the_others_keep_theirs() {
         assert!(lost < 0.2, "{number}: {lost}");
     }
     for (number, heard) in heard.iter().enumerate() {
-        // What a decoder gets begins with key frames, and a gap within an encoding shows in its numbers.
+        // A decoder's input begins with key frames, and a gap within an encoding shows in its numbers.
         assert_eq!(heard.broken, 0, "{number}: {heard:?}");
         assert!(number == 0 || heard.gaps == 0, "{number}: {heard:?}");
         assert!(heard.audio > 500 && heard.frames > 500, "{number}: {heard:?}");

@@ -88,7 +88,7 @@ impl FrameSource for Made {
     }
 }
 
-/// What a member has heard of the others.
+/// Media that a member received from the others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) frames: u64,
@@ -256,7 +256,7 @@ impl Member {
         }
     }
 
-    /// What it has heard, checked by sequence numbers.
+    /// Returns the media received, checked by sequence numbers.
     pub(crate) fn finish(self) -> Heard {
         let mut heard = self.heard.lock().expect("no panic").clone();
         let numbers = std::mem::take(&mut heard.numbers);

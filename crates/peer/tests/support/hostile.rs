@@ -159,7 +159,7 @@ impl Target {
         target
     }
 
-    /// What both ends have to say to each other, once.
+    /// Exchange of both ends, once.
     fn exchange(&mut self) {
         self.now += TimeDelta::from_millis(10);
         let _ = self.caller.handle_timeout(self.now);

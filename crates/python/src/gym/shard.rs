@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use weir_lab::measure::episode::{Episodes, NUMBERS};
 
-/// What environments do next.
+/// The next actions of environments.
 pub(super) enum Order {
     /// Those with a seed begin an episode.
     Begin(Vec<Option<u64>>),
@@ -12,7 +12,7 @@ pub(super) enum Order {
     Step(Vec<f32>),
 }
 
-/// What they did, in their order.
+/// Their results, in their order.
 #[derive(Default)]
 pub(super) struct Answer {
     pub observations: Vec<f32>,

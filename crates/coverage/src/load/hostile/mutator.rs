@@ -52,7 +52,7 @@ pub(super) struct Mutator {
     key: String,
 }
 
-/// What to send on a connection, and how to go on.
+/// Bytes to send on a connection, and how to go on.
 #[derive(Clone, Debug)]
 pub(super) enum Attack {
     /// Bytes as they are, after which nothing more will come.

@@ -18,9 +18,9 @@ use std::sync::{Arc, PoisonError};
 pub struct KeyInfo {
     /// Public part.
     pub id: String,
-    /// What it permits.
+    /// Its permissions.
     pub role: Role,
-    /// What it is for.
+    /// Its purpose.
     pub note: String,
     /// When it was made.
     pub created_ms: WallTime,
@@ -53,9 +53,9 @@ impl From<&KeyRecord> for KeyInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewKey {
-    /// What it permits.
+    /// Its permissions.
     pub role: Role,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub note: String,
     /// From when on it is refused.

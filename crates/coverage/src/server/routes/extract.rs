@@ -1,4 +1,4 @@
-//! What handlers get of a request.
+//! Parts of a request that handlers take.
 
 use crate::server::problem::Problem;
 use crate::server::shared::{Caller, Peer, Shared};

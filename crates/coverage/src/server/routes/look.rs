@@ -74,7 +74,7 @@ fn network(query: Option<&str>) -> Result<Filter, Problem> {
     Ok(network)
 }
 
-/// What is known of all cells inside a coarser one
+/// Capacities of all cells inside a coarser one
 ///
 /// For a client that looks ahead itself: nobody learns of its way then but in which part of the country it is.
 #[utoipa::path(get, path = "/v1/map/{cell}", tag = "look-ahead",

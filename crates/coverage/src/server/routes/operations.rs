@@ -1,4 +1,4 @@
-//! What operators and their programs look at.
+//! Routes for operators and their programs.
 
 use super::extract::key_of;
 use crate::server::problem::Problem;

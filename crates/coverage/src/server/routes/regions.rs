@@ -1,4 +1,4 @@
-//! What a window onto the map shows.
+//! Regions of a window onto the map.
 
 use super::extract::Json;
 use crate::server::problem::Problem;
@@ -7,7 +7,7 @@ use crate::server::shared::{Caller, Shared};
 use axum::extract::State;
 use std::sync::Arc;
 
-/// What is known of the regions that a window shows
+/// Capacities of the regions in a window
 ///
 /// Large windows are answered with coarser cells, under the same rule: a region answers if enough devices have reported. Of
 /// cells that are more than two steps coarser than the map's, 49 of the map's cells are taken for all.

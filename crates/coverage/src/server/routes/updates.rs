@@ -124,7 +124,7 @@ pub(super) async fn ask<T>(
     answer_of(answer).await
 }
 
-/// Which reports to delete.
+/// A choice of reports to delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Whose {
@@ -132,7 +132,7 @@ pub(crate) struct Whose {
     device: Option<String>,
 }
 
-/// What was deleted.
+/// Counts of deleted reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub(crate) struct Deleted {
     /// Updates.

@@ -48,7 +48,7 @@ impl SqliteStore {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         // Durable when a transaction returns, whatever happens to the process or to the machine.
         connection.pragma_update(None, "synchronous", "FULL")?;
-        // What is deleted is overwritten.
+        // Deleted rows are overwritten.
         connection.pragma_update(None, "secure_delete", "ON")?;
         connection.pragma_update(None, "cache_size", -65_536)?;
         connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
@@ -78,7 +78,7 @@ fn device(transaction: &Transaction<'_>, key: &str, name: &str, most: u32) -> ru
     Ok(u32::try_from(transaction.last_insert_rowid()).ok())
 }
 
-/// Which of a device's updates are new.
+/// Selects those of a device's updates that are new.
 fn insert(transaction: &Transaction<'_>, device: u32, updates: &[Update]) -> rusqlite::Result<Vec<bool>> {
     let mut insert = transaction.prepare_cached(
         "INSERT OR IGNORE INTO updates
@@ -143,7 +143,7 @@ impl Store for SqliteStore {
         while let Some(row) = rows.next()? {
             let operator: String = row.get(6)?;
             let position = Position::new(row.get(3)?, row.get(4)?);
-            // What is no update was written by something else.
+            // A row that is no update was written by something else.
             let (Ok(position), Ok(operator)) = (position, operator.parse()) else { continue };
             let technology = Technology::from_number(row.get(7)?);
             let rate = DataRate::from_bps(row.get::<_, i64>(9)?.cast_unsigned());

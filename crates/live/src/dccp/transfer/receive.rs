@@ -47,7 +47,7 @@ pub(super) struct Receiving {
     ended: Option<DccpError>,
 }
 
-/// What remains to do for a connection now.
+/// Remaining work for a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Progress {
     /// Nothing until a datagram is received.

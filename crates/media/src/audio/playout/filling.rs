@@ -1,4 +1,4 @@
-//! What is played without a packet: silence, audio recovered by forward error correction, or concealment.
+//! Sound played without a packet: silence, audio recovered by forward error correction, or concealment.
 
 use super::{AudioPlayout, AudioSlot, AudioSlotContent, IDLE_TICKS, ticks_to_time};
 use weir_units::Timestamp;

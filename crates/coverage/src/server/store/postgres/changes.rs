@@ -1,4 +1,4 @@
-//! What changes updates and devices.
+//! Changes of updates and devices.
 
 use super::error::failed;
 use super::link::Link;

@@ -17,7 +17,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 /// Most partitions: each is two indexes to open for a statement.
 const MAX_PARTITIONS: u16 = 1_024;
 
-/// Which database of which server. Its text shows no user and no password.
+/// A database of a server. Its text shows no user and no password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresConfig {
     connection: tokio_postgres::Config,
@@ -125,7 +125,7 @@ impl PostgresConfig {
         &self.connection
     }
 
-    /// What protects connections, or `None` on this machine.
+    /// Protection of connections, or `None` on this machine.
     pub(super) fn tls(&self) -> Result<Option<MakeRustlsConnect>, StoreError> {
         let Some(file) = &self.roots else { return Ok(None) };
         let roots = authorities(file).map_err(|e| refused(format!("{}: {e}", file.display())))?;

@@ -8,7 +8,7 @@ use crate::server::store::StoreError;
 use tokio_postgres::types::FromSqlOwned;
 use tokio_postgres::{Client, NoTls, Statement};
 
-/// What is set in each connection. Tables have a schema of their own; PostGIS is where the database has it.
+/// Settings of each connection. Tables have a schema of their own; PostGIS is where the database has it.
 const SESSION: &str = "SELECT set_config('search_path', 'weir_coverage,' || current_setting('search_path'), false);
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local');
     SET idle_in_transaction_session_timeout = '60s';

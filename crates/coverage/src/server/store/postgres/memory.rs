@@ -1,4 +1,4 @@
-//! What a store remembers from one connection to the next.
+//! State that a store keeps from one connection to the next.
 
 use std::collections::BTreeMap;
 
