@@ -122,7 +122,7 @@ impl Observations {
         let below = loss_probability(0.0, inherent);
         let (log_below, log_rest_below) = (libm::log(below), libm::log(1.0 - below));
         let mut sum = 0.0;
-        for age in 0..self.known() {
+        for (age, w) in WEIGHTS.into_iter().enumerate().take(self.known()) {
             let (lost, kept) = (self.lost[age], self.size[age] - self.lost[age]);
             let of_lost_and_kept = if excess.0[age] == 0.0 {
                 lost * log_below + kept * log_rest_below
@@ -131,13 +131,13 @@ impl Observations {
                 let of_lost = if lost > 0.0 { lost * libm::log(p) } else { 0.0 };
                 of_lost + kept * libm::log(1.0 - p)
             };
-            sum += WEIGHTS[age] * (of_lost_and_kept + bias * self.size[age]);
+            sum += w * (of_lost_and_kept + bias * self.size[age]);
         }
         sum
     }
 }
 
-/// What of each observation exceeds a bandwidth.
+/// Shares of the observations that exceed a bandwidth.
 pub(super) struct Excess([f64; WINDOW]);
 
 /// The share lost of an observation: everything above the bandwidth, and the inherent share of the rest.
