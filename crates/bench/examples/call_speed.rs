@@ -2,7 +2,7 @@
 
 use weir_bench::call::bare_call;
 use weir_cc::Registry;
-use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::scenario::ScenarioFile;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::builtin();

@@ -1,8 +1,8 @@
 //! Calls in the simulator without metrics.
 
 use weir_cc::Registry;
-use weir_lab::measure::run::{BareRun, RunError};
-use weir_lab::measure::scenario::Scenario;
+use weir_lab::run::{BareRun, RunError};
+use weir_lab::scenario::Scenario;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Totals of a run.

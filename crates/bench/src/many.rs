@@ -1,8 +1,8 @@
 //! Many calls over one link: the cost of a packet by number of calls, and the memory of a call.
 
 use weir_cc::Registry;
-use weir_lab::measure::run::{BareRun, RunError, RunOptions, run};
-use weir_lab::measure::scenario::{InputError, Scenario, ScenarioFile};
+use weir_lab::run::{BareRun, RunError, RunOptions, run};
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
 use weir_units::{TimeDelta, Timestamp};
 
 /// Numbers of calls measured.

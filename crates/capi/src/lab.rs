@@ -2,8 +2,8 @@
 
 use crate::failure::{Failure, Status};
 use std::path::Path;
-use weir_lab::measure::run::RunOptions;
-use weir_lab::measure::scenario::{InputError, ScenarioFile};
+use weir_lab::run::RunOptions;
+use weir_lab::scenario::{InputError, ScenarioFile};
 
 fn refused(e: &InputError) -> Failure {
     let help = e.help_text().map_or_else(String::new, |h| format!("; {h}"));
@@ -23,7 +23,7 @@ pub(crate) fn run(scenario: &str, controller: Option<&str>, seed: Option<u64>) -
     let scenario = file.one(None, controller, &registry).map_err(|e| refused(&e))?;
     let stop = std::sync::atomic::AtomicBool::new(false);
     let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
-    let result = weir_lab::measure::run::run(&scenario, seed.unwrap_or(scenario.seed), &options);
+    let result = weir_lab::run::run(&scenario, seed.unwrap_or(scenario.seed), &options);
     let result = result.map_err(|e| Failure::new(Status::RunFailed, e.to_string()))?;
     serde_json::to_string(&result).map_err(|e| Failure::new(Status::Internal, e.to_string()))
 }

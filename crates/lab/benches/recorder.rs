@@ -3,8 +3,8 @@
 //! `cargo bench -p weir-lab --bench recorder`. Goal: about 10 ns per event.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use weir_lab::measure::metrics::{Capacity, FlowInfo, LinkInfo, Recorder, RecorderConfig};
-use weir_lab::measure::results::FlowKind;
+use weir_lab::metrics::{Capacity, FlowInfo, LinkInfo, Recorder, RecorderConfig};
+use weir_lab::results::FlowKind;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 const FLOWS: usize = 3;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::run::{CapturePoint, RunOptions};
-use weir_lab::measure::scenario::ScenarioFile;
-use weir_lab::publish::capture::{self, CaptureOptions};
+use weir_lab::report::capture::{self, CaptureOptions};
+use weir_lab::run::{CapturePoint, RunOptions};
+use weir_lab::scenario::ScenarioFile;
 
 const SCENARIO: &str = r#"
 title = "Two DCCP flows and a call over DCCP on a link that loses"

@@ -5,9 +5,9 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::run::{CapturePoint, RunOptions, run};
-use weir_lab::measure::scenario::ScenarioFile;
-use weir_lab::publish::capture::{self, CaptureOptions};
+use weir_lab::report::capture::{self, CaptureOptions};
+use weir_lab::run::{CapturePoint, RunOptions, run};
+use weir_lab::scenario::ScenarioFile;
 
 const SCENARIO: &str = r#"
 title = "One call on a link that loses"

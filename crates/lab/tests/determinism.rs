@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::run::parts::SAMPLING_INTERVAL;
-use weir_lab::measure::run::{Job, RunOptions, run, run_many};
-use weir_lab::measure::scenario::{Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
+use weir_lab::run::parts::SAMPLING_INTERVAL;
+use weir_lab::run::{Job, RunOptions, run, run_many};
+use weir_lab::scenario::{Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
 use weir_path::Capacity;
 use weir_units::TimeDelta;
 

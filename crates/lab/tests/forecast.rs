@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::results::FlowSummary;
-use weir_lab::measure::run::{RunOptions, run};
-use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::results::FlowSummary;
+use weir_lab::run::{RunOptions, run};
+use weir_lab::scenario::ScenarioFile;
 
 const HOLE: &str = r#"
 title = "A hole"

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::run::{BareRun, RunOptions, run};
-use weir_lab::measure::scenario::{FlowKind, Scenario, ScenarioFile};
+use weir_lab::run::{BareRun, RunOptions, run};
+use weir_lab::scenario::{FlowKind, Scenario, ScenarioFile};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 fn scenario(controller: &str, seconds: i64, registry: &Registry) -> Scenario {

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::results::{FlowSummary, RunResult};
-use weir_lab::measure::run::{RunOptions, run};
-use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::results::{FlowSummary, RunResult};
+use weir_lab::run::{RunOptions, run};
+use weir_lab::scenario::ScenarioFile;
 
 fn result(scenario: &str, variant: Option<&str>, controller: &str) -> RunResult {
     let registry = Registry::builtin();

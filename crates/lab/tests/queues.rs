@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::results::RunResult;
-use weir_lab::measure::run::{RunOptions, run};
-use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::results::RunResult;
+use weir_lab::run::{RunOptions, run};
+use weir_lab::scenario::ScenarioFile;
 use weir_path::Discipline;
 
 /// A run of each variant of a scenario under a controller, by the variant's name.

@@ -4,7 +4,7 @@ mod report_synthetic;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use weir_lab::publish::report::Stopped;
+use weir_lab::report::page::Stopped;
 
 /// Chromium, without network access.
 fn chromium(profile: &Path) -> Option<Command> {
@@ -47,14 +47,14 @@ fn dom(file: &Path, profile: &Path, settings: &str) -> Option<String> {
 /// Writes the synthetic report, and gives its folder and file.
 fn written(name: &str) -> (PathBuf, PathBuf) {
     let report = report_synthetic::report();
-    let html = weir_lab::publish::report::render(&report).expect("renders");
-    assert_eq!(html, weir_lab::publish::report::render(&report).expect("renders"), "same results, same bytes");
+    let html = weir_lab::report::page::render(&report).expect("renders");
+    assert_eq!(html, weir_lab::report::page::render(&report).expect("renders"), "same results, same bytes");
     assert!(html.len() < 3_000_000, "{} bytes", html.len());
     assert!(!html.contains("http://") || between(&html, "src=\"", "\"").iter().all(|s| !s.starts_with("http")));
     let dir = std::env::var_os("WEIR_KEEP_REPORT")
         .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).into(), PathBuf::from);
     let file = dir.join(format!("{name}.html"));
-    weir_lab::publish::report::write(&report, &file).expect("written");
+    weir_lab::report::page::write(&report, &file).expect("written");
     (dir.join(format!("profile-{name}")), file)
 }
 
@@ -214,13 +214,13 @@ fn many_scenarios_fit_into_a_page() {
     report.scenarios = vec![ten; 5];
     report.reproduction = None;
     report.stopped = Some(Stopped { done: 112, asked: 150 });
-    let html = weir_lab::publish::report::render(&report).expect("renders");
+    let html = weir_lab::report::page::render(&report).expect("renders");
     println!("3 controllers, 5 scenarios, 10 runs: {} bytes", html.len());
     assert!(html.len() < 2_500_000, "{} bytes", html.len());
     assert!(html.contains("112 of the 150 runs"));
     // A hundred scenarios: each run no longer has a line of its own, and the page stays bounded.
     report.scenarios = vec![report.scenarios.remove(0); 100];
-    let html = weir_lab::publish::report::render(&report).expect("renders");
+    let html = weir_lab::report::page::render(&report).expect("renders");
     assert!(html.len() < 6_000_000, "{} bytes", html.len());
 }
 
@@ -228,29 +228,29 @@ fn many_scenarios_fit_into_a_page() {
 fn figures_are_well_formed() {
     let report = report_synthetic::report();
     let runs: Vec<_> = report.scenarios[0].controllers.iter().map(|c| &c.shown).collect();
-    for quantity in [weir_lab::publish::figures::Quantity::Rate, weir_lab::publish::figures::Quantity::Delay] {
-        let svg = weir_lab::publish::figures::svg("The responsiveness of three algorithms", quantity, &runs);
+    for quantity in [weir_lab::report::figures::Quantity::Rate, weir_lab::report::figures::Quantity::Delay] {
+        let svg = weir_lab::report::figures::svg("The responsiveness of three algorithms", quantity, &runs);
         let drawn = between(&svg, "<path class=\"line l", "/>");
         assert_eq!(drawn.len(), 3);
         assert!(drawn.iter().all(|d| d.matches('L').count() > 500), "each line has its points");
-        assert_eq!(svg.contains("class=\"cap\""), quantity == weir_lab::publish::figures::Quantity::Rate);
+        assert_eq!(svg.contains("class=\"cap\""), quantity == weir_lab::report::figures::Quantity::Rate);
         assert!(svg.len() < 100_000 && svg.ends_with("</svg>\n"), "{} bytes", svg.len());
     }
     let one: Vec<_> = report.scenarios[1].controllers[..1].iter().map(|c| &c.shown).collect();
     let svg =
-        weir_lab::publish::figures::svg("Sending rate of GCC flows", weir_lab::publish::figures::Quantity::Rate, &one);
+        weir_lab::report::figures::svg("Sending rate of GCC flows", weir_lab::report::figures::Quantity::Rate, &one);
     assert_eq!(between(&svg, "<path class=\"line l", "/>").len(), 3);
     if let Some(dir) = std::env::var_os("WEIR_KEEP_REPORT") {
         let figure = |n, title: &str, q, scenario: usize| {
             let runs: Vec<_> = report.scenarios[scenario].controllers.iter().map(|c| &c.shown).collect();
             let path = Path::new(&dir).join(format!("fig{n}.svg"));
-            let plots = weir_lab::publish::figures::over_time(q, &runs);
-            weir_lab::publish::figures::write(&path, title, &plots, weir_lab::publish::figures::Format::Svg)
+            let plots = weir_lab::report::figures::over_time(q, &runs);
+            weir_lab::report::figures::write(&path, title, &plots, weir_lab::report::figures::Format::Svg)
                 .expect("written");
         };
-        figure(1, "The responsiveness of three algorithms", weir_lab::publish::figures::Quantity::Rate, 0);
-        figure(2, "Packet one-way delay", weir_lab::publish::figures::Quantity::Delay, 0);
-        figure(3, "Sending rates of three flows", weir_lab::publish::figures::Quantity::Rate, 1);
-        figure(6, "RMCAT flow sharing links with TCP", weir_lab::publish::figures::Quantity::Rate, 2);
+        figure(1, "The responsiveness of three algorithms", weir_lab::report::figures::Quantity::Rate, 0);
+        figure(2, "Packet one-way delay", weir_lab::report::figures::Quantity::Delay, 0);
+        figure(3, "Sending rates of three flows", weir_lab::report::figures::Quantity::Rate, 1);
+        figure(6, "RMCAT flow sharing links with TCP", weir_lab::report::figures::Quantity::Rate, 2);
     }
 }

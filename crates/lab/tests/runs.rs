@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::{Registry, Spec};
-use weir_lab::measure::run::{Job, RunError, RunOptions, run, run_many};
-use weir_lab::measure::scenario::{
+use weir_lab::run::{Job, RunError, RunOptions, run, run_many};
+use weir_lab::scenario::{
     CircuitBreaker, Flow, FlowKind, Link, RtpFlow, Scenario, ScenarioFile, Source, Topology, Window,
 };
 use weir_media::Packetiser;

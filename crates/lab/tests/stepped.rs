@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use weir_cc::cue::{PacketResult, SentPacket, TransportFeedback};
 use weir_cc::intervals::{Decide, IntervalController, Observation, STEP, rate, spec};
 use weir_cc::{Pair, Registry, Sender};
-use weir_lab::measure::episode::{Course, Episodes, LinkRanges, Reward, Stepped};
-use weir_lab::measure::run::{BareRun, SteppedCall, Stepping};
-use weir_lab::measure::scenario::{Scenario, ScenarioFile};
+use weir_lab::episode::{Course, Episodes, LinkRanges, Reward, Stepped};
+use weir_lab::run::{BareRun, SteppedCall, Stepping};
+use weir_lab::scenario::{Scenario, ScenarioFile};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// A falling and rising capacity, losses, and a competing TCP transfer, which uses much of the simulator.

@@ -12,9 +12,9 @@ use shard::{Answer, Order, Shard, Worker};
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_cc::Registry;
 use weir_cc::intervals::{Observation, STEP};
-use weir_lab::measure::episode::{Course, Episodes, LinkRanges, NUMBERS, REWARDS, Reward};
-use weir_lab::measure::run::Stepping;
-use weir_lab::measure::scenario::{InputError, Scenario};
+use weir_lab::episode::{Course, Episodes, LinkRanges, NUMBERS, REWARDS, Reward};
+use weir_lab::run::Stepping;
+use weir_lab::scenario::{InputError, Scenario};
 use weir_units::TimeDelta;
 
 /// Environments in one object at most.

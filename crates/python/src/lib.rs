@@ -16,11 +16,11 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use scenario::Given;
 use weir_cc::{Registry, Sender};
-use weir_lab::measure::catalogue;
-use weir_lab::measure::compare::{KEPT_RUNS, Outcome, Plan, Repeat};
-use weir_lab::measure::run::{RunError, RunOptions};
-use weir_lab::measure::scenario::{InputError, ScenarioFile};
-use weir_lab::publish::papers::PaperData;
+use weir_lab::catalogue;
+use weir_lab::compare::{KEPT_RUNS, Outcome, Plan, Repeat};
+use weir_lab::judge::paper::data::PaperData;
+use weir_lab::run::{RunError, RunOptions};
+use weir_lab::scenario::{InputError, ScenarioFile};
 
 /// Runs of each scenario if neither the caller nor the paper states a number, as on the command line.
 const PAPER_RUNS: u32 = 5;
@@ -79,7 +79,7 @@ fn run(
     let made = py.detach(|| {
         let notice = |share| interrupt.progress(share);
         let options = RunOptions { registry: &registry, series, stop: interrupt.stop(), progress: &notice };
-        weir_lab::measure::run::run(&scenario, seed, &options)
+        weir_lab::run::run(&scenario, seed, &options)
     });
     interrupt.raise()?;
     let mut result = made.map_err(|e: RunError| PyRuntimeError::new_err(e.to_string()))?;
@@ -138,7 +138,7 @@ fn reproduce(
     }
     let outcome = all_runs(py, &plan, &registry, threads, Interrupt::new(progress, Failed::default()))?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
-    let reproduction = weir_lab::publish::reproduce::reproduce(&data.paper, &runs);
+    let reproduction = weir_lab::judge::paper::reproduce(&data.paper, &runs);
     Ok((json(&reproduction)?, outcome.failures))
 }
 

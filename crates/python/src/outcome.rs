@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use weir_lab::measure::series;
+use weir_lab::series;
 
 /// Columns of a run by name: those of the run (`time_s`, `jain`), of each flow and of each link.
 #[pyclass(frozen)]

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::path::Path;
 use weir_cc::Registry;
-use weir_lab::measure::scenario::{InputError, ScenarioFile};
+use weir_lab::scenario::{InputError, ScenarioFile};
 
 /// A scenario by name or path, as TOML text, or as JSON of the same tables.
 pub(crate) enum Given {

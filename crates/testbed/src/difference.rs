@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
-use weir_lab::measure::results::{FlowKind, RunResult};
+use weir_lab::results::{FlowKind, RunResult};
 
 /// Largest difference of mean utilisation at which runs are alike: 10 percentage points.
 const UTILISATION: f64 = 0.10;
@@ -44,12 +44,12 @@ impl Difference {
     /// The difference of two runs with the same flows.
     pub fn new(label: &str, live: &RunResult, simulated: &RunResult) -> Self {
         let queue = |r: &RunResult| r.queue.as_ref().and_then(|q| q.delay_ms.as_ref()).map(|d| d.p50);
-        let flow = |a: &weir_lab::measure::results::FlowSummary, b: &weir_lab::measure::results::FlowSummary| {
-            let utilisation = |f: &weir_lab::measure::results::FlowSummary| match f.kind {
+        let flow = |a: &weir_lab::results::FlowSummary, b: &weir_lab::results::FlowSummary| {
+            let utilisation = |f: &weir_lab::results::FlowSummary| match f.kind {
                 FlowKind::Rtp => f.utilisation,
                 _ => f.utilisation_goodput,
             };
-            let psnr = |f: &weir_lab::measure::results::FlowSummary| f.quality?.psnr_db.map(|d| d.mean);
+            let psnr = |f: &weir_lab::results::FlowSummary| f.quality?.psnr_db.map(|d| d.mean);
             FlowDifference {
                 name: a.name.clone(),
                 utilisation: (utilisation(a), utilisation(b)),

@@ -2,10 +2,8 @@
 
 use super::flow_run::FlowRun;
 use super::samples::{Internals, SharedSamples};
-use weir_lab::measure::run::parts::{
-    Discards, PauseChange, SAMPLING_INTERVAL, SenderSample, Viewer, frame_record, pauses,
-};
-use weir_lab::measure::scenario::Flow;
+use weir_lab::run::parts::{Discards, PauseChange, SAMPLING_INTERVAL, SenderSample, Viewer, frame_record, pauses};
+use weir_lab::scenario::Flow;
 use weir_live::call::CallObserver;
 use weir_session::Endpoint;
 use weir_units::{PathId, TimeDelta, Timestamp};

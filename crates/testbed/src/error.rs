@@ -1,7 +1,7 @@
 //! Errors of live runs.
 
 use std::io;
-use weir_lab::measure::run::RunError;
+use weir_lab::run::RunError;
 use weir_live::call::CallError;
 use weir_live::emulate::EmulatorError;
 use weir_live::netns::SetupError;

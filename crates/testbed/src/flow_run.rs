@@ -3,7 +3,7 @@
 use super::samples::SharedSamples;
 use super::start::Start;
 use std::sync::atomic::AtomicBool;
-use weir_lab::measure::scenario::{Flow, Scenario};
+use weir_lab::scenario::{Flow, Scenario};
 use weir_units::TimeDelta;
 
 /// One flow of a run.

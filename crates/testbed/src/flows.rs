@@ -13,11 +13,11 @@ use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use weir_cc::Registry;
-use weir_lab::measure::results::{Distribution, PictureQuantiles, QualitySummary, TransferSummary};
-use weir_lab::measure::run::RunError;
-use weir_lab::measure::run::parts::{Viewer, call, distribution, udp_agent};
-use weir_lab::measure::scenario::{Flow, FlowKind, TcpAlgorithm, TcpFlow, TcpTraffic};
-use weir_lab::publish::pcap::RTP_PORT;
+use weir_lab::report::pcap::RTP_PORT;
+use weir_lab::results::{Distribution, PictureQuantiles, QualitySummary, TransferSummary};
+use weir_lab::run::RunError;
+use weir_lab::run::parts::{Viewer, call, distribution, udp_agent};
+use weir_lab::scenario::{Flow, FlowKind, TcpAlgorithm, TcpFlow, TcpTraffic};
 use weir_live::call::{LiveEnd, Peer, RunUntil};
 use weir_live::dccp::DCCP_UDP_PORT;
 use weir_live::netns::{Namespace, Process, SetupError};
@@ -168,7 +168,7 @@ fn kernel_name(algorithm: TcpAlgorithm) -> &'static str {
 pub(super) fn remark(flow: &Flow, congestion: Option<&str>) -> Option<String> {
     let name = &flow.name;
     match &flow.kind {
-        FlowKind::Rtp(r) if r.header_overhead != DataSize::from_bytes(weir_lab::measure::run::parts::UDP_OVERHEAD) => {
+        FlowKind::Rtp(r) if r.header_overhead != DataSize::from_bytes(weir_lab::run::parts::UDP_OVERHEAD) => {
             let asked = r.header_overhead.as_bytes();
             Some(format!("{name}: real IPv4 and UDP headers have 28 bytes, those of the scenario {asked}"))
         }

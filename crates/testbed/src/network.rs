@@ -1,7 +1,7 @@
 //! A scenario's network as the emulator's configuration.
 
-use weir_lab::measure::run::parts::access_link;
-use weir_lab::measure::scenario::{Flow, Scenario};
+use weir_lab::run::parts::access_link;
+use weir_lab::scenario::{Flow, Scenario};
 use weir_live::emulate::{Config, Route};
 use weir_units::PathId;
 
@@ -66,7 +66,7 @@ fn config(scenario: &Scenario, flows: &[Flow], seed: u64) -> Config {
 mod tests {
     use super::*;
     use weir_cc::Registry;
-    use weir_lab::measure::scenario::ScenarioFile;
+    use weir_lab::scenario::ScenarioFile;
 
     fn scenario(text: &str) -> Scenario {
         let registry = Registry::builtin();

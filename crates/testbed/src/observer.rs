@@ -2,9 +2,9 @@
 
 use super::capture::Capture;
 use super::network::hosts;
-use weir_lab::measure::metrics::{DropCause, Recorder};
-use weir_lab::measure::run::parts::{PathMeter, REPAIR_PAYLOAD_TYPES};
-use weir_lab::measure::scenario::{Flow, FlowKind, Scenario};
+use weir_lab::metrics::{DropCause, Recorder};
+use weir_lab::run::parts::{PathMeter, REPAIR_PAYLOAD_TYPES};
+use weir_lab::scenario::{Flow, FlowKind, Scenario};
 use weir_live::emulate::flow_of;
 use weir_live::tun::Side;
 use weir_path::DropReason;

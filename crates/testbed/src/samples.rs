@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 use weir_dccp::queue::QueueCounters;
-use weir_lab::measure::metrics::{FrameRecord, Recorder};
-use weir_lab::measure::run::parts::{Discards, FlowSampler, PathMeter, SenderSample, TransportSample};
-use weir_lab::measure::scenario::Flow;
+use weir_lab::metrics::{FrameRecord, Recorder};
+use weir_lab::run::parts::{Discards, FlowSampler, PathMeter, SenderSample, TransportSample};
+use weir_lab::scenario::Flow;
 use weir_session::PathStats;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 

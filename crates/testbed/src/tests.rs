@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_cc::Registry;
-use weir_lab::measure::run::{RunError, RunOptions};
-use weir_lab::measure::scenario::{Scenario, ScenarioFile};
+use weir_lab::run::{RunError, RunOptions};
+use weir_lab::scenario::{Scenario, ScenarioFile};
 use weir_live::netns::is_program;
 
 const SMALL: &str = r#"
@@ -125,8 +125,8 @@ fn pictures_of_a_real_encoder_are_shown() {
     let live = run.expect("ran").result;
     let registry = Registry::builtin();
     let options = RunOptions { registry: &registry, series: false, stop: &never, progress: &|_| {} };
-    let simulated = weir_lab::measure::run::run(&s, 1, &options).expect("ran");
-    let quality = |r: &weir_lab::measure::results::RunResult| r.flows[0].quality.expect("has pictures");
+    let simulated = weir_lab::run::run(&s, 1, &options).expect("ran");
+    let quality = |r: &weir_lab::results::RunResult| r.flows[0].quality.expect("has pictures");
     let (q, twin) = (quality(&live), quality(&simulated));
     // 60 are captured; those of the last 400 ms are never due.
     assert!((55..=61).contains(&q.pictures) && (45..=60).contains(&q.shown), "{q:?}");
@@ -171,9 +171,9 @@ fn dccp_runs_live_beside_its_simulated_twin() {
     let live = run.expect("ran").result;
     let registry = Registry::builtin();
     let options = RunOptions { registry: &registry, series: false, stop: &never, progress: &|_| {} };
-    let twin = weir_lab::measure::run::run(&s, 1, &options).expect("ran");
+    let twin = weir_lab::run::run(&s, 1, &options).expect("ran");
     let rates = |name: &str| {
-        let of = |r: &weir_lab::measure::results::RunResult| r.flow(name).expect("there").rates.received_bps;
+        let of = |r: &weir_lab::results::RunResult| r.flow(name).expect("there").rates.received_bps;
         (of(&live), of(&twin))
     };
     // 4 Mbit/s less the others' rates, including a start-up.

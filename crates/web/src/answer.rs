@@ -6,9 +6,9 @@ pub use crate::failure::Failure;
 use serde::Deserialize;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::catalogue;
-use weir_lab::measure::run::{RunOptions, run};
-use weir_lab::measure::scenario::{InputError, ScenarioFile, schema};
+use weir_lab::catalogue;
+use weir_lab::run::{RunOptions, run};
+use weir_lab::scenario::{InputError, ScenarioFile, schema};
 
 /// A page's request.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

@@ -1,7 +1,7 @@
 //! Time series as one list of numbers and a table of what is where in it.
 
 use serde::Serialize;
-use weir_lab::measure::series::Series;
+use weir_lab::series::Series;
 
 /// A column: `len` numbers from `from`, NaN where there is no value.
 #[derive(Clone, PartialEq, Debug, Serialize)]

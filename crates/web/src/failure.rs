@@ -1,8 +1,8 @@
 //! Failures, as a page shows them.
 
 use serde::Serialize;
-use weir_lab::measure::run::RunError;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::run::RunError;
+use weir_lab::scenario::InputError;
 
 /// A failure: what, where in the scenario's text if it is there, and a way out if one is known.
 #[derive(Clone, PartialEq, Debug, Serialize)]

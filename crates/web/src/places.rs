@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::ops::Range;
-use weir_lab::measure::scenario::{CapacityText, capacity_texts};
+use weir_lab::scenario::{CapacityText, capacity_texts};
 
 /// For each byte of a text, how many units come before it; and for its end.
 fn units(text: &str) -> Vec<usize> {

@@ -7,12 +7,12 @@ use crate::{Done, result_tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use weir_lab::measure::compare::{Journal, KEPT_FLOWS, KEPT_RUNS, Outcome, OutcomeJson, Plan, Repeat};
-use weir_lab::measure::scenario::Scenario;
-use weir_lab::publish::figures::Format;
-use weir_lab::publish::papers::PaperData;
-use weir_lab::publish::report::{self, Report};
-use weir_lab::publish::reproduce::{Cell, Claim, Reproduction, reproduce};
+use weir_lab::compare::{Journal, KEPT_FLOWS, KEPT_RUNS, Outcome, OutcomeJson, Plan, Repeat};
+use weir_lab::judge::paper::data::PaperData;
+use weir_lab::judge::paper::{Cell, Claim, Reproduction, reproduce};
+use weir_lab::report::figures::Format;
+use weir_lab::report::page::{self, Report};
+use weir_lab::scenario::Scenario;
 
 /// Compared when no scenario is named.
 const DEFAULT_PAPER: &str = "rmcat-comparison";
@@ -132,7 +132,7 @@ fn runs(count: u64, [before, after]: [&str; 2]) -> String {
 
 /// The report of these runs; `made` is put before and after the word "runs".
 pub(crate) fn report_of(title: &str, outcome: &Outcome, made: [&str; 2], reproduction: Option<Reproduction>) -> Report {
-    let args: Vec<String> = std::env::args().skip(1).map(|a| report::shell_word(&a)).collect();
+    let args: Vec<String> = std::env::args().skip(1).map(|a| page::shell_word(&a)).collect();
     let mut summary = runs(outcome.count(), made) + ".";
     if let Some(stopped) = &outcome.stopped {
         summary.push_str(&format!("\n\nIncomplete: {stopped}"));
@@ -148,9 +148,9 @@ pub(crate) fn report_of(title: &str, outcome: &Outcome, made: [&str; 2], reprodu
         stopped: outcome
             .stopped
             .as_ref()
-            .map(|s| report::Stopped { done: s.finished as usize, asked: s.planned as usize }),
+            .map(|s| page::Stopped { done: s.finished as usize, asked: s.planned as usize }),
         reproduction,
-        scenarios: report::sections(outcome),
+        scenarios: page::sections(outcome),
     }
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn write_report(
     let fail = |e: std::io::Error| Failure::Work(format!("{}: {e}", folder.display()));
     std::fs::create_dir_all(folder).map_err(fail)?;
     let path = folder.join("report.html");
-    report::write(report, &path).map_err(Failure::work)?;
+    page::write(report, &path).map_err(Failure::work)?;
     let mut written = vec![path];
     if let Some(paper) = paper {
         let runs: Vec<_> = outcome.runs().collect();

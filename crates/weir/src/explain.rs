@@ -9,12 +9,12 @@ use crate::tables::width;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use weir_lab::measure::run::run;
-use weir_lab::measure::scenario::{InputError, Scenario};
-use weir_lab::publish::explain::{Explanation, explain};
-use weir_lab::publish::explain_plot;
-use weir_lab::publish::scoreboard;
-use weir_lab::publish::series_read::read_series;
+use weir_lab::judge::rows;
+use weir_lab::report::explain::{Explanation, explain};
+use weir_lab::report::explain_plot;
+use weir_lab::report::series_read::read_series;
+use weir_lab::run::run;
+use weir_lab::scenario::{InputError, Scenario};
 
 /// What names a row of the scoreboard in the place of a scenario.
 const ROW: &str = "row:";
@@ -71,14 +71,14 @@ pub(crate) fn command(session: &Session, args: &ExplainArgs) -> Done {
 /// The scenario of the arguments, or a row of the scoreboard, and its seed.
 fn open(session: &Session, args: &ExplainArgs) -> Result<(Scenario, u64), Failure> {
     let Some(key) = args.one.scenario.strip_prefix(ROW) else { return session.one(&args.one) };
-    let rows = scoreboard::rows();
+    let rows = rows::rows();
     let row = rows.iter().find(|r| r.key == key).ok_or_else(|| {
         let known: Vec<&str> = rows.iter().map(|r| r.key.as_str()).collect();
         InputError::whole(&args.one.scenario, format!("no row of the scoreboard is named `{key}`"))
             .help(format!("rows: {}", known.join(", ")))
     })?;
     let controller = args.one.controller.as_deref().unwrap_or("sluice");
-    let scenario = scoreboard::scenario(row, controller, &session.registry)?;
+    let scenario = rows::scenario(row, controller, &session.registry)?;
     Ok((scenario, args.one.seed.unwrap_or(1)))
 }
 

@@ -3,7 +3,7 @@
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 
 /// A run or a write failed.
 const FAILED: u8 = 1;

@@ -8,9 +8,9 @@ use crate::tables::{fold, table};
 use cpu_time::ThreadTime;
 use schemars::JsonSchema;
 use serde::Serialize;
-use weir_lab::measure::overlay::{self, OverlayError, OverlayPlan, OverlayResult};
-use weir_lab::measure::results::Distribution;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::overlay::{self, OverlayError, OverlayPlan, OverlayResult};
+use weir_lab::results::Distribution;
+use weir_lab::scenario::InputError;
 use weir_units::{DataRate, TimeDelta};
 
 /// What `--json` prints.

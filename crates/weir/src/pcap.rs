@@ -6,8 +6,8 @@ use crate::output::{Failure, remark};
 use crate::run::{failure, stem};
 use crate::session::Session;
 use std::path::PathBuf;
-use weir_lab::measure::run::CapturePoint;
-use weir_lab::publish::capture::{self, CaptureError, CaptureOptions};
+use weir_lab::report::capture::{self, CaptureError, CaptureOptions};
+use weir_lab::run::CapturePoint;
 
 pub(crate) fn pcap(session: &Session, args: &PcapArgs) -> Done {
     let (scenario, seed) = session.one(&args.one)?;

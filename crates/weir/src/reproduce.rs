@@ -8,10 +8,10 @@ use crate::{Done, result_tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::num::NonZeroU32;
-use weir_lab::measure::compare::{KEPT_FLOWS, KEPT_RUNS, Repeat, Stopped};
-use weir_lab::measure::scenario::InputError;
-use weir_lab::publish::figures::Format;
-use weir_lab::publish::reproduce::Reproduction;
+use weir_lab::compare::{KEPT_FLOWS, KEPT_RUNS, Repeat, Stopped};
+use weir_lab::judge::paper::Reproduction;
+use weir_lab::report::figures::Format;
+use weir_lab::scenario::InputError;
 
 /// Runs of each scenario if neither the user nor the paper states a number.
 const DEFAULT_RUNS: u32 = 5;
@@ -44,7 +44,7 @@ pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
     }
     let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
-    let reproduction = weir_lab::publish::reproduce::reproduce(&data.paper, &runs);
+    let reproduction = weir_lab::judge::paper::reproduce(&data.paper, &runs);
     if args.json {
         print_report("reproduce", &Json { stopped: outcome.stopped.as_ref(), reproduction: &reproduction })?;
     } else {

@@ -2,9 +2,9 @@
 
 use crate::tables::{Table, fold, table};
 use std::collections::BTreeMap;
-use weir_lab::measure::compare::Outcome;
-use weir_lab::measure::results::{Aggregate, FlowKind, RunResult, Stat};
-use weir_lab::publish::reproduce::Reproduction;
+use weir_lab::compare::Outcome;
+use weir_lab::judge::paper::Reproduction;
+use weir_lab::results::{Aggregate, FlowKind, RunResult, Stat};
 
 /// Flows of a run that a table shows; the others are counted.
 const MAX_FLOWS: usize = 12;
@@ -115,7 +115,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
 /// The table of one run.
 pub(crate) fn run(label: &str, run: &RunResult) -> String {
     let mut t = table(&HEADER, 2).keys(2);
-    if let Some(a) = weir_lab::measure::results::aggregate(std::slice::from_ref(run)) {
+    if let Some(a) = weir_lab::results::aggregate(std::slice::from_ref(run)) {
         rows(&mut t, &a);
     }
     let legend = legend(false, is_mixed(run.flows.iter().map(|f| f.kind)));

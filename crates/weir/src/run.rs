@@ -4,15 +4,15 @@ use crate::args::RunArgs;
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use crate::{Done, result_tables};
-use weir_lab::measure::run::RunError;
-use weir_lab::publish::series_files::write_series;
+use weir_lab::report::series_files::write_series;
+use weir_lab::run::RunError;
 
 pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     let (scenario, seed) = session.one(&args.one)?;
     let series = args.series.is_some();
     let result = session.with_progress(args.one.quiet, series, |options, progress| {
         progress.doing(format!("{}, seed {seed}", scenario.label()));
-        weir_lab::measure::run::run(&scenario, seed, options).map_err(failure)
+        weir_lab::run::run(&scenario, seed, options).map_err(failure)
     })?;
     if args.json {
         print_report("run", &result)?;

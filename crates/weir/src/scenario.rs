@@ -20,5 +20,5 @@ pub(crate) fn show(session: &Session, name: &str) -> Done {
 }
 
 pub(crate) fn schema() -> Done {
-    print(&weir_lab::measure::scenario::schema())
+    print(&weir_lab::scenario::schema())
 }

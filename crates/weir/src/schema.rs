@@ -6,8 +6,8 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
-use weir_lab::measure::results::RunResult;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::results::RunResult;
+use weir_lab::scenario::InputError;
 
 /// Commands whose output has a schema, and a line about each.
 const COMMANDS: &[(&str, &str)] = &[
@@ -46,9 +46,9 @@ fn schema(of: &str) -> Option<Schema> {
         "list" => generate::<list::Listed>(),
         "twin" => generate::<twin::Json>(),
         "scorecard" => generate::<scorecard::Json>(),
-        "scoreboard" => generate::<weir_lab::publish::scoreboard::Board>(),
-        "stability" => generate::<weir_lab::publish::stability::Map>(),
-        "tune" => generate::<weir_lab::publish::tune::Report>(),
+        "scoreboard" => generate::<weir_lab::judge::rows::Board>(),
+        "stability" => generate::<weir_lab::judge::stability::Map>(),
+        "tune" => generate::<weir_lab::judge::tune::Report>(),
         "overlay" => generate::<overlay::Report>(),
         "bench" => generate::<bench::Report>(),
         #[cfg(target_os = "linux")]

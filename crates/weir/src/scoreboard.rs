@@ -9,12 +9,12 @@ use crate::tables::{fold, table};
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::Path;
-use weir_lab::measure::scenario::InputError;
-use weir_lab::publish::report::shell_word;
-use weir_lab::publish::scoreboard::{
+use weir_lab::judge::rows::{
     Board, Maker, MetricScores, Order, Page, Row, RowKind, Trace, Traces, read_traces, rows, shown, write, write_rows,
 };
-use weir_lab::publish::stability::{self, Cell, Grid, Map, Region};
+use weir_lab::judge::stability::{self, Cell, Grid, Map, Region};
+use weir_lab::report::page::shell_word;
+use weir_lab::scenario::InputError;
 
 /// The rows of recorded capacity, as `--rows` names them.
 const TRACES: &str = "traces";
@@ -75,8 +75,8 @@ pub(crate) fn scoreboard(session: &Session, args: &ScoreboardArgs) -> Done {
 /// With `--live`: what makes runs on the testbed, and each controller beside its simulated self.
 #[cfg(target_os = "linux")]
 fn live(args: &ScoreboardArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Maker<'static>>>, Failure> {
-    use weir_lab::measure::run::RunError;
-    use weir_lab::publish::scoreboard::LIVE;
+    use weir_lab::judge::rows::LIVE;
+    use weir_lab::run::RunError;
     use weir_testbed::{LiveError, LiveOptions, run_live};
     if !args.live {
         return Ok(None);

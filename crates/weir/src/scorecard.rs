@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use weir_lab::measure::results::RunResult;
-use weir_lab::measure::run::run;
-use weir_lab::measure::scenario::Scenario;
-use weir_lab::publish::scorecard::{Phase, SUITES, Suite, benchmark, judge};
+use weir_lab::judge::rfc::{Phase, SUITES, Suite, benchmark, judge};
+use weir_lab::results::RunResult;
+use weir_lab::run::run;
+use weir_lab::scenario::Scenario;
 
 const LEGEND: &str = "each judged by its last 10 s. use: what the media flows carry over \
                       what fits, at least 85 % (in RFC 8867 beside TCP, the minimum rates). loss: at most 5 %. var: standard deviation over mean of a target, at most 0.15. \

@@ -8,9 +8,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cc::Registry;
-use weir_lab::measure::run::RunOptions;
-use weir_lab::measure::scenario::{Scenario, ScenarioFile};
-use weir_lab::publish::papers::PaperData;
+use weir_lab::judge::paper::data::PaperData;
+use weir_lab::run::RunOptions;
+use weir_lab::scenario::{Scenario, ScenarioFile};
 
 pub(crate) struct Session {
     pub(crate) registry: Registry,

@@ -8,10 +8,10 @@ use crate::session::{Session, threads};
 use crate::tables::{fold, table};
 use cmaes::{CMAESOptions, DVector};
 use std::fmt::Write as _;
-use weir_lab::measure::run::RunOptions;
-use weir_lab::measure::scenario::InputError;
-use weir_lab::publish::scoreboard::{Row, Trace, shown};
-use weir_lab::publish::tune::{Campaign, Judgement, Report, Space, generated};
+use weir_lab::judge::rows::{Row, Trace, shown};
+use weir_lab::judge::tune::{Campaign, Judgement, Report, Space, generated};
+use weir_lab::run::RunOptions;
+use weir_lab::scenario::InputError;
 
 /// Capacities generated where nothing else is named.
 const GENERATED: u16 = 20;

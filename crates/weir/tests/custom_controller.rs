@@ -6,8 +6,8 @@ mod example;
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::run::{RunOptions, run};
-use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::run::{RunOptions, run};
+use weir_lab::scenario::ScenarioFile;
 
 const SCENARIO: &str = r#"
 title = "The example's controller on a small link"

@@ -1,9 +1,9 @@
 //! Synthetic runs with the shapes of real ones: rate laws over a fluid queue, recorded packet by packet.
 
-use weir_lab::measure::metrics::{Capacity, DropCause, FlowInfo, LinkInfo, Recorder, RecorderConfig, Window};
-use weir_lab::measure::results::{FlowKind, RunResult};
-use weir_lab::publish::report::{ControllerRuns, Report, ScenarioReport};
-use weir_lab::publish::reproduce::{Check, ClaimSpec, Note, Paper, Published, TableTitle, reproduce};
+use weir_lab::judge::paper::{Check, ClaimSpec, Note, Paper, Published, TableTitle, reproduce};
+use weir_lab::metrics::{Capacity, DropCause, FlowInfo, LinkInfo, Recorder, RecorderConfig, Window};
+use weir_lab::report::page::{ControllerRuns, Report, ScenarioReport};
+use weir_lab::results::{FlowKind, RunResult};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 const SECONDS: i64 = 200;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use weir_cc::intervals::{Observation, STEP, rate};
 use weir_cc::{Controller, Limits, Registry, Setup};
-use weir_lab::measure::compare::{Plan, Repeat};
-use weir_lab::measure::run::{RunOptions, Stepping};
-use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::compare::{Plan, Repeat};
+use weir_lab::run::{RunOptions, Stepping};
+use weir_lab::scenario::ScenarioFile;
 use weir_onnx::Policy;
 use weir_units::{DataRate, Timestamp};
 

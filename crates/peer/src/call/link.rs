@@ -4,7 +4,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::SocketAddr;
-use weir_lab::measure::scenario::NetworkText;
+use weir_lab::scenario::NetworkText;
 use weir_path::{Capacity, ConfigError, Departure, Link, LinkConfig, Loss, Packet, Verdict};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 

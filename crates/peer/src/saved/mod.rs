@@ -38,11 +38,11 @@ pub enum SaveError {
     Link,
     /// The simulator does not have what the call has.
     #[error("not as a scenario: {0}")]
-    Scenario(#[from] weir_lab::measure::scenario::InputError),
+    Scenario(#[from] weir_lab::scenario::InputError),
     /// The page's template failed.
     #[error(transparent)]
-    Report(#[from] weir_lab::publish::report::ReportError),
+    Report(#[from] weir_lab::report::page::ReportError),
     /// A packet that no capture holds.
     #[error(transparent)]
-    Capture(#[from] weir_lab::publish::pcap::PcapFileError),
+    Capture(#[from] weir_lab::report::pcap::PcapFileError),
 }

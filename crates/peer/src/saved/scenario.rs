@@ -5,7 +5,7 @@ use crate::call::Record;
 use std::fmt::Write as _;
 use std::path::Path;
 use weir_cc::{FeedbackFormat, Registry};
-use weir_lab::measure::scenario::{NetworkText, ScenarioFile};
+use weir_lab::scenario::{NetworkText, ScenarioFile};
 
 /// Longest time that scenarios have, in s.
 const MAX_S: f64 = 3.6e5;

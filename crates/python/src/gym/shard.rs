@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use weir_lab::measure::episode::{Episodes, NUMBERS};
+use weir_lab::episode::{Episodes, NUMBERS};
 
 /// The next actions of environments.
 pub(super) enum Order {

@@ -9,7 +9,7 @@ use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
 use weir_cc::wrappers::map_guided::SUFFIX;
 use weir_cc::{Limits, Registry, Transport};
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel, announced};
 use weir_live::srtp::Suite;
 use weir_media::{FrameRate, Layering, MediaError};

@@ -9,7 +9,7 @@ use weir_dccp::ccid::Registry;
 use weir_dccp::connection::{Ccids, Config};
 use weir_dccp::packet::ServiceCode;
 use weir_dccp::queue::QueueConfig;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 use weir_live::dccp::{DCCP_UDP_PORT, transfer::MIN_DATAGRAM};
 use weir_units::{DataRate, DataSize, TimeDelta};
 

@@ -1,7 +1,7 @@
 //! Arguments of the commands that judge controllers: `weir twin` and `weir scorecard`.
 
 use clap::builder::PossibleValuesParser;
-use weir_lab::publish::scorecard::SUITES;
+use weir_lab::judge::rfc::SUITES;
 
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum TwinCommand {

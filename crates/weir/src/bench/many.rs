@@ -3,7 +3,7 @@
 use super::{Goal, Row, Unit, Work, best};
 use crate::output::Failure;
 use weir_bench::many::{NUMBERS, bytes_a_call, packets, scenario};
-use weir_lab::measure::run::{RunError, RunOptions};
+use weir_lab::run::{RunError, RunOptions};
 use weir_units::TimeDelta;
 
 /// Simulated seconds of all calls together at `--scale 1`.

@@ -19,8 +19,8 @@ use std::cell::Cell;
 use weir_bench::call::bare_call;
 use weir_bench::simulator::SCENARIOS;
 use weir_cc::drive::{Drive, PACKETS_PER_STEP};
-use weir_lab::measure::run::{RunError, RunOptions, run};
-use weir_lab::measure::scenario::{Scenario, ScenarioFile};
+use weir_lab::run::{RunError, RunOptions, run};
+use weir_lab::scenario::{Scenario, ScenarioFile};
 use weir_units::TimeDelta;
 
 /// Measurements of which the best counts, after one to warm up.

@@ -6,7 +6,7 @@ use crate::session::Session;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 use weir_media::{MediaError, Picture, PictureSource};
 use weir_units::TimeDelta;
 

@@ -10,7 +10,7 @@ use crate::args::call::PartyArgs;
 use crate::output::{print, print_report, remark};
 use crate::session::Session;
 use crate::tables::pairs;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 use weir_live::call::{PartyMedia, PartySummary, VideoCall, run_party};
 use weir_media::{EncoderConfig, VideoCodec};
 

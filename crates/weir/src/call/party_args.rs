@@ -6,7 +6,7 @@ use crate::session::Session;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use weir_cc::Transport;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 use weir_live::call::{CallConfig, Joined, Party, PartyMedia, PathAddress, PathUse};
 use weir_live::sdp::{Agreement, Direction};
 use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Trust};

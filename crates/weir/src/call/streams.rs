@@ -9,7 +9,7 @@ use crate::output::{Failure, print, print_report};
 use crate::session::Session;
 use crate::tables::pairs;
 use weir_cc::Transport;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 use weir_live::call::{
     AudioSummary, CallConfig, Camera, LipSummary, StreamSend, StreamSource, StreamSummary, StreamsSummary,
     VideoReceive, VideoSend, loopback_streams,

@@ -7,7 +7,7 @@ use crate::{Done, reading};
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 use weir_live::call::{Camera, VideoReceive, VideoSend};
 use weir_media::clip::{Character, Clip, ClipSpec, parse_size};
 use weir_media::y4m::{Unseekable, Y4mReader};

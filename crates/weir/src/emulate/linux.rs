@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_lab::measure::scenario::{Scenario, ScenarioFile};
+use weir_lab::scenario::{Scenario, ScenarioFile};
 use weir_live::clock::Clock;
 use weir_live::emulate::{Config, Emulator, EmulatorError, Network};
 use weir_live::netns::{Namespace, Process, SetupError};

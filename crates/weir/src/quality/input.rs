@@ -6,7 +6,7 @@ use crate::reading;
 use crate::session::Session;
 use std::io::{Cursor, Read};
 use std::path::Path;
-use weir_lab::measure::scenario::InputError;
+use weir_lab::scenario::InputError;
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::y4m::{RawReader, Unseekable, Y4mReader};
 use weir_media::{MediaError, Picture, PictureSource};

@@ -10,11 +10,11 @@ use crate::{Done, result_tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use weir_lab::measure::compare::{Outcome, OutcomeJson};
-use weir_lab::measure::results::RunResult;
-use weir_lab::measure::run::RunError;
-use weir_lab::measure::scenario::Scenario;
-use weir_lab::publish::series_files::write_series;
+use weir_lab::compare::{Outcome, OutcomeJson};
+use weir_lab::report::series_files::write_series;
+use weir_lab::results::RunResult;
+use weir_lab::run::RunError;
+use weir_lab::scenario::Scenario;
 use weir_live::emulate::Accuracy;
 use weir_testbed::{Difference, LiveError, LiveOptions, LiveRun, run_live};
 
@@ -128,9 +128,7 @@ fn one(
         remark(&format!("{packets} packets: {}", path.display()));
     }
     let twin = args.compare.then(|| {
-        session
-            .with_progress(true, false, |o, _| weir_lab::measure::run::run(scenario, seed, o))
-            .map_err(crate::run::failure)
+        session.with_progress(true, false, |o, _| weir_lab::run::run(scenario, seed, o)).map_err(crate::run::failure)
     });
     Ok((live, twin.transpose()?))
 }

@@ -1,0 +1,10 @@
+//! Judgements of results: rows with goals, the criteria of RFCs, other implementations, papers' numbers, tuning, maps of
+//! stability and sweeps of parameters.
+
+pub mod paper;
+pub mod rfc;
+pub mod rows;
+pub mod stability;
+pub mod sweep;
+pub mod tune;
+pub mod twins;

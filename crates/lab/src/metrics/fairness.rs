@@ -1,0 +1,57 @@
+//! How evenly flows share what there is, over a run.
+
+use super::instant;
+use crate::results::{Fairness, FlowKind, FlowSummary};
+use weir_units::Timestamp;
+
+#[derive(Debug, Default)]
+pub(super) struct FairnessMeter {
+    jain_sum: f64,
+    jain_rows: u64,
+    jain_min: Option<f64>,
+    /// Goodput bytes of a mean RTP and of a mean TCP flow while both kinds were active.
+    pub(super) rtp: f64,
+    pub(super) tcp: f64,
+    /// Scratch: RTP and TCP flows that share each link, and UDP bytes on it.
+    pub(super) sharing: Vec<(u64, u64)>,
+    /// Scratch: the fair share of a flow at each link.
+    pub(super) fair_bps: Vec<f64>,
+}
+
+impl FairnessMeter {
+    /// Of a run with so many links.
+    pub(super) fn new(links: usize) -> Self {
+        Self { sharing: vec![(0, 0); links], ..Self::default() }
+    }
+    pub(super) fn on_jain(&mut self, jain: Option<f64>) {
+        let Some(j) = jain else { return };
+        self.jain_sum += j;
+        self.jain_rows += 1;
+        self.jain_min = Some(self.jain_min.map_or(j, |m| m.min(j)));
+    }
+    pub(super) fn finish(&self, flows: &[FlowSummary], tail: Timestamp) -> Fairness {
+        let tails: Vec<f64> = (flows.iter())
+            .filter(|f| {
+                matches!(f.kind, FlowKind::Rtp | FlowKind::Dccp)
+                    && f.adapts
+                    && f.start_s <= instant(tail)
+                    && f.stop_s > instant(tail)
+            })
+            .map(|f| f.tail_goodput_bps)
+            .collect();
+        let several = tails.len() >= 2;
+        let (sum, squares) = tails.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+        let (low, high) = tails.iter().fold((f64::INFINITY, 0.0f64), |(l, h), &x| (l.min(x), h.max(x)));
+        let both = self.rtp + self.tcp;
+        Fairness {
+            jain_mean: (self.jain_rows > 0).then(|| self.jain_sum / self.jain_rows as f64),
+            jain_min: self.jain_min,
+            jain_end: (several && squares > 0.0).then(|| sum * sum / (tails.len() as f64 * squares)),
+            end_ratio: (several && low > 0.0).then(|| high / low),
+            tcp_share: (both > 0.0).then(|| self.rtp / both),
+            tcp_throughput_bps: None,
+            tcp_goodput_bps: None,
+            tcp_fair_share: None,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Frames: their delay and stalls of playout.
+
+use super::{FrameRecord, seconds};
+use crate::histogram::Histogram;
+use crate::results::{Distribution, FrameSummary};
+use weir_units::{TimeDelta, Timestamp};
+
+/// Gaps that the mean gap is taken over (W3C webrtc-stats).
+const GAPS: usize = 30;
+/// A stall is at least this much longer than the mean gap (W3C webrtc-stats).
+const STALL_EXTRA: TimeDelta = TimeDelta::from_millis(150);
+
+/// Frames of one flow.
+#[derive(Clone, Debug)]
+pub(super) struct FrameMeter {
+    delay: Histogram,
+    played: u64,
+    late: u64,
+    lost: u64,
+    last_played: Option<Timestamp>,
+    gaps: [TimeDelta; GAPS],
+    gap_count: usize,
+    stalls: u64,
+    stalled: TimeDelta,
+    longest: TimeDelta,
+}
+
+impl FrameMeter {
+    pub(super) fn new() -> Self {
+        Self {
+            delay: Histogram::new(),
+            played: 0,
+            late: 0,
+            lost: 0,
+            last_played: None,
+            gaps: [TimeDelta::ZERO; GAPS],
+            gap_count: 0,
+            stalls: 0,
+            stalled: TimeDelta::ZERO,
+            longest: TimeDelta::ZERO,
+        }
+    }
+    /// Capture to completion in ns, of complete frames.
+    pub(super) fn delay(&self) -> &Histogram {
+        &self.delay
+    }
+    pub(super) fn on_frame(&mut self, frame: FrameRecord) {
+        if let Some(at) = frame.completed {
+            self.delay.record(at.saturating_since(frame.captured).as_nanos().unsigned_abs());
+        }
+        match (frame.played, frame.completed) {
+            (Some(at), _) => {
+                self.played += 1;
+                if let Some(last) = self.last_played {
+                    self.on_gap(at.saturating_since(last));
+                }
+                self.last_played = Some(self.last_played.map_or(at, |last| last.max(at)));
+            }
+            (None, Some(_)) => self.late += 1,
+            (None, None) => self.lost += 1,
+        }
+    }
+    fn on_gap(&mut self, gap: TimeDelta) {
+        if self.is_stall(gap) {
+            self.stalls += 1;
+            self.stalled += gap;
+            self.longest = self.longest.max(gap);
+        }
+        self.gaps[self.gap_count % GAPS] = gap;
+        self.gap_count += 1;
+    }
+    fn is_stall(&self, gap: TimeDelta) -> bool {
+        let known = self.gap_count.min(GAPS);
+        if known == 0 {
+            return false;
+        }
+        let mut mean = TimeDelta::ZERO;
+        self.gaps[..known].iter().for_each(|&g| mean += g);
+        let mean = mean / known as i64;
+        gap > (mean * 3).max(mean + STALL_EXTRA)
+    }
+    /// The summary; playout that stopped and did not resume before `end` is a stall too. If the number `made` is known,
+    /// frames that the receiver never saw in time are lost.
+    pub(super) fn finish(&mut self, end: Timestamp, made: Option<u64>) -> FrameSummary {
+        if let Some(last) = self.last_played {
+            let gap = end.saturating_since(last);
+            if self.is_stall(gap) {
+                self.on_gap(gap);
+            }
+        }
+        let lost = made.map_or(self.lost, |m| self.lost.max(m.saturating_sub(self.played + self.late)));
+        FrameSummary {
+            frames: self.played + self.late + lost,
+            played: self.played,
+            late: self.late,
+            lost,
+            delay_ms: Distribution::of(&self.delay, 1e-6),
+            stalls: self.stalls,
+            stalled_s: seconds(self.stalled),
+            longest_stall_s: seconds(self.longest),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_in_playout_is_one_stall() {
+        let mut m = FrameMeter::new();
+        let ms = Timestamp::from_millis;
+        // 25 frames per second, played 200 ms after capture; frames 50 to 54 are lost, frame 60 is late.
+        for i in 0..100 {
+            let captured = ms(40 * i);
+            let lost = (50..55).contains(&i);
+            let completed = (!lost).then(|| captured + TimeDelta::from_millis(if i == 60 { 300 } else { 100 }));
+            let played = (!lost && i != 60).then(|| captured + TimeDelta::from_millis(200));
+            m.on_frame(FrameRecord { captured, completed, played });
+        }
+        let s = m.finish(ms(40 * 99 + 240), None);
+        assert_eq!((s.frames, s.played, s.late, s.lost), (100, 94, 1, 5));
+        // From frame 49 to frame 55 is 240 ms, more than 40 + 150; the gap of 80 ms around frame 60 is none.
+        assert_eq!((s.stalls, s.stalled_s, s.longest_stall_s), (1, 0.24, 0.24));
+        let d = s.delay_ms.expect("frames came");
+        assert!((d.p50 - 100.0).abs() < 0.4 && d.max == 300.0 && d.min == 100.0);
+    }
+
+    #[test]
+    fn playout_that_never_resumes_is_a_stall() {
+        let mut m = FrameMeter::new();
+        for i in 0..10 {
+            let t = Timestamp::from_millis(40 * i);
+            m.on_frame(FrameRecord { captured: t, completed: Some(t), played: Some(t) });
+        }
+        let s = m.finish(Timestamp::from_millis(1_360), None);
+        assert_eq!((s.stalls, s.stalled_s), (1, 1.0));
+    }
+}

@@ -1,0 +1,242 @@
+//! The agents of a scenario: call ends, and the simulator's own traffic.
+
+use super::dccp::{CallOverDccp, DccpFlowEnd};
+use super::forecast::ForecastFeed;
+use super::station::StationAgent;
+use super::stepped_udp::SteppedUdp;
+use super::video::Viewer;
+use crate::results::{Distribution, TransferSummary};
+use crate::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
+use weir_dccp::connection::Connection;
+use weir_media::PlayoutEvent;
+use weir_session::{Datagram, Endpoint};
+use weir_sim::Packet;
+use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
+
+/// Any agent of a scenario.
+pub(crate) enum Agent {
+    Call(Box<CallEnd>),
+    Traffic(Box<weir_sim::Endpoint>),
+    Stepped(Box<SteppedUdp>),
+    Station(Box<StationAgent>),
+    Dccp(Box<DccpFlowEnd>),
+    CallOverDccp(Box<CallOverDccp>),
+}
+
+/// One end of a call in the simulator.
+#[repr(C)]
+pub(crate) struct CallEnd {
+    /// The time of the last event.
+    now: Timestamp,
+    /// UDP and IP headers around each datagram.
+    header_overhead: DataSize,
+    /// Decodes and rates received frames, if they have content.
+    viewer: Option<Box<Viewer>>,
+    /// The forecasts that it gets.
+    forecast: Option<Box<ForecastFeed>>,
+    pub endpoint: Endpoint,
+}
+
+impl CallEnd {
+    pub(crate) fn new(endpoint: Endpoint, header_overhead: DataSize, viewer: Option<Box<Viewer>>) -> Self {
+        Self { endpoint, now: Timestamp::ZERO, header_overhead, viewer, forecast: None }
+    }
+    /// With forecasts of the capacity of its path.
+    pub(crate) fn with_forecast(self, feed: Option<ForecastFeed>) -> Self {
+        Self { forecast: feed.map(Box::new), ..self }
+    }
+    #[cold]
+    fn take_forecast(&mut self, now: Timestamp) {
+        if let Some(segments) = self.forecast.as_mut().and_then(|f| f.poll(now)) {
+            if let Some(mut p) = self.endpoint.path_mut(PathId::FIRST) {
+                p.on_capacity_forecast(segments, now);
+            }
+        }
+    }
+}
+
+impl Agent {
+    pub(crate) fn call(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Call(c) => Some(&c.endpoint),
+            Self::CallOverDccp(c) => Some(c.endpoint()),
+            _ => None,
+        }
+    }
+    pub(crate) fn is_over_dccp(&self) -> bool {
+        matches!(self, Self::Dccp(_) | Self::CallOverDccp(_))
+    }
+    /// The DCCP connection of an end that has one.
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        match self {
+            Self::Dccp(d) => d.connection(),
+            Self::CallOverDccp(c) => c.end().connection(),
+            _ => None,
+        }
+    }
+    /// Packets that the transport's send queue has refused or dropped.
+    pub(crate) fn refused_packets(&self) -> u64 {
+        let queue = self.connection().map(|c| c.queue().counters());
+        queue.map_or(0, |q| q.refused + q.displaced + q.expired)
+    }
+    /// Frames whose first packet the transport has refused.
+    pub(crate) fn refused_first_packets(&self) -> u64 {
+        if let Self::CallOverDccp(c) = self { c.end().counters().first_rejected } else { 0 }
+    }
+    pub(crate) fn viewer(&self) -> Option<&Viewer> {
+        match self {
+            Self::Call(c) => c.viewer.as_deref(),
+            Self::CallOverDccp(c) => c.viewer.as_deref(),
+            _ => None,
+        }
+    }
+    /// The transfers of a TCP flow up to `stop`, if it has several.
+    pub(crate) fn transfers(&self, flow: &Flow, stop: Timestamp) -> Option<TransferSummary> {
+        let FlowKind::Tcp(TcpFlow { traffic: TcpTraffic::OnOff { .. } | TcpTraffic::Short { .. }, .. }) = flow.kind
+        else {
+            return None;
+        };
+        let over = |size: DataSize, time: TimeDelta| DataRate::from_size_over(size, time).map(DataRate::as_bps_f64);
+        let whole = stop.saturating_since(Timestamp::ZERO + flow.start);
+        match self {
+            Self::Traffic(t) => match &**t {
+                weir_sim::Endpoint::TcpSender(s) => {
+                    let stats = s.stats();
+                    let mean = stats.transfer_rates.as_bps_f64() / stats.transfers as f64;
+                    Some(TransferSummary {
+                        completed: stats.transfers,
+                        unfinished: u64::from(s.is_active()),
+                        refused: 0,
+                        goodput_bps: over(stats.acked, whole).unwrap_or(0.0),
+                        active_bps: over(stats.acked, s.active_time(stop)),
+                        mean_throughput_bps: (stats.transfers > 0).then_some(mean),
+                        completion_s: None,
+                    })
+                }
+                weir_sim::Endpoint::ShortSender(s) => {
+                    let stats = s.stats();
+                    let times = &stats.completion_times;
+                    let q = |q| times.quantile(q).map(TimeDelta::as_secs_f64);
+                    let shape = || {
+                        let (min, max) = times.range()?;
+                        Some(Distribution {
+                            mean: times.mean()?.as_secs_f64(),
+                            p50: q(0.5)?,
+                            p95: q(0.95)?,
+                            p99: q(0.99)?,
+                            min: min.as_secs_f64(),
+                            max: max.as_secs_f64(),
+                        })
+                    };
+                    Some(TransferSummary {
+                        completed: stats.completed,
+                        unfinished: stats.alive,
+                        refused: stats.refused,
+                        goodput_bps: over(stats.acked, whole).unwrap_or(0.0),
+                        active_bps: over(stats.completed_size, stats.active_time),
+                        mean_throughput_bps: stats.mean_throughput.map(DataRate::as_bps_f64),
+                        completion_s: shape(),
+                    })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+    /// Passes the size of the queue in front of its link to a base station.
+    pub(crate) fn set_queue(&mut self, queue: DataSize) {
+        if let Self::Station(s) = self {
+            s.set_queue(queue);
+        }
+    }
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        match self {
+            Self::Call(c) => c.endpoint.set_paused(paused),
+            Self::CallOverDccp(c) => c.set_paused(paused),
+            _ => {}
+        }
+    }
+    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        match self {
+            Self::Call(c) => {
+                let event = c.endpoint.poll_playout(now)?;
+                if let Some(viewer) = &mut c.viewer {
+                    viewer.on_playout(&mut c.endpoint, &event, now);
+                }
+                Some(event)
+            }
+            Self::CallOverDccp(c) => c.poll_playout(now),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $agent:ident => $call:expr) => {
+        match $self {
+            Self::Call($agent) => $call,
+            Self::Traffic($agent) => $call,
+            Self::Stepped($agent) => $call,
+            Self::Station($agent) => $call,
+            Self::Dccp($agent) => $call,
+            Self::CallOverDccp($agent) => $call,
+        }
+    };
+}
+
+impl weir_sim::Agent for Agent {
+    fn on_start(&mut self, now: Timestamp) {
+        each!(self, a => a.on_start(now));
+    }
+    #[inline]
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        each!(self, a => a.on_packet(now, packet));
+    }
+    #[inline]
+    fn on_timeout(&mut self, now: Timestamp) {
+        each!(self, a => a.on_timeout(now));
+    }
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        each!(self, a => a.poll_timeout())
+    }
+    #[inline]
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        each!(self, a => a.poll_transmit(now, packet))
+    }
+}
+
+impl weir_sim::Agent for CallEnd {
+    fn on_start(&mut self, now: Timestamp) {
+        self.now = now;
+        self.take_forecast(now);
+    }
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        self.now = now;
+        let datagram =
+            Datagram { path: packet.path, payload: packet.payload, ..Datagram::new(&packet.bytes, packet.ecn) };
+        self.endpoint.handle_datagram(now, &datagram);
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.now = now;
+        if self.forecast.is_some() {
+            self.take_forecast(now);
+        }
+        self.endpoint.handle_timeout(now);
+    }
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        let own = self.endpoint.poll_timeout(self.now);
+        match &self.forecast {
+            Some(feed) => Some(own.map_or(feed.due(), |own| own.min(feed.due()))),
+            None => own,
+        }
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        let Some(t) = self.endpoint.poll_transmit(now, &mut packet.bytes) else { return false };
+        packet.payload = t.payload;
+        packet.size = t.size + self.header_overhead;
+        packet.ecn = t.ecn;
+        packet.path = t.path;
+        true
+    }
+}

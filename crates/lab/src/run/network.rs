@@ -1,0 +1,179 @@
+//! From a scenario to a simulator with its links and agents.
+
+use super::agent::{Agent, CallEnd};
+use super::call::{Ssrcs, call};
+use super::ends::Ends;
+use super::forecast::ForecastFeed;
+use super::observer::FlowObserver;
+use super::station::StationAgent;
+use super::traffic::UdpSource;
+use super::{RunError, dccp, traffic};
+use crate::scenario::{Flow, FlowKind, RtpFlow, Scenario};
+use weir_cc::Registry;
+use weir_path as path;
+use weir_session::{Station, StationConfig};
+use weir_sim::{AgentId, LinkId, Simulator, mix, udp};
+use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
+
+/// A scenario's simulator and the ids of its parts.
+pub(crate) struct Network<O> {
+    pub sim: Simulator<Agent, O>,
+    pub links: Vec<LinkId>,
+    pub flows: Vec<Ends<AgentId>>,
+    pub stations: Vec<StationAt>,
+}
+
+/// A base station's agent.
+#[derive(Clone, Copy)]
+pub(crate) struct StationAt {
+    pub agent: AgentId,
+    /// Index of its link in the scenario.
+    pub link: usize,
+}
+
+/// Builds a scenario's network. Errors: a link, a controller or a flow's traffic cannot be constructed.
+pub(crate) fn network<O: FlowObserver>(
+    s: &Scenario,
+    seed: u64,
+    registry: &Registry,
+    observer: O,
+) -> Result<Network<O>, RunError> {
+    let mut sim = Simulator::with_observer(seed, observer);
+    let mut links = Vec::new();
+    for link in &s.links {
+        links.push(sim.add_link(&link.config).map_err(|source| RunError::Link { link: link.name.clone(), source })?);
+    }
+    let mut flows = Vec::new();
+    for (i, flow) in s.flows.iter().enumerate() {
+        let ends = agents(s, flow, flow_seed(seed, i), registry)?;
+        flows.push(add_flow(&mut sim, &links, i, flow, ends)?);
+    }
+    let stations = add_stations(&mut sim, s, &flows, seed)?;
+    Ok(Network { sim, links, flows, stations })
+}
+
+/// A flow's own access link, one per direction, by name; none if it adds nothing.
+pub fn access_link(flow: &Flow) -> Option<(String, path::LinkConfig)> {
+    if flow.access_delay <= TimeDelta::ZERO && flow.access_rate.is_none() {
+        return None;
+    }
+    let mut access = path::LinkConfig::constant(DataRate::ZERO, flow.access_delay);
+    access.capacity = flow.access_rate.map_or(path::Capacity::Unlimited, path::Capacity::Constant);
+    Some((format!("access of {}", flow.name), access))
+}
+
+fn add_flow<O: FlowObserver>(
+    sim: &mut Simulator<Agent, O>,
+    links: &[LinkId],
+    index: usize,
+    flow: &Flow,
+    ends: Ends<Agent>,
+) -> Result<Ends<AgentId>, RunError> {
+    let mut route = |ids: &[usize]| -> Result<Vec<LinkId>, RunError> {
+        let mut all = Vec::new();
+        if let Some((link, access)) = access_link(flow) {
+            all.push(sim.add_link(&access).map_err(|source| RunError::Link { link, source })?);
+        }
+        all.extend(ids.iter().map(|&i| links[i]));
+        Ok(all)
+    };
+    let (forward, reverse) = (route(&flow.forward)?, route(&flow.reverse)?);
+    let start = Timestamp::ZERO + flow.start;
+    let (sender, receiver) = (sim.add_agent(ends.sender, start), sim.add_agent(ends.receiver, start));
+    sim.observer_mut().add_agent(index, true);
+    sim.observer_mut().add_agent(index, false);
+    sim.stop_agent(sender, Timestamp::ZERO + flow.stop);
+    sim.set_route(sender, &forward, receiver);
+    sim.set_route(receiver, &reverse, sender);
+    let further = flow.rtp().and_then(|r| r.multipath.as_ref()).map_or(&[][..], |m| &m.paths);
+    for (path, n) in further.iter().zip(0..).skip(1) {
+        let route = |ids: &[usize]| -> Vec<LinkId> { ids.iter().map(|&i| links[i]).collect() };
+        sim.set_path_route(sender, PathId::new(n), &route(&path.forward), receiver);
+        sim.set_path_route(receiver, PathId::new(n), &route(&path.reverse), sender);
+    }
+    Ok(Ends { sender, receiver })
+}
+
+/// The seed of flow number `index` of a run.
+fn flow_seed(seed: u64, index: usize) -> u64 {
+    mix(seed, 1_000 + index as u64)
+}
+
+/// The forecasts of a flow that gets any: of the bottleneck, or of the first link if the flow does not cross that.
+fn forecasts(s: &Scenario, flow: &Flow, rtp: &RtpFlow, seed: u64) -> Option<ForecastFeed> {
+    let link = flow.forward.iter().find(|l| **l == s.bottleneck).or(flow.forward.first())?;
+    let span = (Timestamp::ZERO + flow.start, Timestamp::ZERO + flow.stop);
+    Some(ForecastFeed::new(rtp.forecast.as_deref()?, &s.links[*link].config.sustained(), mix(seed, 8), span))
+}
+
+/// Both agents of a flow.
+fn agents(s: &Scenario, flow: &Flow, seed: u64, registry: &Registry) -> Result<Ends<Agent>, RunError> {
+    Ok(match &flow.kind {
+        FlowKind::Rtp(rtp) => {
+            let mut forecast = forecasts(s, flow, rtp, seed);
+            let first = forecast.as_mut().map(|f| f.at(Timestamp::ZERO + flow.start));
+            let call = call(flow, &rtp.started_by(first), seed, registry)?;
+            if let Some(d) = &rtp.dccp {
+                return Ok(dccp::calls(flow, rtp, d, call, seed)?.map(|end| Agent::CallOverDccp(Box::new(end))));
+            }
+            let end = |e, viewer| {
+                let end = CallEnd::new(e, rtp.header_overhead, viewer);
+                Agent::Call(Box::new(end.with_forecast(forecast.clone())))
+            };
+            Ends { sender: end(call.sender, None), receiver: end(call.receiver, call.viewer) }
+        }
+        FlowKind::Tcp(t) => traffic::tcp_ends(flow, t, seed)?.map(|end| Agent::Traffic(Box::new(end))),
+        FlowKind::Dccp(d) => dccp::ends(flow, d, seed)?.map(|end| Agent::Dccp(Box::new(end))),
+        FlowKind::Udp(u) => {
+            let sink = weir_sim::Endpoint::UdpSink(udp::Sink::default());
+            let sender = match traffic::udp_source(flow, u, seed)? {
+                UdpSource::Constant(source) => Agent::Traffic(Box::new(weir_sim::Endpoint::UdpSource(source))),
+                UdpSource::Stepped(source) => Agent::Stepped(Box::new(source)),
+            };
+            Ends { sender, receiver: Agent::Traffic(Box::new(sink)) }
+        }
+    })
+}
+
+/// Adds an agent for each end to which a base station reports.
+fn add_stations<O: FlowObserver>(
+    sim: &mut Simulator<Agent, O>,
+    s: &Scenario,
+    flows: &[Ends<AgentId>],
+    seed: u64,
+) -> Result<Vec<StationAt>, RunError> {
+    let crossing = |link: usize| s.flows.iter().filter(|f| f.rtp().is_some() && f.forward.contains(&link)).count();
+    let mut stations = Vec::new();
+    for (i, (flow, ends)) in s.flows.iter().zip(flows).enumerate() {
+        let Some(rtp) = flow.rtp() else { continue };
+        let ssrcs = Ssrcs::of(flow_seed(seed, i));
+        for (&l, assist) in flow.forward.iter().filter_map(|l| Some((l, s.links[*l].assist?))) {
+            let reports_to = [(assist.to_sender, ends.sender), (assist.to_receiver, ends.receiver)];
+            for (end, (_, to)) in reports_to.into_iter().enumerate().filter(|(_, (reports, _))| *reports) {
+                let station = Station::new(StationConfig {
+                    ssrc: ssrcs.stations[end],
+                    media_ssrc: ssrcs.sender,
+                    cname: format!("{}@station.weir", s.links[l].name),
+                    share: 1.0 / crossing(l).max(1) as f64,
+                    threshold: assist.threshold,
+                    interval: assist.interval,
+                    drain: assist.drain,
+                    header_overhead: rtp.header_overhead.as_bytes() as u16,
+                });
+                let way = path::LinkConfig {
+                    capacity: path::Capacity::Unlimited,
+                    ..path::LinkConfig::constant(DataRate::ZERO, assist.delay)
+                };
+                let link = format!("notices of {}", s.links[l].name);
+                let way = sim.add_link(&way).map_err(|source| RunError::Link { link, source })?;
+                let agent = StationAgent::new(station, s.links[l].config.sustained(), rtp.header_overhead);
+                let id = sim.add_agent(Agent::Station(Box::new(agent)), Timestamp::ZERO + flow.start);
+                sim.observer_mut().add_agent(i, end == 1);
+                sim.stop_agent(id, Timestamp::ZERO + flow.stop);
+                sim.set_route(id, &[way], to);
+                stations.push(StationAt { agent: id, link: l });
+            }
+        }
+    }
+    Ok(stations)
+}

@@ -1,0 +1,105 @@
+//! Configuration of the recorder of a scenario's run.
+
+use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
+use crate::results;
+use crate::scenario::{self as sc, Flow, FlowKind, Scenario};
+use weir_path as path;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// The capacity for the metrics, on a radio link as sustained, at most the rate of the link's token buckets: exact for steps, in rows of 100 ms for
+/// recorded traces.
+fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
+    let buckets = [link.config.policer, link.config.shaper];
+    let lasting = buckets.iter().flatten().map(|bucket| bucket.rate).min();
+    let capped = |rate: DataRate| lasting.map_or(rate, |lasting| rate.min(lasting));
+    match &link.config.sustained() {
+        path::Capacity::Unlimited => metrics::Capacity::constant(lasting.unwrap_or(DataRate::ZERO)),
+        path::Capacity::Constant(rate) => metrics::Capacity::constant(capped(*rate)),
+        path::Capacity::Schedule(schedule) if link.trace.is_none() => {
+            let mut all = Vec::new();
+            let mut epoch = TimeDelta::ZERO;
+            while epoch < duration {
+                all.extend(schedule.steps().iter().map(|s| (Timestamp::ZERO + epoch + s.at, capped(s.rate))));
+                match schedule.period() {
+                    Some(period) => epoch += period,
+                    None => break,
+                }
+            }
+            metrics::Capacity::steps(all)
+        }
+        recorded => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| capped(recorded.rate_at(t))),
+    }
+}
+
+/// The link of a path against whose capacity flows on it are measured.
+fn measured_link(s: &Scenario, path: &[usize]) -> Option<usize> {
+    path.iter().copied().find(|&l| l == s.bottleneck).or(path.first().copied())
+}
+
+/// Those of a flow's paths after the first, each once.
+fn further_links(s: &Scenario, f: &Flow) -> Vec<usize> {
+    let paths = f.rtp().and_then(|r| r.multipath.as_ref()).map_or(&[][..], |m| &m.paths);
+    let mut links: Vec<usize> = paths.iter().filter_map(|p| measured_link(s, &p.forward)).collect();
+    let first = measured_link(s, &f.forward);
+    links.sort_unstable();
+    links.dedup();
+    links.retain(|l| Some(*l) != first);
+    links
+}
+
+/// Configuration of the recorder of a scenario's run.
+pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig {
+    let flow = |f: &Flow| FlowInfo {
+        name: f.name.clone(),
+        controller: match &f.kind {
+            FlowKind::Rtp(r) => r.controller.clone(),
+            FlowKind::Tcp(t) => t.algorithm.name().into(),
+            FlowKind::Udp(_) => "none".into(),
+            FlowKind::Dccp(d) => format!("ccid{}", d.connection.ccid),
+        },
+        kind: match &f.kind {
+            FlowKind::Rtp(_) => results::FlowKind::Rtp,
+            FlowKind::Tcp(_) => results::FlowKind::Tcp,
+            FlowKind::Udp(_) => results::FlowKind::Udp,
+            FlowKind::Dccp(_) => results::FlowKind::Dccp,
+        },
+        adapts: match &f.kind {
+            FlowKind::Rtp(r) => r.adapts,
+            FlowKind::Tcp(_) | FlowKind::Dccp(_) => true,
+            FlowKind::Udp(_) => false,
+        },
+        start: Timestamp::ZERO + f.start,
+        stop: (f.stop < s.duration).then(|| Timestamp::ZERO + f.stop),
+        playout_deadline: f.rtp().and_then(|r| r.playout_deadline),
+        reported_headers: f.rtp().map_or(0, |r| r.reported_headers.as_bytes()),
+        bottleneck: measured_link(s, &f.forward).unwrap_or(0),
+        further: further_links(s, f),
+    };
+    let link = |l: &sc::Link| LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration) };
+    RecorderConfig {
+        scenario: s.name.clone(),
+        condition: s.variant.clone().unwrap_or_default(),
+        controller: s.controller.clone().unwrap_or_else(|| controllers(s)),
+        seed,
+        flows: s.flows.iter().map(flow).collect(),
+        links: s.links.iter().map(link).collect(),
+        bottleneck: s.bottleneck,
+        sampling: s.sample_interval,
+        series,
+        duration: s.duration,
+        windows: (s.windows.iter())
+            .map(|w| metrics::Window {
+                label: w.name.clone(),
+                start: Timestamp::ZERO + w.from,
+                end: Timestamp::ZERO + w.to,
+            })
+            .collect(),
+    }
+}
+
+/// The controllers of a scenario without a placeholder, each once, joined by "+".
+fn controllers(s: &Scenario) -> String {
+    let mut names: Vec<&str> = s.flows.iter().filter_map(|f| f.rtp().map(|r| &r.controller[..])).collect();
+    names.dedup();
+    names.join("+")
+}

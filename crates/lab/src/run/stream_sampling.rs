@@ -1,0 +1,71 @@
+//! Shares of the target of a call's streams.
+
+use crate::results::StreamSummary;
+use crate::scenario::RtpFlow;
+use weir_session::{Endpoint, IncomingId, OutgoingId, OutgoingStats};
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// Samples a call's streams and summarises their shares of the target.
+#[derive(Clone, Default, Debug)]
+pub(super) struct StreamSampler {
+    totals: Vec<ShareTotals>,
+    last: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct ShareTotals {
+    is_on: bool,
+    on: TimeDelta,
+    sampled: TimeDelta,
+    switches: u32,
+    /// Bits: the stream's rate over time.
+    bits: f64,
+}
+
+impl StreamSampler {
+    /// Samples the sending end; passes each stream's rate on.
+    pub(super) fn sample(&mut self, sender: &Endpoint, now: Timestamp) -> Vec<DataRate> {
+        let since = self.last.map_or(TimeDelta::ZERO, |last| now - last);
+        let is_first = self.last.replace(now).is_none();
+        let ids: Vec<OutgoingId> = sender.outgoing_ids().collect();
+        self.totals.resize(ids.len(), ShareTotals::default());
+        let mut rates = Vec::with_capacity(ids.len());
+        for (totals, id) in self.totals.iter_mut().zip(ids) {
+            let Some(OutgoingStats { is_on, rate, .. }) = sender.outgoing_stats(id) else { continue };
+            totals.switches += u32::from(!is_first && is_on != totals.is_on);
+            totals.is_on = is_on;
+            totals.sampled += since;
+            totals.bits += rate.as_bps_f64() * since.as_secs_f64();
+            if is_on {
+                totals.on += since;
+            }
+            rates.push(rate);
+        }
+        rates
+    }
+
+    /// The streams' summaries at the end.
+    pub(super) fn finish(&self, rtp: &RtpFlow, sender: &Endpoint, receiver: &Endpoint) -> Vec<StreamSummary> {
+        let outgoing: Vec<OutgoingId> = sender.outgoing_ids().collect();
+        let incoming: Vec<IncomingId> = receiver.incoming_ids().collect();
+        let all = rtp.streams.iter().zip(&self.totals).zip(outgoing.into_iter().zip(incoming));
+        all.filter_map(|((stream, totals), (out, inc))| {
+            let sent = sender.outgoing_stats(out)?.counters;
+            let other = receiver.incoming_stats(inc)?;
+            let seconds = totals.sampled.as_secs_f64().max(1e-9);
+            let (expected, received) = (other.expected, other.received);
+            Some(StreamSummary {
+                name: stream.name.clone(),
+                media: stream.demand.media.name().into(),
+                share_bps: totals.bits / seconds,
+                sent_bps: sent.bytes as f64 * 8.0 / seconds,
+                packets: sent.packets,
+                loss: if expected > 0 { expected.saturating_sub(received) as f64 / expected as f64 } else { 0.0 },
+                on: totals.on.as_secs_f64() / seconds,
+                switches: totals.switches,
+                concealed: other.audio.and_then(|s| s.concealed_share()),
+            })
+        })
+        .collect()
+    }
+}

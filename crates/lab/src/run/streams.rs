@@ -1,0 +1,64 @@
+//! Streams of a call after its first.
+
+use super::call::REPAIR_PAYLOAD_TYPES;
+use crate::scenario::{RtpFlow, RtpStream, StreamSource};
+use weir_media::audio::{AudioConfig, AudioSource};
+use weir_media::{MediaError, PerfectCodec, Source};
+use weir_session::allocation::MediaKind;
+use weir_session::{CallPlan, StreamIdentity};
+use weir_sim::mix;
+use weir_units::{TimeDelta, Timestamp};
+
+/// Payload types of the media: from here on, one per stream.
+const FIRST_PAYLOAD_TYPE: u8 = 100;
+/// Time from capture to playout of audio if the flow has none.
+const AUDIO_DEADLINE: TimeDelta = TimeDelta::from_millis(200);
+
+/// The source of a stream's frames.
+pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<Source, MediaError> {
+    Ok(match stream.source {
+        StreamSource::Audio { dtx } => {
+            let defaults = AudioConfig::default();
+            let talk = defaults.talk.filter(|_| dtx);
+            Source::Audio(Box::new(AudioSource::new(AudioConfig { dtx, talk, ..defaults }, start, seed)?))
+        }
+        StreamSource::Frames { fps } => {
+            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
+        }
+    })
+}
+
+/// The payload types of a flow's packets beside the media.
+pub(super) fn numbered(ssrc: u32) -> StreamIdentity {
+    let [parity_payload_type, reed_solomon_payload_type, retransmission_payload_type] = REPAIR_PAYLOAD_TYPES;
+    StreamIdentity {
+        parity_payload_type,
+        reed_solomon_payload_type,
+        retransmission_payload_type,
+        ..StreamIdentity::of(ssrc)
+    }
+}
+
+/// How stream number `index` of a call of several appears in RTP.
+pub(super) fn identity(ssrc: u32, stream: &RtpStream, index: usize) -> StreamIdentity {
+    let payload_type = FIRST_PAYLOAD_TYPE + (index % 28) as u8;
+    StreamIdentity { payload_type, clock_rate: stream.demand.media.clock_hz(), ..numbered(ssrc) }
+}
+
+/// Time from capture to playout of a stream.
+pub(super) fn deadline(rtp: &RtpFlow, stream: &RtpStream) -> Option<TimeDelta> {
+    let is_audio = stream.demand.media == MediaKind::Audio;
+    is_audio.then(|| rtp.playout_deadline.unwrap_or(AUDIO_DEADLINE))
+}
+
+/// Adds all streams but the first to both ends of a call.
+pub(super) fn add(plan: &mut CallPlan, rtp: &RtpFlow, seed: u64, now: Timestamp) -> Result<(), MediaError> {
+    for (index, stream) in rtp.streams.iter().enumerate().skip(1) {
+        let identity = identity(mix(seed, 7_000 + index as u64) as u32, stream, index);
+        let source = source(stream, now, mix(seed, 8_000 + index as u64))?;
+        let (outgoing, incoming) = plan.add_stream(identity, source, stream.demand);
+        outgoing.options.packetiser = rtp.sending.packetiser;
+        incoming.playout_deadline = deadline(rtp, stream);
+    }
+    Ok(())
+}

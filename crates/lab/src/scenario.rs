@@ -1,0 +1,91 @@
+//! Scenario files: their contents, parsing and resolution.
+//!
+//! A file is TOML with units in its quantities; `scenarios/schema.json` describes every field. It is read by
+//! [`ScenarioFile`], which checks every variant with every controller at once, and becomes one [`Scenario`] per run:
+//! plain values without references.
+//!
+//! ```
+//! use weir_cc::Registry;
+//! use weir_lab::scenario::ScenarioFile;
+//! let text = r#"
+//!     title = "One flow on a small link"
+//!     duration = "10 s"
+//!     [links.bottleneck]
+//!     rate = "2 Mbps"
+//!     delay = "50 ms"
+//!     [rtp.video]
+//!     controller = "fixed"
+//!     start_rate = "1 Mbps"
+//! "#;
+//! let registry = Registry::builtin();
+//! let file = ScenarioFile::parse("small", text, ".".as_ref(), &registry)?;
+//! let scenario = file.scenario(None, None, &registry)?;
+//! assert_eq!(scenario.flows[0].name, "video");
+//! # Ok::<(), weir_lab::scenario::InputError>(())
+//! ```
+
+mod builtin;
+mod capacity;
+mod capacity_text;
+mod dccp;
+mod error;
+mod file;
+mod forecast;
+mod impairment;
+mod link;
+mod media;
+mod members;
+mod middlebox;
+mod model;
+mod network_text;
+mod paths;
+mod quantity;
+mod queue;
+mod radio;
+mod raw;
+mod raw_any_flow;
+mod raw_choice;
+mod raw_dccp;
+mod raw_flow;
+mod raw_forecast;
+mod raw_multipath;
+mod raw_source;
+mod raw_stream;
+mod request;
+mod resolve;
+mod resolve_checks;
+mod resolve_dccp;
+mod resolve_flow;
+mod resolve_forecast;
+mod resolve_multipath;
+mod resolve_params;
+mod resolve_source;
+mod resolve_streams;
+mod resolve_traffic;
+mod resolve_video;
+mod schema;
+mod spanned;
+mod station;
+mod steps;
+pub(crate) mod suggest;
+mod traces;
+mod tree;
+
+pub use builtin::scenarios as builtin_scenarios;
+pub use capacity_text::{CapacityPoint, CapacityText, capacity_texts};
+pub use dccp::{DccpFlow, DccpSettings};
+pub use error::InputError;
+#[cfg(feature = "publish")]
+pub(crate) use file::MAX_SCENARIO;
+pub use file::ScenarioFile;
+pub use forecast::{Expected, Forecast, Foreknown, Foretold};
+pub use media::*;
+pub use model::*;
+pub use network_text::NetworkText;
+pub use paths::{FlowPath, Multipath};
+pub use schema::schema;
+#[cfg(feature = "publish")]
+pub(crate) use traces::read_text;
+
+#[cfg(test)]
+mod tests;
