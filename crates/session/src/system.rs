@@ -21,8 +21,9 @@ pub use preferences::Preferences;
 
 use crate::allocation::{Demand, MediaKind};
 use crate::config::{EndConfig, IncomingConfig, OutgoingConfig, PathConfig, SendingPath};
-use crate::endpoint::{Endpoint, StreamError};
+use crate::endpoint::{Endpoint, Outgoing, StreamError};
 use crate::identity::StreamIdentity;
+use crate::ids::OutgoingId;
 use crate::observer::Observer;
 use crate::plan::{Control, EndPlan};
 use crate::protection::RepairChoice;
@@ -139,7 +140,9 @@ impl AdaptiveSystem {
         preferences.check()?;
         if (&preferences.codec, &preferences.source) != (&before.codec, &before.source) {
             let source = source_of(&preferences, now, self.seed)?;
-            self.endpoint.set_source(source, now);
+            if let Some(mut stream) = self.stream() {
+                stream.set_source(source, now);
+            }
         } else if preferences.frame_rate != before.frame_rate {
             self.set_param("frame_rate", preferences.frame_rate.into(), now)?;
         }
@@ -147,6 +150,9 @@ impl AdaptiveSystem {
         Ok(())
     }
 
+    fn stream(&mut self) -> Option<Outgoing<'_>> {
+        self.endpoint.outgoing(OutgoingId::FIRST)
+    }
     fn codec(&self) -> Result<&(dyn Codec + Send), SystemError> {
         self.endpoint.codec().ok_or(SystemError::NoCodec)
     }
@@ -169,7 +175,8 @@ impl AdaptiveSystem {
     /// # Errors
     /// The codec has no parameter of this name or does not accept this value, or there is no codec.
     pub fn set_param(&mut self, name: &str, value: ParamValue, now: Timestamp) -> Result<(), SystemError> {
-        Ok(self.endpoint.codec_mut().ok_or(SystemError::NoCodec)?.set_param(name, value, now)?)
+        let mut stream = self.stream().ok_or(SystemError::NoCodec)?;
+        Ok(stream.codec_mut().ok_or(SystemError::NoCodec)?.set_param(name, value, now)?)
     }
     /// The codec's actual rate and its requested rate.
     ///
@@ -181,7 +188,9 @@ impl AdaptiveSystem {
     }
     /// Sets the codec's rate instead of the controller; `None` returns to the controller.
     pub fn set_bit_rate(&mut self, rate: Option<DataRate>, now: Timestamp) {
-        self.endpoint.hold_media_rate(rate, now);
+        if let Some(mut stream) = self.stream() {
+            stream.hold_rate(rate, now);
+        }
     }
 
     /// Sets the observer of RTP, RTCP and FEC packets; returns the previous one.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use weir_dccp::connection::{Config, Datagram, EndReason, State};
 use weir_dccp::queue::{QueueConfig, QueuePolicy};
 use weir_media::{Frame, FrameKind, MaterialConfig, PerfectCodec, Source};
+use weir_session::OutgoingId;
 use weir_session::dccp::{DccpConfig, QueueSizing, video_connection};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -66,7 +67,7 @@ fn media_waits_for_the_connection_and_begins_with_a_key_frame() {
     assert!(c.a.is_open());
     let first = c.sent.iter().find(|p| p.rtp_timestamp().is_some()).expect("media");
     assert!((at(1_040)..at(1_100)).contains(&first.now), "{}", first.now);
-    let offset = c.a.endpoint().rtp_timestamp_offset().unwrap();
+    let offset = c.a.endpoint_mut().outgoing(OutgoingId::FIRST).map(|s| s.rtp_timestamp_offset()).unwrap();
     let own = first.rtp_timestamp().unwrap().wrapping_sub(offset);
     let frame = *frames.lock().unwrap().iter().find(|f| f.rtp_timestamp == own).expect("a frame");
     assert_eq!(frame.kind, FrameKind::Key);
@@ -163,7 +164,7 @@ fn a_queue_that_drops_keeps_key_frames() {
         let dccp = DccpConfig { max_wait: Some(TimeDelta::from_millis(300)), sizing: None, ..DccpConfig::default() };
         let mut c = Call::with(sending(source, Recorder::new(3_000).sender()), config, dccp, Link::new(2_000, 50));
         c.run_until(at(60_000));
-        let offset = c.a.endpoint().rtp_timestamp_offset().unwrap();
+        let offset = c.a.endpoint_mut().outgoing(OutgoingId::FIRST).map(|s| s.rtp_timestamp_offset()).unwrap();
         let frames = frames.lock().unwrap();
         let mut left: Vec<u32> =
             c.sent.iter().filter_map(|p| p.rtp_timestamp()).map(|t| t.wrapping_sub(offset)).collect();
@@ -294,7 +295,7 @@ fn packets_that_expire_in_the_queue_are_reported_too() {
     // All except those since the last frame.
     assert!((counters.expired - 60..=counters.expired).contains(&packets), "{packets} of {}", counters.expired);
     // Nothing older than its deadline is sent: 5 packets queue on the path after 100 ms.
-    let offset = c.a.endpoint().rtp_timestamp_offset().unwrap();
+    let offset = c.a.endpoint_mut().outgoing(OutgoingId::FIRST).map(|s| s.rtp_timestamp_offset()).unwrap();
     let age = |p: &dccp_common::Left| {
         let ticks = p.rtp_timestamp().map(|t| i64::from(t.wrapping_sub(offset)));
         ticks.map(|t| p.now - Timestamp::from_micros(t * 100 / 9))

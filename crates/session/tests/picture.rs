@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use weir_media::{FrameKind, SourceFeedback};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
-    Datagram, EndConfig, EndPlan, IncomingConfig, KeyFrameRequest, OutgoingConfig, OutgoingOptions, PictureFeedback,
-    Profile, ReceivingPath, SendingPath, StreamIdentity,
+    Datagram, EndConfig, EndPlan, IncomingConfig, IncomingId, KeyFrameRequest, OutgoingConfig, OutgoingId,
+    OutgoingOptions, PictureFeedback, Profile, ReceivingPath, SendingPath, StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Fir, FirEntry, Packet, Pli, Sli, SliEntry, parse_compound};
@@ -69,7 +69,7 @@ fn key_requests(life: &Mutex<Life>) -> Vec<Timestamp> {
 fn a_key_frame_request_leaves_early_and_is_repeated_until_answered() {
     let (mut c, life) = call(PictureFeedback::default(), |_, _| Fate::Pass);
     c.run_until(at(3_000));
-    assert!(c.b.request_key_frame_from_peer(c.now));
+    assert!(c.b.incoming(IncomingId::FIRST).is_some_and(|mut s| s.request_key_frame(c.now)));
     c.run_until(at(4_000));
     let left = sent(&c, |p| matches!(p, Packet::Pli(_)));
     // At once by the rules of early feedback: RTCP's share of 2 Mbit/s allows a packet every few tens of milliseconds.
@@ -79,7 +79,7 @@ fn a_key_frame_request_leaves_early_and_is_repeated_until_answered() {
     assert_eq!(key_requests(&life).len(), left.iter().filter(|&&t| t < at(3_940)).count());
     let keys = life.lock().unwrap().frames.iter().filter(|f| f.1 == FrameKind::Key).count();
     assert!(keys >= 3, "the first, and one each time");
-    c.b.on_decoded(1, true, c.now);
+    c.b.incoming(IncomingId::FIRST).expect("a stream").on_decoded(1, true);
     let before = left.len();
     c.run_until(at(8_000));
     assert_eq!(sent(&c, |p| matches!(p, Packet::Pli(_))).len(), before);
@@ -97,7 +97,7 @@ fn a_request_survives_the_loss_of_feedback_and_falls_back_to_fir() {
         if is_request(b) && seen <= 3 { Fate::Lose } else { Fate::Pass }
     });
     c.run_until(at(2_000));
-    c.b.request_key_frame_from_peer(c.now);
+    assert!(c.b.incoming(IncomingId::FIRST).is_some_and(|mut s| s.request_key_frame(c.now)));
     c.run_until(at(5_000));
     let counted = c.b.picture_counters();
     assert_eq!(counted.pli_sent, 2);
@@ -162,11 +162,14 @@ fn references_and_acknowledgements_reach_the_source_by_its_own_timestamps() {
             while let Some(e) = c.b.poll_playout(c.now) {
                 assert!(c.b.take_frame(&e, &mut frame));
                 let damage = (at(2_000)..at(2_600)).contains(&c.now);
-                c.b.on_decoded(frame.rtp_timestamp, !damage, c.now);
+                c.b.incoming(IncomingId::FIRST).expect("a stream").on_decoded(frame.rtp_timestamp, !damage);
                 let id = u64::from_be_bytes(frame.packets[0].bytes[..8].try_into().unwrap());
                 if damage {
                     damaged_at.get_or_insert(c.now);
-                    assert!(c.b.on_damaged(frame.rtp_timestamp.wrapping_sub(3_600), c.now));
+                    assert!(
+                        c.b.incoming(IncomingId::FIRST)
+                            .is_some_and(|mut s| s.on_damaged(frame.rtp_timestamp.wrapping_sub(3_600), c.now))
+                    );
                 } else {
                     decoded.push((id, life.lock().unwrap().frames[id as usize].0));
                 }
@@ -212,12 +215,14 @@ fn an_sli_alone_goes_back_to_what_was_acknowledged_or_asks_for_a_key_frame() {
     let mut frame = weir_media::ReceivedFrame::default();
     let e = c.b.poll_playout(c.now).unwrap();
     assert!(c.b.take_frame(&e, &mut frame));
-    c.b.on_decoded(frame.rtp_timestamp, true, c.now);
+    c.b.incoming(IncomingId::FIRST).expect("a stream").on_decoded(frame.rtp_timestamp, true);
     c.run_until(at(1_300));
     deliver(&mut c, sli);
     let expected = [SourceFeedback::Decoded { rtp_timestamp: 0 }, SourceFeedback::ReferenceWanted { rtp_timestamp: 0 }];
     assert_eq!((key_requests(&life).len(), &life.lock().unwrap().feedback[..]), (1, &expected[..]));
-    assert!(c.a.set_slice_size(Some(DataSize::from_bytes(400)), c.now));
+    assert!(
+        c.a.outgoing(OutgoingId::FIRST).is_some_and(|mut s| s.set_slice_size(Some(DataSize::from_bytes(400)), c.now))
+    );
     let last = life.lock().unwrap().feedback.last().copied();
     assert_eq!(last, Some(SourceFeedback::SliceSize(Some(DataSize::from_bytes(400)))));
 }
@@ -229,7 +234,10 @@ fn a_profile_without_feedback_says_so() {
     params.profile = Profile::Avp;
     c.b.set_session_params(params).unwrap();
     c.run_until(at(1_000));
-    assert!(!c.b.request_key_frame_from_peer(c.now) && !c.b.on_damaged(0, c.now));
+    assert!(
+        !c.b.incoming(IncomingId::FIRST).is_some_and(|mut s| s.request_key_frame(c.now))
+            && !c.b.incoming(IncomingId::FIRST).is_some_and(|mut s| s.on_damaged(0, c.now))
+    );
     c.run_until(at(9_000));
     assert_eq!(sent(&c, |p| matches!(p, Packet::Pli(_) | Packet::Rpsi(_))).len(), 0);
 }

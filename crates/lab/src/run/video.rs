@@ -10,7 +10,7 @@ use weir_media::{
     Codec, Decoded, EncodedSource, EncoderConfig, FrameOutcome, OnDamage, ParamValue, PlayoutEvent, ReceivedFrame,
     Source, VideoCodec, VideoReceiver,
 };
-use weir_session::{Endpoint, PictureFeedback, PictureName};
+use weir_session::{Endpoint, IncomingId, PictureFeedback, PictureName};
 use weir_units::{DataRate, Timestamp};
 
 /// The two ends of a flow share its meter: simulated on one thread, live on a thread each.
@@ -142,15 +142,17 @@ impl Viewer {
 
     /// Acknowledges a decoded picture, and requests a repair if pictures are damaged.
     fn send_feedback(&self, endpoint: &mut Endpoint, rtp_timestamp: u32, decoded: Decoded, now: Timestamp) {
+        let has_policy = endpoint.resilience().1.is_some();
+        let Some(mut stream) = endpoint.incoming(IncomingId::FIRST) else { return };
         if decoded != Decoded::Nothing {
-            endpoint.on_decoded(rtp_timestamp, decoded == Decoded::Intact, now);
+            stream.on_decoded(rtp_timestamp, decoded == Decoded::Intact);
         }
         if !self.receiver.wants_key_frame() {
             return;
         }
-        match self.receiver.last_decoded().filter(|_| endpoint.resilience().1.is_some()) {
-            Some(last) => endpoint.on_damaged(last, now),
-            None => endpoint.request_key_frame_from_peer(now),
+        match self.receiver.last_decoded().filter(|_| has_policy) {
+            Some(last) => stream.on_damaged(last, now),
+            None => stream.request_key_frame(now),
         };
     }
 

@@ -3,18 +3,13 @@
 use super::{Bye, Endpoint, Sync, timer_config};
 use crate::observer::Observer;
 use crate::protection::RepairChoice;
-use crate::sender::OutgoingStream;
 use crate::session_params::{Profile, SessionParams};
 use weir_cc::Limits;
 use weir_fec::SchemeError;
-use weir_media::{Codec, ParamError, Source};
+use weir_media::{Codec, ParamError};
 use weir_units::{DataRate, Timestamp};
 
 impl Endpoint {
-    /// The offset of this end's first source in RTP timestamps: a random number (RFC 3550, section 5.1).
-    pub fn rtp_timestamp_offset(&self) -> Option<u32> {
-        self.first_outgoing().map(OutgoingStream::rtp_offset)
-    }
     /// Sets new bounds on the media rate.
     pub fn set_limits(&mut self, limits: Limits, now: Timestamp) {
         if let Some(s) = &mut self.sender {
@@ -116,23 +111,5 @@ impl Endpoint {
     /// The codec of the first stream, if its source is one.
     pub fn codec(&self) -> Option<&(dyn Codec + Send)> {
         self.first_outgoing()?.source().codec()
-    }
-    /// The codec of the first stream, mutably, if its source is one.
-    pub fn codec_mut(&mut self) -> Option<&mut (dyn Codec + Send)> {
-        self.sender.as_mut()?.streams.first_mut()?.source_mut().codec_mut()
-    }
-    /// Replaces the first stream's source of frames; the new one follows the current rate. Queued packets are still
-    /// sent.
-    pub fn set_source(&mut self, source: Source, now: Timestamp) {
-        if let Some(s) = &mut self.sender {
-            s.set_source(0, source, now);
-        }
-    }
-    /// Fixes the rate requested from the first stream's encoder regardless of the controller; `None` returns to the
-    /// controller. Pacing follows the controller in either case.
-    pub fn hold_media_rate(&mut self, rate: Option<DataRate>, now: Timestamp) {
-        if let Some(s) = &mut self.sender {
-            s.hold_media_rate(0, rate, now);
-        }
     }
 }

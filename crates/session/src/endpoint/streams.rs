@@ -246,6 +246,14 @@ impl Outgoing<'_> {
     pub fn codec(&self) -> Option<&(dyn Codec + Send)> {
         self.stream().source().codec()
     }
+    /// The codec, mutably, if the source is one.
+    pub fn codec_mut(&mut self) -> Option<&mut (dyn Codec + Send)> {
+        self.sender.streams[self.index].source_mut().codec_mut()
+    }
+    /// Requests slices of at most this size from its source, or one slice per frame; `false` if it has no support.
+    pub fn set_slice_size(&mut self, size: Option<DataSize>, now: Timestamp) -> bool {
+        self.sender.streams[self.index].set_slice_size(size, now)
+    }
     /// What has been sent.
     pub fn counters(&self) -> SendCounters {
         self.stream().counters()
@@ -307,20 +315,27 @@ impl Incoming<'_> {
     pub fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
         self.receiver.streams[self.index].take_frame(event, frame)
     }
-    /// Requests a key frame from the other end; see [`Endpoint::request_key_frame_from_peer`].
+    /// Requests a key frame from the other end as soon as the rules of early feedback allow (RFC 4585, section 3.5),
+    /// and repeats the request until a picture is decoded intact; the interval is a round trip plus the playout delay
+    /// of a response. `false` if the profile has no feedback messages.
     pub fn request_key_frame(&mut self, now: Timestamp) -> bool {
         if self.has_feedback {
             self.receiver.streams[self.index].picture.want_key_frame(now);
         }
         self.has_feedback
     }
-    /// A picture was decoded; see [`Endpoint::on_decoded`].
+    /// Reports that the picture with this RTP timestamp, as in [`ReceivedFrame`], was decoded. `intact` means that it equals
+    /// the encoder's: neither it nor anything that it is predicted from was missing. This ends pending requests, and is
+    /// acknowledged if so configured.
     pub fn on_decoded(&mut self, rtp_timestamp: u32, intact: bool) {
         if self.has_feedback {
             self.receiver.streams[self.index].picture.on_decoded(rtp_timestamp, intact);
         }
     }
-    /// Pictures are damaged; see [`Endpoint::on_damaged`].
+    /// Reports that pictures after the one with this RTP timestamp, which was decoded intact, are damaged: the other
+    /// end is asked to refer to it again (RPSI), repeatedly until a later picture is decoded intact, and finally for a
+    /// key frame. Call it with each damaged picture, or once. If a policy of error resilience disables references, a
+    /// key frame is requested instead. `false` if the profile has no feedback messages.
     pub fn on_damaged(&mut self, last_decoded_rtp_timestamp: u32, now: Timestamp) -> bool {
         if self.has_feedback {
             self.receiver.streams[self.index].on_damaged(last_decoded_rtp_timestamp, now);

@@ -21,9 +21,9 @@ use weir_media::{AdaptivePlayout, PerfectCodec, ReceivedFrame, Source};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
 use weir_session::{
-    Control, Datagram, EndConfig, EndName, EndPlan, Endpoint, IncomingConfig, NackConfig, OutgoingConfig,
-    OutgoingOptions, PathConfig, Profile, RepairChoice, RepairReception, ResilienceConfig, RetransmissionConfig,
-    SendingPath, SessionParams, StreamIdentity,
+    Control, Datagram, EndConfig, EndName, EndPlan, Endpoint, IncomingConfig, IncomingId, NackConfig, OutgoingConfig,
+    OutgoingId, OutgoingOptions, PathConfig, Profile, RepairChoice, RepairReception, ResilienceConfig,
+    RetransmissionConfig, SendingPath, SessionParams, StreamIdentity,
 };
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -290,17 +290,23 @@ impl Call {
             34 => {
                 let e = self.ends[side].endpoint();
                 e.request_key_frame(now);
-                e.request_key_frame_from_peer(now);
+                if let Some(mut s) = e.incoming(IncomingId::FIRST) {
+                    s.request_key_frame(now);
+                }
             }
             35 => {
                 let (timestamp, intact) = (r.random(), r.random());
                 let e = self.ends[side].endpoint();
-                e.on_decoded(timestamp, intact, now);
-                e.on_damaged(timestamp, now);
+                if let Some(mut s) = e.incoming(IncomingId::FIRST) {
+                    s.on_decoded(timestamp, intact);
+                    s.on_damaged(timestamp, now);
+                }
             }
             36 => {
                 let rate = r.random_bool(0.5).then(|| DataRate::from_bps(r.random_range(0..5_000_000)));
-                self.ends[side].endpoint().hold_media_rate(rate, now);
+                if let Some(mut s) = self.ends[side].endpoint().outgoing(OutgoingId::FIRST) {
+                    s.hold_rate(rate, now);
+                }
             }
             37 => {
                 let choice = repair(r);
@@ -333,8 +339,8 @@ impl Call {
             45 => {
                 let source = source(r, now).0;
                 let e = self.ends[side].endpoint();
-                if e.outgoing_ids().next().is_some() {
-                    e.set_source(source, now);
+                if let Some(mut s) = e.outgoing(OutgoingId::FIRST) {
+                    s.set_source(source, now);
                 }
             }
             46 => self.transport(side),
