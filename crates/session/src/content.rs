@@ -1,6 +1,7 @@
 //! Store of received media content until its frame is played.
 
 use crate::frames::FramePart;
+use crate::receiver::ReceivedPacket;
 use std::collections::VecDeque;
 use weir_media::{PlayoutEvent, ReceivedFrame, ReceivedPayload};
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -15,17 +16,6 @@ const KEPT: TimeDelta = TimeDelta::from_secs(2);
 /// Most buffers kept for reuse, and the largest size kept.
 const MAX_SPARE: usize = 1 << 10;
 const MAX_SPARE_SIZE: usize = 1 << 14;
-
-/// The payload of a packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Payload<'a> {
-    /// The bytes present.
-    pub bytes: &'a [u8],
-    /// Number of zero bytes that follow.
-    pub zeros: u32,
-    /// Whether its packet was lost and recovered.
-    pub repaired: bool,
-}
 
 /// Counters of received content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,15 +52,9 @@ pub(crate) struct ContentStore {
 
 impl ContentStore {
     /// Stores a packet that arrived in time for its frame, which is played at `deadline` at the latest.
-    pub(crate) fn insert(
-        &mut self,
-        now: Timestamp,
-        deadline: Timestamp,
-        sequence: u64,
-        part: FramePart,
-        payload: &Payload<'_>,
-    ) {
-        let FramePart { rtp_timestamp, marker } = part;
+    pub(crate) fn insert(&mut self, packet: &ReceivedPacket<'_>, sequence: u64, deadline: Timestamp) {
+        let FramePart { rtp_timestamp, marker } = packet.part();
+        let (now, payload, repaired) = (packet.now, packet.payload(), packet.is_recovered);
         let index = match self.packets.back() {
             Some(last) if last.payload.sequence >= sequence => {
                 self.packets.partition_point(|p| p.payload.sequence < sequence)
@@ -86,8 +70,8 @@ impl ContentStore {
         bytes.resize(bytes.len() + (payload.zeros as usize).min(usize::from(u16::MAX)), 0);
         self.size += bytes.len() as u64;
         self.counters.packets += 1;
-        self.counters.repaired += u64::from(payload.repaired);
-        let payload = ReceivedPayload { sequence, marker, repaired: payload.repaired, bytes };
+        self.counters.repaired += u64::from(repaired);
+        let payload = ReceivedPayload { sequence, marker, repaired, bytes };
         self.packets.insert(index, Stored { rtp_timestamp, deadline, payload });
         while self.packets.front().is_some_and(|p| now.saturating_since(p.deadline) > KEPT) {
             self.counters.expired += 1;
@@ -169,6 +153,7 @@ impl ContentStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_wire::rtp::{Header, PacketView};
 
     fn event(rtp_timestamp: u32) -> PlayoutEvent {
         PlayoutEvent { rtp_timestamp, at: Timestamp::from_secs(1), size: DataSize::ZERO, delay: Some(TimeDelta::ZERO) }
@@ -176,8 +161,12 @@ mod tests {
 
     /// A packet whose frame is due `ahead` after its arrival.
     fn put(s: &mut ContentStore, now: Timestamp, ahead: TimeDelta, sequence: u64, rtp_timestamp: u32, bytes: &[u8]) {
-        let part = FramePart { rtp_timestamp, marker: false };
-        s.insert(now, now + ahead, sequence, part, &Payload { bytes, zeros: 0, repaired: sequence == 6 });
+        let mut packet = Vec::new();
+        Header { timestamp: rtp_timestamp, ..Header::default() }.write_into(&mut packet);
+        packet.extend_from_slice(bytes);
+        let rtp = PacketView::parse(&packet).expect("valid");
+        let packet = ReceivedPacket::recovered(rtp, &packet, 0, now);
+        s.insert(&ReceivedPacket { is_recovered: sequence == 6, ..packet }, sequence, now + ahead);
     }
 
     const SOON: TimeDelta = TimeDelta::from_millis(200);

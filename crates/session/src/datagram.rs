@@ -21,6 +21,10 @@ impl<'a> Datagram<'a> {
     pub const fn new(bytes: &'a [u8], ecn: Ecn) -> Self {
         Self { path: PathId::FIRST, bytes, payload: 0, ecn }
     }
+    /// UDP payload: the bytes, and those carried as a length only.
+    pub const fn size(&self) -> DataSize {
+        DataSize::from_bytes(self.bytes.len() as u64 + self.payload as u64)
+    }
 }
 
 /// A datagram to be sent; its bytes are in the caller's buffer.

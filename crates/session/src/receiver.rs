@@ -14,7 +14,7 @@ pub(crate) mod source;
 mod stream;
 mod subflow;
 
-pub(crate) use packet::{Arrival, Incoming};
+pub(crate) use packet::ReceivedPacket;
 pub(crate) use path::ReceivePath;
 pub use stream::ReceiveCounters;
 pub(crate) use stream::{IncomingStream, SenderReports, Shared};
@@ -95,12 +95,14 @@ impl Receiver {
         }
     }
 
-    /// The index of the stream with this media, repair or retransmission source.
+    /// The index of the stream with this media source.
     #[inline]
+    pub(crate) fn index_of_media(&self, ssrc: u32) -> Option<usize> {
+        self.streams.iter().position(|s| s.identity.ssrc == ssrc)
+    }
+    /// The index of the stream with this media, repair or retransmission source.
     pub(crate) fn index_of_source(&self, ssrc: u32) -> Option<usize> {
-        // Most packets are media.
-        let media = self.streams.iter().position(|s| s.identity.ssrc == ssrc);
-        media.or_else(|| self.streams.iter().position(|s| s.identity.has(ssrc)))
+        self.index_of_media(ssrc).or_else(|| self.streams.iter().position(|s| s.identity.has(ssrc)))
     }
     pub(crate) fn index_of(&self, id: IncomingId) -> Option<usize> {
         self.streams.iter().position(|s| s.id == id)

@@ -98,11 +98,11 @@ impl RepairReceiver {
         ecn: Ecn,
         mut protected: impl FnMut(u64, &weir_fec::Coverage),
     ) -> Option<DataSize> {
-        let ReceivedRepair { view, zeros, .. } = packet;
+        let (rtp, zeros) = (packet.rtp, packet.payload.zeros);
         if packet.format == Format::UlpFec {
             // Its number is the media's, and has been counted there.
             self.counters.packets += 1;
-            self.counters.bytes += (view.header_len() + view.payload().len()) as u64 + u64::from(zeros);
+            self.counters.bytes += (rtp.header_len() + rtp.payload().len()) as u64 + u64::from(zeros);
             let number = self.counters.packets;
             let window = &mut self.window;
             let read = repair_format::read(packet, media, &mut self.scratch, |repair| {
@@ -112,9 +112,9 @@ impl RepairReceiver {
             self.counters.malformed += u64::from(read.is_err());
             return None;
         }
-        let Sequenced::Valid(number) = self.stats.on_sequence(view.sequence()) else { return None };
-        self.stats.on_arrival(now, view.timestamp());
-        let size = (view.header_len() + view.payload().len()) as u64 + u64::from(view.padding()) + u64::from(zeros);
+        let Sequenced::Valid(number) = self.stats.on_sequence(rtp.sequence()) else { return None };
+        self.stats.on_arrival(now, rtp.timestamp());
+        let size = (rtp.header_len() + rtp.payload().len()) as u64 + u64::from(rtp.padding()) + u64::from(zeros);
         self.counters.packets += 1;
         self.counters.bytes += size;
         if let Some(log) = &mut self.log {
@@ -215,7 +215,7 @@ mod tests {
                     out.extend_from_slice(&p.bytes);
                     number += 1;
                     let view = PacketView::parse(&out).unwrap();
-                    let packet = ReceivedRepair { format: p.format, view: &view, payload: view.payload(), zeros: p.zeros };
+                    let packet = ReceivedRepair { format: p.format, rtp: &view, payload: Octets { bytes: view.payload(), zeros: p.zeros } };
                     receiver.on_repair(now, packet, ProtectedStream { ssrc: 7, highest }, Ecn::NotEct, |_, _| {});
                 }
                 while let Some(r) = receiver.poll(7) {

@@ -113,11 +113,9 @@ fn block_of(ssrc: u32, base: u64, coverage: &Coverage, shape: Shape) -> Option<f
 #[derive(Clone, Copy)]
 pub(crate) struct ReceivedRepair<'a> {
     pub format: Format,
-    pub view: &'a PacketView<'a>,
-    /// The repair packet's payload: the view's, or that of a block in RED.
-    pub payload: &'a [u8],
-    /// Payload bytes not carried, which are zeros.
-    pub zeros: u32,
+    pub rtp: &'a PacketView<'a>,
+    /// The repair packet's payload: that of the RTP packet, or of a block in RED.
+    pub payload: Octets<'a>,
 }
 
 /// The media stream protected by repair packets.
@@ -138,14 +136,13 @@ pub(crate) fn read(
     scratch: &mut Vec<u8>,
     take: impl FnOnce(Repair<'_>),
 ) -> Result<(), Error> {
-    let ReceivedRepair { format, view, payload, zeros } = packet;
+    let ReceivedRepair { format, rtp, payload } = packet;
     let unwrap = |sequence| nearest(media.highest, sequence);
     scratch.clear();
-    let payload = Octets { bytes: payload, zeros };
     let wrong = |field, value: u32, expected| Err(Error::Value { field, offset: 0, value: value.into(), expected });
     match format {
         Format::FlexFec => {
-            let flexfec::Packet::Repair(repair) = flexfec::Packet::of(view, zeros)? else {
+            let flexfec::Packet::Repair(repair) = flexfec::Packet::of(rtp, payload.zeros)? else {
                 return wrong("FlexFEC R", 1, "0: no retransmission was agreed upon");
             };
             let mut blocks = repair.blocks.iter();

@@ -9,6 +9,7 @@ use crate::repair_format::{Format, ProtectedStream, ReceivedRepair};
 use weir_fec::{Importance, Scheme, SchemeError};
 use weir_units::{Ecn, SeqUnwrapper, TimeDelta, Timestamp};
 use weir_wire::Error;
+use weir_wire::fec::Octets;
 use weir_wire::rtp::{Header, PacketView};
 
 /// Number of the first repair packet, so that it wraps early (RFC 3550, section 5.1, asks for a random one, which the caller's
@@ -125,7 +126,7 @@ impl StreamRepairer {
             // Before the first media packet there is nothing to which its numbers could be close.
             if let (Some(ssrc), Some(highest)) = (self.media, self.numbers.highest()) {
                 let received =
-                    ReceivedRepair { format: Format::ReedSolomon, view: &view, payload: view.payload(), zeros: 0 };
+                    ReceivedRepair { format: Format::ReedSolomon, rtp: &view, payload: Octets::new(view.payload()) };
                 let media = ProtectedStream { ssrc, highest };
                 // What does not parse is counted.
                 let _ = self.inner.on_repair(now, received, media, Ecn::NotEct, |_, _| {});

@@ -2,12 +2,10 @@
 
 use super::reports::Compound;
 use super::{Endpoint, Sync};
-use crate::content::Payload;
-use crate::datagram::Datagram;
-use crate::datagram::Kind as PacketKind;
+use crate::datagram::{Datagram, Kind};
 use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal, RtcpOutcome};
-use crate::receiver::{Arrival, Incoming};
+use crate::receiver::ReceivedPacket;
 use crate::repair_format::{Format, ReceivedRepair};
 use crate::session_params::RapidSynchronisation;
 use core::net::SocketAddr;
@@ -45,7 +43,8 @@ impl Endpoint {
     fn on_rtcp_datagram(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         self.counters.rtcp_received += 1;
         if let Some(o) = &mut self.observer {
-            o.on_rtcp_received(&seen(now, datagram, source));
+            let Datagram { bytes, payload, .. } = *datagram;
+            o.on_rtcp_received(&Seen { now, bytes, payload, source: source.copied() });
         }
         let size = datagram.bytes.len() as u64 + u64::from(self.config.header_overhead);
         self.timer.on_packet(DataSize::from_bytes(size));
@@ -72,138 +71,95 @@ impl Endpoint {
     }
 
     pub(super) fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
-        let parsed = if datagram.payload > 0 {
-            PacketView::parse_header(datagram.bytes)
-        } else {
-            PacketView::parse(datagram.bytes)
-        };
-        let Ok(view) = parsed else {
+        let Ok(rtp) = parse_rtp(datagram) else {
             self.counters.malformed += 1;
             return Outcome::Refused(Refusal::Malformed);
         };
-        let ssrc = view.ssrc();
-        let subflow = if self.is_multipath { self.subflow_of(&view) } else { None };
+        let subflow = if self.is_multipath { self.subflow_of(&rtp) } else { None };
         let Some(receiver) = &self.receiver else {
             self.counters.unknown_source += 1;
-            self.on_heard(ssrc, now);
+            self.on_heard(rtp.ssrc(), now);
             return Outcome::Refused(Refusal::NotWanted);
         };
         let by_transport = receiver.path.format() == Some(FeedbackFormat::TransportWide);
-        let transport = match subflow {
+        let path_sequence = match subflow {
             Some(subflow) => Some(subflow.sequence),
-            None if by_transport => view.transport_sequence(self.config.extensions.transport_sequence_id),
+            None if by_transport => rtp.transport_sequence(self.config.extensions.transport_sequence_id),
             None => None,
         };
-        let place = Place { path: subflow.map_or(0, |s| s.subflow.into()), transport };
-        let Some(index) = receiver.streams.iter().position(|s| s.identity.ssrc == ssrc) else {
-            return self.on_other_rtp(now, &view, place, datagram, source);
-        };
-        let red = receiver.streams[index].identity.parity_format.red();
-        if let Some(red) = red.copied().filter(|r| r.payload_type == view.payload_type()) {
-            return self.on_red(index, now, &view, place, &red, datagram, source);
-        }
-        if let Some(o) = &mut self.observer {
-            o.on_rtp_received(&seen(now, datagram, source));
-        }
-        self.on_media(index, now, &view, place, datagram, size_of(datagram), false)
-    }
-
-    /// A packet of a media stream; `size` is that of the packet as received. In RED it is one without, and a repair packet has no media.
-    #[inline]
-    #[expect(clippy::too_many_arguments, reason = "two callers, on the path of each packet")]
-    pub(super) fn on_media(
-        &mut self,
-        index: usize,
-        now: Timestamp,
-        view: &PacketView<'_>,
-        place: Place,
-        datagram: &Datagram<'_>,
-        size: DataSize,
-        is_repair: bool,
-    ) -> Outcome {
-        let Some(receiver) = &self.receiver else { return Outcome::Refused(Refusal::NotWanted) };
-        let transport = place.transport;
-        let id = receiver.streams[index].id;
         let wants_departure = receiver.path.controller.is_some();
-        self.on_stream_rtp(index, now);
-        let incoming = Incoming {
-            sequence: view.sequence(),
-            transport,
-            rtp_timestamp: view.timestamp(),
-            marker: view.marker(),
-            size,
-            is_repair,
-            payload: DataSize::from_bytes(view.payload().len() as u64 + u64::from(datagram.payload)),
-            is_padding: is_repair || view.padding() > 0 && view.payload().is_empty() && datagram.payload == 0,
+        let packet = ReceivedPacket {
+            now,
+            datagram: *datagram,
+            source,
+            rtp,
+            kind: kind_of_media(&rtp, datagram.payload),
+            is_recovered: false,
+            size: datagram.size(),
+            path: subflow.map_or(0, |s| s.subflow.into()),
+            path_sequence,
             abs_send_time: if wants_departure {
-                view.abs_send_time(self.config.extensions.abs_send_time_id)
+                rtp.abs_send_time(self.config.extensions.abs_send_time_id)
             } else {
                 None
             },
-            ecn: datagram.ecn,
         };
+        let Some(index) = receiver.index_of_media(rtp.ssrc()) else { return self.on_other_rtp(&packet) };
+        let red = receiver.streams[index].identity.parity_format.red();
+        if let Some(red) = red.copied().filter(|r| r.payload_type == rtp.payload_type()) {
+            return self.on_red(index, &packet, &red);
+        }
+        if let Some(o) = &mut self.observer {
+            o.on_rtp_received(&packet.seen());
+        }
+        self.on_media(index, &packet)
+    }
+
+    /// A packet of the media source of stream number `index`, without RED.
+    #[inline]
+    pub(super) fn on_media(&mut self, index: usize, packet: &ReceivedPacket<'_>) -> Outcome {
+        self.on_stream_rtp(index, packet.now);
         if self.config.params.rapid_synchronisation != RapidSynchronisation::Off {
-            self.synchronise(index, now, view);
+            self.synchronise(index, packet);
         }
-        let outcome = Outcome::Rtp { stream: id, kind: PacketKind::Media };
-        let Some(receiver) = &mut self.receiver else { return outcome };
-        let observer = &mut self.observer;
-        let payload = Payload { bytes: view.payload(), zeros: datagram.payload, repaired: false };
-        let (stream, path) = receiver.with_path_at(index, place.path);
-        if let (Some(subflow), Some(sequence)) = (&mut path.subflow, transport) {
-            subflow.on_packet(sequence, incoming.rtp_timestamp, incoming.size, now);
-        }
-        stream.on_rtp(path, &incoming, datagram.bytes, &payload, observer, now);
-        if wants_departure && let Some(report) = path.poll_report(now) {
+        let Some(receiver) = &mut self.receiver else { return Outcome::Refused(Refusal::NotWanted) };
+        let (stream, path) = receiver.with_path_at(index, packet.path);
+        path.count_subflow(packet);
+        stream.on_rtp(path, packet, &mut self.observer);
+        if let Some(report) = path.poll_report(packet.now) {
             let waiting = if path.subflow.is_some() { &mut path.report } else { &mut self.report };
             *waiting = Some(report);
         }
-        outcome
+        Outcome::Rtp { stream: stream.id, kind: Kind::Media }
     }
 
     /// A packet of no media stream: repair, a retransmission, or an unknown source.
     #[inline(never)]
-    fn on_other_rtp(
-        &mut self,
-        now: Timestamp,
-        view: &PacketView<'_>,
-        place: Place,
-        datagram: &Datagram<'_>,
-        source: Option<&SocketAddr>,
-    ) -> Outcome {
-        let unknown = Outcome::Refused(Refusal::UnknownSource);
-        let Some(receiver) = &mut self.receiver else { return unknown };
-        let index = receiver.index_of_source(view.ssrc());
-        let Some((index, identity)) = index.map(|i| (i, receiver.streams[i].identity)) else {
-            return self.on_stranger(now, view, datagram, source);
-        };
-        let id = receiver.streams[index].id;
-        let of_red = identity.parity_format.red().is_some_and(|r| r.retransmission == Some(view.payload_type()));
-        if view.ssrc() == identity.retransmission()
-            && (of_red || view.payload_type() == identity.retransmission_payload_type)
-        {
-            return self.on_retransmission(index, now, view, place, datagram, source);
+    fn on_other_rtp(&mut self, packet: &ReceivedPacket<'_>) -> Outcome {
+        let (ssrc, payload_type) = (packet.rtp.ssrc(), packet.rtp.payload_type());
+        let Some(receiver) = &mut self.receiver else { return Outcome::Refused(Refusal::UnknownSource) };
+        let Some(index) = receiver.index_of_source(ssrc) else { return self.on_stranger(packet) };
+        let identity = receiver.streams[index].identity;
+        let of_red = identity.parity_format.red().is_some_and(|r| r.retransmission == Some(payload_type));
+        if ssrc == identity.retransmission() && (of_red || payload_type == identity.retransmission_payload_type) {
+            return self.on_retransmission(index, packet);
         }
-        let format = match view.payload_type() {
+        let format = match payload_type {
             // In RED they are on the media's source.
-            _ if view.ssrc() != identity.repair() || identity.parity_format.red().is_some() => None,
+            _ if ssrc != identity.repair() || identity.parity_format.red().is_some() => None,
             pt if pt == identity.parity_payload_type => Some(identity.parity_format.into()),
             pt if pt == identity.reed_solomon_payload_type => Some(Format::ReedSolomon),
             _ => None,
         };
-        let Some(format) = format else { return self.on_stranger(now, view, datagram, source) };
+        let Some(format) = format else { return self.on_stranger(packet) };
         if let Some(o) = &mut self.observer {
-            o.on_fec_received(&seen(now, datagram, source));
+            o.on_fec_received(&packet.seen());
         }
-        let observer = &mut self.observer;
-        let (stream, path) = receiver.with_path_at(index, place.path);
-        let packet = ReceivedRepair { format, view, payload: view.payload(), zeros: datagram.payload };
-        let transport = place.transport;
-        if let (Some(subflow), Some(sequence)) = (&mut path.subflow, transport) {
-            subflow.on_packet(sequence, view.timestamp(), size_of(datagram), now);
-        }
-        if stream.on_repair(path, packet, Arrival { transport, ecn: datagram.ecn, now }, observer) {
-            return Outcome::Rtp { stream: id, kind: PacketKind::Repair };
+        let (stream, path) = receiver.with_path_at(index, packet.path);
+        path.count_subflow(packet);
+        let repair = ReceivedRepair { format, rtp: &packet.rtp, payload: packet.payload() };
+        if stream.on_repair(path, packet, repair, &mut self.observer) {
+            return Outcome::Rtp { stream: stream.id, kind: Kind::Repair };
         }
         self.counters.unknown_source += 1;
         Outcome::Refused(Refusal::NotWanted)
@@ -211,22 +167,23 @@ impl Endpoint {
 
     /// Before the first sender report, uses the packet's own capture time, or requests the report (RFC 6051).
     #[inline(never)]
-    fn synchronise(&mut self, index: usize, now: Timestamp, view: &PacketView<'_>) {
+    fn synchronise(&mut self, index: usize, packet: &ReceivedPacket<'_>) {
+        let (now, rtp) = (packet.now, &packet.rtp);
         let Some(receiver) = &mut self.receiver else { return };
         let stream = &mut receiver.streams[index];
         if stream.heard.media.is_some() {
             return;
         }
         let captured = match self.config.params.rapid_synchronisation {
-            RapidSynchronisation::Ntp64(id) => view.extension(id).and_then(read_ntp_64),
+            RapidSynchronisation::Ntp64(id) => rtp.extension(id).and_then(read_ntp_64),
             // The upper bits are those of a sender report (RFC 6051, section 3.3), or of this end's clock.
             RapidSynchronisation::Ntp56(id) => {
-                view.extension(id).and_then(|data| read_ntp_56(data, NtpTime::at(now, self.zero)))
+                rtp.extension(id).and_then(|data| read_ntp_56(data, NtpTime::at(now, self.zero)))
             }
             RapidSynchronisation::Off => None,
         };
         if let Some(ntp) = captured.filter(|_| self.config.synchronised_clocks) {
-            stream.set_capture_time(view.timestamp(), Timestamp::ZERO + ntp.since(self.zero));
+            stream.set_capture_time(rtp.timestamp(), Timestamp::ZERO + ntp.since(self.zero));
         }
         if captured.is_none() && self.sync == Sync::No {
             self.sync = Sync::Wanted;
@@ -234,21 +191,14 @@ impl Endpoint {
     }
 }
 
-/// Where a packet belongs on its path.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    /// Index of the path.
-    pub path: usize,
-    /// Its number there, if feedback uses it and the packet has it.
-    pub transport: Option<u16>,
+/// Reads the RTP header of a datagram, and its padding if all of it is present.
+#[inline]
+pub(super) fn parse_rtp<'a>(datagram: &Datagram<'a>) -> Result<PacketView<'a>, weir_wire::Error> {
+    if datagram.payload > 0 { PacketView::parse_header(datagram.bytes) } else { PacketView::parse(datagram.bytes) }
 }
 
-/// Header, extensions, payload and padding of a datagram.
-pub(super) fn size_of(datagram: &Datagram<'_>) -> DataSize {
-    DataSize::from_bytes(datagram.bytes.len() as u64 + u64::from(datagram.payload))
-}
-
-/// A datagram as passed to observers.
-pub(super) fn seen<'a>(now: Timestamp, datagram: &Datagram<'a>, source: Option<&SocketAddr>) -> Seen<'a> {
-    Seen { now, bytes: datagram.bytes, payload: datagram.payload, source: source.copied() }
+/// Whether a packet of a media source, with so many payload bytes carried as a length only, is media or padding alone.
+#[inline]
+pub(super) fn kind_of_media(rtp: &PacketView<'_>, zeros: u32) -> Kind {
+    if rtp.padding() > 0 && rtp.payload().is_empty() && zeros == 0 { Kind::Padding } else { Kind::Media }
 }

@@ -4,8 +4,7 @@ use super::subflows::twcc_writer;
 use super::{Endpoint, Sync, used_sources};
 use crate::datagram::Datagram;
 use crate::outcome::{Outcome, Refusal};
-use crate::receiver::{IncomingStream, SenderReports, Shared};
-use core::net::SocketAddr;
+use crate::receiver::{IncomingStream, ReceivedPacket, SenderReports, Shared};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_units::{TimeDelta, Timestamp};
@@ -57,18 +56,13 @@ impl Endpoint {
 
     /// RTP of a source that belongs to no stream; returns whether a stream has accepted it.
     #[inline(never)]
-    pub(super) fn on_stranger(
-        &mut self,
-        now: Timestamp,
-        view: &PacketView<'_>,
-        datagram: &Datagram<'_>,
-        source: Option<&SocketAddr>,
-    ) -> Outcome {
-        let (ssrc, sequence) = (view.ssrc(), view.sequence());
+    pub(super) fn on_stranger(&mut self, packet: &ReceivedPacket<'_>) -> Outcome {
+        let ReceivedPacket { now, datagram, source, rtp, .. } = packet;
+        let (now, ssrc) = (*now, rtp.ssrc());
         self.on_heard(ssrc, now);
-        let held = self.stream_wanting(view, now).and_then(|index| {
+        let held = self.stream_wanting(rtp, now).and_then(|index| {
             let stream = &mut self.receiver.as_mut()?.streams[index];
-            Some((index, stream.source.on_candidate(ssrc, sequence, datagram)?))
+            Some((index, stream.source.on_candidate(ssrc, rtp.sequence(), datagram)?))
         });
         let Some((index, first)) = held else {
             self.counters.unknown_source += 1;
@@ -76,8 +70,8 @@ impl Endpoint {
         };
         self.take_up(index, ssrc, now);
         let first = Datagram { bytes: &first.bytes, payload: first.payload, ecn: first.ecn, ..*datagram };
-        self.on_rtp(now, &first, source);
-        self.on_rtp(now, datagram, source)
+        self.on_rtp(now, &first, *source);
+        self.on_rtp(now, datagram, *source)
     }
 
     /// The stream that can accept a source: of its payload type, and of its MID and RID if both have any, without a

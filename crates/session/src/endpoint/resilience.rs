@@ -1,46 +1,28 @@
 //! Error resilience at an endpoint: received NACKs and retransmissions, and the mechanisms in use.
 
 use super::Endpoint;
-use super::incoming::{Place, size_of};
-use crate::datagram::Datagram;
 use crate::datagram::Kind;
-use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal};
-use crate::receiver::Arrival;
+use crate::receiver::ReceivedPacket;
 use crate::resilience::{ReceiveResilience, SendResilience};
-use core::net::SocketAddr;
 use weir_media::resilience::{Decision, Mechanisms};
 use weir_units::Timestamp;
 use weir_wire::rtcp::Nack;
-use weir_wire::rtp::PacketView;
 
 impl Endpoint {
     /// A packet of the other end's retransmission stream.
     #[inline(never)]
-    pub(super) fn on_retransmission(
-        &mut self,
-        index: usize,
-        now: Timestamp,
-        view: &PacketView<'_>,
-        place: Place,
-        datagram: &Datagram<'_>,
-        source: Option<&SocketAddr>,
-    ) -> Outcome {
+    pub(super) fn on_retransmission(&mut self, index: usize, packet: &ReceivedPacket<'_>) -> Outcome {
         let Some(receiver) = self.receiver.as_mut().filter(|r| r.streams[index].nack.is_some()) else {
             self.counters.unknown_source += 1;
             return Outcome::Refused(Refusal::NotWanted);
         };
         if let Some(o) = &mut self.observer {
-            let (bytes, payload) = (datagram.bytes, datagram.payload);
-            o.on_retransmission_received(&Seen { now, bytes, payload, source: source.copied() });
+            o.on_retransmission_received(&packet.seen());
         }
-        let (stream, path) = receiver.with_path_at(index, place.path);
-        let transport = place.transport;
-        if let (Some(subflow), Some(sequence)) = (&mut path.subflow, transport) {
-            subflow.on_packet(sequence, view.timestamp(), size_of(datagram), now);
-        }
-        let arrival = Arrival { transport, ecn: datagram.ecn, now };
-        stream.on_retransmission(path, view, datagram.payload, arrival, &mut self.observer);
+        let (stream, path) = receiver.with_path_at(index, packet.path);
+        path.count_subflow(packet);
+        stream.on_retransmission(path, packet, &mut self.observer);
         Outcome::Rtp { stream: stream.id, kind: Kind::Retransmission }
     }
 

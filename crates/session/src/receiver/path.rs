@@ -1,13 +1,13 @@
 //! State of a path in the receiving direction: the contents and timing of feedback, and the controller's receiver half.
 
-use super::packet::Incoming;
+use super::packet::ReceivedPacket;
 use super::subflow::Subflow;
 use crate::arrivals::ArrivalLog;
 use crate::config::ReceivingPath;
 use crate::feedback::TwccWriter;
 use crate::sent::nearest;
 use crate::session_params::{Profile, SessionParams};
-use weir_cc::cue::{CapacityForecast, CapacityNotice, ReceivedPacket};
+use weir_cc::cue::{self, CapacityForecast, CapacityNotice};
 use weir_cc::{FeedbackFormat, FeedbackPlan, Receiver, ReceiverController, Report, ReportPlan};
 use weir_units::{DataRate, DataSize, Ecn, PathId, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtp::extension::abs_send_time_since;
@@ -150,6 +150,13 @@ impl ReceivePath {
         number
     }
 
+    /// Counts a packet of any stream in the subflow's own numbers, if there are several paths.
+    #[inline]
+    pub(crate) fn count_subflow(&mut self, packet: &ReceivedPacket<'_>) {
+        if let (Some(subflow), Some(sequence)) = (&mut self.subflow, packet.path_sequence) {
+            subflow.on_packet(sequence, packet.rtp.timestamp(), packet.size, packet.now);
+        }
+    }
     /// Whether feedback must be scheduled after an arrival.
     #[inline]
     pub(crate) fn wants_schedule(&self) -> bool {
@@ -224,17 +231,17 @@ impl ReceivePath {
 
     /// Passes a packet to the controller's receiver half.
     #[inline]
-    pub(crate) fn report_to_controller(&mut self, sequence: u64, packet: &Incoming, now: Timestamp) {
+    pub(crate) fn report_to_controller(&mut self, sequence: u64, packet: &ReceivedPacket<'_>) {
         let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
-        let received = ReceivedPacket {
-            now,
+        let received = cue::ReceivedPacket {
+            now: packet.now,
             departure,
             size: packet.size,
-            payload: packet.payload,
+            payload: packet.payload_size(),
             sequence,
-            rtp_timestamp: packet.rtp_timestamp,
-            marker: packet.marker,
-            ecn: packet.ecn,
+            rtp_timestamp: packet.rtp.timestamp(),
+            marker: packet.rtp.marker(),
+            ecn: packet.datagram.ecn,
         };
         if let Some(c) = &mut self.controller {
             c.on_packet_received(&received);

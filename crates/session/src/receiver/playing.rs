@@ -1,9 +1,8 @@
 //! Playout in the receiving direction.
 
-use super::packet::Incoming;
+use super::packet::ReceivedPacket;
 use super::path::ReceivePath;
 use super::stream::IncomingStream;
-use crate::content::Payload;
 use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
 use weir_media::audio::{AudioPacket, AudioSlot, AudioSlotContent};
@@ -20,40 +19,34 @@ const LATE_GAP: TimeDelta = TimeDelta::from_millis(200);
 impl IncomingStream {
     /// A media packet has arrived on a path: playout follows its skew.
     #[inline]
-    pub(super) fn follow_skew(&mut self, path: PathId, packet: &Incoming, now: Timestamp) {
-        let Some(skewed) = &mut self.skewed else { return };
-        let delay = if packet.is_padding { None } else { Some(skewed.on_packet(path, packet.rtp_timestamp, now)) };
-        if let Some((playout, delay)) = self.playout.as_mut().zip(delay) {
-            playout.set_delay(delay, now);
+    pub(super) fn follow_skew(&mut self, path: PathId, packet: &ReceivedPacket<'_>) {
+        let Some(skewed) = self.skewed.as_mut().filter(|_| packet.has_media()) else { return };
+        let delay = skewed.on_packet(path, packet.rtp.timestamp(), packet.now);
+        if let Some(playout) = &mut self.playout {
+            playout.set_delay(delay, packet.now);
         }
     }
 
     /// Passes a packet to playout; returns whether it is too late.
     #[inline]
-    pub(super) fn play(
-        &mut self,
-        path: &mut ReceivePath,
-        sequence: u64,
-        packet: &Incoming,
-        payload: &Payload<'_>,
-        now: Timestamp,
-    ) -> bool {
+    pub(super) fn play(&mut self, path: &mut ReceivePath, sequence: u64, packet: &ReceivedPacket<'_>) -> bool {
         if self.audio.is_some() {
-            return self.play_audio(sequence, packet, payload, now);
+            return self.play_audio(sequence, packet);
         }
         let Some(playout) = &mut self.playout else { return false };
-        if packet.is_padding {
+        if !packet.has_media() {
             playout.on_padding(sequence);
             return false;
         }
-        let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
+        let now = packet.now;
+        let (rtp_timestamp, marker, size) = (packet.rtp.timestamp(), packet.rtp.marker(), packet.payload_size());
         // Among repair packets that are not sent again, gaps in sequence numbers say little of where frames begin.
         let in_red = self.identity.parity_format.red().is_some();
-        let start = if in_red { weir_media::begins_vp8_frame(payload.bytes) } else { None };
+        let start = if in_red { weir_media::begins_vp8_frame(packet.rtp.payload()) } else { None };
         let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start, marker, size });
         if let Some(content) = self.content.as_mut().filter(|_| verdict == Verdict::InTime) {
             let deadline = playout.deadline_of(rtp_timestamp).unwrap_or(now);
-            content.insert(now, deadline, sequence, packet.part(), payload);
+            content.insert(packet, sequence, deadline);
         }
         let Verdict::Discarded { of_frame: discarded } = verdict else {
             self.late.0 = 0;
@@ -120,19 +113,19 @@ impl IncomingStream {
 
     /// Passes a packet to audio playout; returns whether it is too late.
     #[inline(never)]
-    fn play_audio(&mut self, sequence: u64, packet: &Incoming, payload: &Payload<'_>, now: Timestamp) -> bool {
-        let Some(audio) = self.audio.as_mut().filter(|_| !packet.is_padding) else { return false };
-        let sized = AudioPacket::sized(sequence, packet.rtp_timestamp, packet.payload);
-        let packet = if payload.zeros == 0 && self.keeps_slots {
-            let Ok(packet) = AudioPacket::opus(sequence, packet.rtp_timestamp, payload.bytes) else {
+    fn play_audio(&mut self, sequence: u64, packet: &ReceivedPacket<'_>) -> bool {
+        let Some(audio) = self.audio.as_mut().filter(|_| packet.has_media()) else { return false };
+        let (rtp_timestamp, payload) = (packet.rtp.timestamp(), packet.payload());
+        let coded = if payload.zeros == 0 && self.keeps_slots {
+            let Ok(coded) = AudioPacket::opus(sequence, rtp_timestamp, payload.bytes) else {
                 self.counters.undecodable += 1;
                 return false;
             };
-            packet
+            coded
         } else {
-            sized
+            AudioPacket::sized(sequence, rtp_timestamp, packet.payload_size())
         };
-        matches!(audio.on_packet(now, &packet), Verdict::Discarded { .. })
+        matches!(audio.on_packet(packet.now, &coded), Verdict::Discarded { .. })
     }
 
     /// Plays the audio slots that are due.

@@ -1,15 +1,14 @@
 //! Repair in the receiving direction: protected packets and recovered ones.
 
-use super::packet::{Arrival, Incoming};
+use super::packet::ReceivedPacket;
 use super::path::ReceivePath;
 use super::stream::{DEFAULT_DEADLINE, IncomingStream};
 use crate::arrivals::ArrivalLog;
-use crate::content::Payload;
-use crate::frames::{FrameLedger, FramePart, RecoveryStats};
-use crate::observer::{MaybeObserver, Seen};
+use crate::frames::{FrameLedger, RecoveryStats};
+use crate::observer::MaybeObserver;
 use crate::recovery::{RepairReceiveCounters, RepairReceiver, RepairReception};
 use crate::repair_format::{Format, ProtectedStream, ReceivedRepair};
-use weir_units::{DataSize, Ecn, Timestamp};
+use weir_units::Timestamp;
 use weir_wire::rtp::PacketView;
 
 impl IncomingStream {
@@ -30,19 +29,19 @@ impl IncomingStream {
     pub(crate) fn on_repair(
         &mut self,
         path: &mut ReceivePath,
-        packet: ReceivedRepair<'_>,
-        arrival: Arrival,
+        packet: &ReceivedPacket<'_>,
+        repair_packet: ReceivedRepair<'_>,
         observer: &mut MaybeObserver,
     ) -> bool {
         if self.reception == RepairReception::Off {
             return false;
         }
-        let Arrival { transport, ecn, now } = arrival;
+        let (now, ecn) = (packet.now, packet.datagram.ecn);
         let media = ProtectedStream { ssrc: self.identity.ssrc, highest: self.stats.highest() };
         self.begin_repair(path);
         let (Some(repair), frames, nack) = (&mut self.repair, &mut self.frames, &mut self.nack) else { return false };
-        let in_red = packet.format == Format::UlpFec;
-        let size = repair.on_repair(now, packet, media, ecn, |number, coverage| {
+        let in_red = repair_packet.format == Format::UlpFec;
+        let size = repair.on_repair(now, repair_packet, media, ecn, |number, coverage| {
             if let Some(frames) = frames {
                 frames.on_protected(now, number, coverage);
             }
@@ -52,7 +51,7 @@ impl IncomingStream {
         });
         match size {
             Some(size) => {
-                path.on_rtp(transport, size, ecn, now);
+                path.on_rtp(packet.path_sequence, size, ecn, now);
                 self.schedule_feedback(path, now);
             }
             None if !in_red => return true,
@@ -68,15 +67,15 @@ impl IncomingStream {
         let ssrc = self.identity.ssrc;
         while let Some(rebuilt) = self.repair.as_mut().and_then(|r| r.poll(ssrc)) {
             // Here padding carried as a length only is a payload like any other.
-            if let Ok(view) = PacketView::parse_header(&rebuilt.bytes) {
+            if let Ok(rtp) = PacketView::parse_header(&rebuilt.bytes) {
+                let packet = ReceivedPacket::recovered(rtp, &rebuilt.bytes, rebuilt.zeros, now);
                 if let Some(o) = observer {
-                    o.on_rtp_recovered(&Seen { now, bytes: &rebuilt.bytes, payload: rebuilt.zeros, source: None });
+                    o.on_rtp_recovered(&packet.seen());
                 }
                 if self.nack.is_some() {
-                    let part = FramePart { rtp_timestamp: view.timestamp(), marker: view.marker() };
-                    self.look_for_gaps(rebuilt.sequence, part, true, now);
+                    self.look_for_gaps(rebuilt.sequence, packet.part(), true, now);
                 }
-                self.on_rebuilt(path, rebuilt.sequence, &view, rebuilt.zeros, now);
+                self.on_recovered(path, rebuilt.sequence, &packet);
             }
             if let Some(repair) = &mut self.repair {
                 repair.recycle(rebuilt.bytes);
@@ -84,38 +83,16 @@ impl IncomingStream {
         }
     }
 
-    /// A lost media packet was recovered, with `zeros` payload bytes not in `view`. `false` if it is too late for
-    /// playout.
-    pub(super) fn on_rebuilt(
-        &mut self,
-        path: &mut ReceivePath,
-        sequence: u64,
-        view: &PacketView<'_>,
-        zeros: u32,
-        now: Timestamp,
-    ) -> bool {
-        let payload = view.payload().len() as u64 + u64::from(zeros);
-        let packet = Incoming {
-            sequence: view.sequence(),
-            transport: None,
-            rtp_timestamp: view.timestamp(),
-            marker: view.marker(),
-            size: DataSize::from_bytes((view.header_len() + view.payload().len()) as u64 + u64::from(zeros)),
-            payload: DataSize::from_bytes(payload),
-            is_padding: view.padding_bit() && zeros == 0,
-            is_repair: false,
-            abs_send_time: None,
-            ecn: Ecn::NotEct,
-        };
-        let payload = Payload { bytes: view.payload(), zeros, repaired: true };
-        if self.play(path, sequence, &packet, &payload, now) {
+    /// A lost media packet was recovered. `false` if it is too late for playout.
+    pub(super) fn on_recovered(&mut self, path: &mut ReceivePath, sequence: u64, packet: &ReceivedPacket<'_>) -> bool {
+        if self.play(path, sequence, packet) {
             return false;
         }
         if let Some(interval) = &mut self.interval {
             interval.on_repaired(sequence);
         }
         if let Some(frames) = &mut self.frames {
-            frames.on_recovered(now, sequence, packet.frame());
+            frames.on_recovered(packet.now, sequence, packet.frame());
         }
         true
     }

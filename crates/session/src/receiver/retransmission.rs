@@ -1,6 +1,6 @@
 //! Retransmission in the receiving direction: requests for gaps, and retransmitted packets (RFC 4588).
 
-use super::packet::Arrival;
+use super::packet::ReceivedPacket;
 use super::path::ReceivePath;
 use super::resent::ResentStream;
 use super::stream::{DEFAULT_DEADLINE, IncomingStream};
@@ -8,11 +8,11 @@ use crate::arrivals::ArrivalLog;
 use crate::frames::FramePart;
 use crate::identity::StreamIdentity;
 use crate::nack::Arrived;
-use crate::observer::{MaybeObserver, Seen};
+use crate::observer::MaybeObserver;
 use crate::sent::nearest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_media::resilience::Mechanisms;
-use weir_units::{DataSize, Timestamp};
+use weir_units::Timestamp;
 use weir_wire::fec::Octets;
 use weir_wire::fec::red::Red;
 use weir_wire::rtp::retransmission;
@@ -70,16 +70,15 @@ impl IncomingStream {
         self.nack.as_mut().is_some_and(|n| n.prepare(now))
     }
 
-    /// Takes a packet of the retransmission stream, with `zeros` payload bytes not in `view`.
+    /// Takes a packet of the retransmission stream.
     pub(crate) fn on_retransmission(
         &mut self,
         path: &mut ReceivePath,
-        view: &PacketView<'_>,
-        zeros: u32,
-        arrival: Arrival,
+        packet: &ReceivedPacket<'_>,
         observer: &mut MaybeObserver,
     ) {
-        let Arrival { transport, ecn, now } = arrival;
+        let ReceivedPacket { now, rtp, .. } = *packet;
+        let ecn = packet.datagram.ecn;
         let clock_rate = self.identity.clock_rate;
         let resent = self.resent.get_or_insert_with(|| {
             Box::new(ResentStream {
@@ -88,20 +87,20 @@ impl IncomingStream {
                 packet: Vec::new(),
             })
         });
-        let Sequenced::Valid(number) = resent.stats.on_sequence(view.sequence()) else { return };
-        resent.stats.on_arrival(now, view.timestamp());
-        let size = (view.header_len() + view.payload().len()) as u64 + u64::from(view.padding()) + u64::from(zeros);
+        let Sequenced::Valid(number) = resent.stats.on_sequence(rtp.sequence()) else { return };
+        resent.stats.on_arrival(now, rtp.timestamp());
         if let Some(log) = &mut resent.log {
             log.on_packet(number, now, ecn);
         }
-        path.on_rtp(transport, DataSize::from_bytes(size), ecn, now);
+        path.on_rtp(packet.path_sequence, packet.size, ecn, now);
         self.schedule_feedback(path, now);
         let highest = self.stats.highest();
         let (Some(nack), Some(resent)) = (&mut self.nack, &mut self.resent) else { return };
         nack.counters.retransmissions += 1;
-        nack.counters.bytes += size;
-        let red = self.identity.parity_format.red().filter(|r| r.retransmission == Some(view.payload_type()));
-        let original = retransmission::read(view.payload()).ok().filter(|_| self.stats.is_started());
+        nack.counters.bytes += packet.size.as_bytes();
+        let red = self.identity.parity_format.red().filter(|r| r.retransmission == Some(rtp.payload_type()));
+        let zeros = packet.datagram.payload;
+        let original = retransmission::read(rtp.payload()).ok().filter(|_| self.stats.is_started());
         let original = original.and_then(|(sequence, payload)| match red {
             Some(red) => Some((sequence, without_red(Octets { bytes: payload, zeros }, red.ulpfec)?)),
             None => Some((sequence, Octets { bytes: payload, zeros })),
@@ -121,7 +120,7 @@ impl IncomingStream {
             self.stats.on_retransmission();
         }
         // The packet as it was sent, except for header extensions. An empty one is padding that was requested.
-        let (timestamp, marker) = (view.timestamp(), view.marker());
+        let (timestamp, marker) = (rtp.timestamp(), rtp.marker());
         let StreamIdentity { ssrc, payload_type, .. } = self.identity;
         let padding = u8::from(payload.is_empty() && zeros == 0);
         let sequence_16 = sequence as u16;
@@ -131,11 +130,13 @@ impl IncomingStream {
         original.clear();
         header.write_into(&mut original);
         original.extend_from_slice(payload);
-        if let Some(o) = observer.as_mut().filter(|_| was_missing) {
-            o.on_rtp_recovered(&Seen { now, bytes: &original, payload: zeros, source: None });
-        }
-        let in_time =
-            PacketView::parse_header(&original).is_ok_and(|v| self.on_rebuilt(path, sequence, &v, zeros, now));
+        let in_time = PacketView::parse_header(&original).is_ok_and(|rtp| {
+            let recovered = ReceivedPacket::recovered(rtp, &original, zeros, now);
+            if let Some(o) = observer.as_mut().filter(|_| was_missing) {
+                o.on_rtp_recovered(&recovered.seen());
+            }
+            self.on_recovered(path, sequence, &recovered)
+        });
         if let Some(resent) = &mut self.resent {
             resent.packet = original;
         }

@@ -1,14 +1,15 @@
 //! State of an incoming stream: statistics, playout, repair, retransmission and pictures.
 
 use super::lips::SenderClock;
-use super::packet::{Incoming, Jump};
+use super::packet::{Jump, ReceivedPacket};
 use super::path::ReceivePath;
 use super::resent::ResentStream;
 use super::skewed::Skewed;
 use crate::allocation::MediaKind;
 use crate::arrivals::ArrivalLog;
 use crate::config::IncomingConfig;
-use crate::content::{ContentStore, Payload};
+use crate::content::ContentStore;
+use crate::datagram::Kind;
 use crate::frames::FrameLedger;
 use crate::identity::{FeedbackSsrcs, StreamIdentity};
 use crate::ids::IncomingId;
@@ -249,49 +250,42 @@ impl IncomingStream {
         }
     }
 
-    /// Takes a packet of the media stream; `bytes` holds all of it.
-    pub(crate) fn on_rtp(
-        &mut self,
-        path: &mut ReceivePath,
-        packet: &Incoming,
-        bytes: &[u8],
-        payload: &Payload<'_>,
-        observer: &mut MaybeObserver,
-        now: Timestamp,
-    ) {
+    /// Takes a packet of the media stream.
+    pub(crate) fn on_rtp(&mut self, path: &mut ReceivePath, packet: &ReceivedPacket<'_>, observer: &mut MaybeObserver) {
+        let (now, rtp_timestamp, ecn) = (packet.now, packet.rtp.timestamp(), packet.datagram.ecn);
         let before = self.stats.highest();
-        let Sequenced::Valid(sequence) = self.stats.on_sequence(packet.sequence) else {
+        let Sequenced::Valid(sequence) = self.stats.on_sequence(packet.rtp.sequence()) else {
             self.counters.invalid += 1;
             return;
         };
         if self.stats.take_jump() {
-            self.on_jump(Jump { before, sequence }, packet.rtp_timestamp, now);
+            self.on_jump(Jump { before, sequence }, rtp_timestamp, now);
         }
-        self.newest = (packet.rtp_timestamp, now);
-        self.stats.on_arrival(now, packet.rtp_timestamp);
+        self.newest = (rtp_timestamp, now);
+        self.stats.on_arrival(now, rtp_timestamp);
         if !self.is_single {
-            self.clock.on_packet(packet.rtp_timestamp, self.identity.clock_rate, now);
+            self.clock.on_packet(rtp_timestamp, self.identity.clock_rate, now);
         }
         self.counters.packets += 1;
         self.counters.bytes += packet.size.as_bytes();
-        path.on_rtp(packet.transport, packet.size, packet.ecn, now);
+        path.on_rtp(packet.path_sequence, packet.size, ecn, now);
         if let Some(log) = &mut self.log {
-            log.on_packet(sequence, now, packet.ecn);
-        } else if packet.transport.is_none() && self.is_single && path.subflow.is_none() {
+            log.on_packet(sequence, now, ecn);
+        } else if packet.path_sequence.is_none() && self.is_single && path.subflow.is_none() {
             // With one stream, its numbers are the path's.
-            path.log_packet(sequence, packet.ecn, now);
+            path.log_packet(sequence, ecn, now);
         }
         self.schedule_feedback(path, now);
-        self.follow_skew(path.id, packet, now);
-        let discarded = self.play(path, sequence, packet, payload, now);
+        self.follow_skew(path.id, packet);
+        let discarded = self.play(path, sequence, packet);
         if discarded && let Some(subflow) = &mut path.subflow {
-            subflow.on_discarded(packet.payload);
+            subflow.on_discarded(packet.payload_size());
         }
         if let Some(interval) = &mut self.interval {
             interval.on_packet(sequence, discarded);
         }
-        if let Some(meter) = self.one_way_delay.as_mut().filter(|_| !packet.is_padding) {
-            meter.on_packet(now, packet.rtp_timestamp);
+        if let Some(meter) = self.one_way_delay.as_mut().filter(|_| packet.has_media()) {
+            meter.on_packet(now, rtp_timestamp);
         }
         if let Some(frames) = &mut self.frames {
             frames.on_packet(now, sequence, packet.frame(), discarded);
@@ -303,8 +297,8 @@ impl IncomingStream {
             self.look_for_gaps(sequence, packet.part(), false, now);
         }
         if let Some(repair) = &mut self.repair {
-            if !packet.is_repair {
-                repair.on_media(now, sequence, bytes, payload.zeros);
+            if packet.kind != Kind::Repair {
+                repair.on_media(now, sequence, packet.datagram.bytes, packet.datagram.payload);
             }
             self.recover(path, observer, now);
         }
@@ -318,7 +312,7 @@ impl IncomingStream {
                 None if self.is_single => sequence,
                 None => self.joint_number(path, sequence),
             };
-            path.report_to_controller(number, packet, now);
+            path.report_to_controller(number, packet);
         }
     }
 
