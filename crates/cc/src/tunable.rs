@@ -152,56 +152,39 @@ impl std::error::Error for SetupError {}
 /// Declares a controller's configuration: a struct with documented public fields, its `Default`, the list of its
 /// parameters and a setter by name. Values are in the unit of the field's type ([`Tunable::UNIT`]).
 ///
+/// A parameter has the name of its field, or that after `as`. Fields without a value are groups: structs that were
+/// declared in the same module by this macro, whose parameters are those of the whole.
+///
 /// ```
 /// weir_cc::tunables! {
 ///     /// Configuration of an example.
 ///     pub struct Config {
-///         /// Share of the estimate that is kept on congestion (draft-ietf-rmcat-gcc-02, section 5.5).
-///         beta: f64 = 0.85, 0.5 => 0.99;
+///         /// Response to losses.
+///         loss: LossConfig;
 ///     }
 /// }
-/// assert_eq!(Config::default().beta, 0.85);
+/// weir_cc::tunables! {
+///     /// Response to losses.
+///     pub struct LossConfig {
+///         /// Share of the estimate that is kept on congestion (draft-ietf-rmcat-gcc-02, section 5.5).
+///         decrease as beta: f64 = 0.85, 0.5 => 0.99;
+///     }
+/// }
 /// assert_eq!(Config::params()[0].name, "beta");
+/// let config = Config::from_params("example", &[("beta".into(), 0.9)]).unwrap();
+/// assert_eq!(config.loss.decrease, 0.9);
 /// ```
 #[macro_export]
 macro_rules! tunables {
-    ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[doc = $doc:literal])+ $field:ident : $ty:ty = $default:expr, $min:expr => $max:expr;)*
-    }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Debug)]
-        pub struct $name { $($(#[doc = $doc])+ pub $field: $ty,)* }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($field: <$ty as $crate::tunable::Tunable>::from_number(f64::from($default)),)* }
-            }
-        }
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $param:ident) => { stringify!($param) };
+    (@setters $name:ident) => {
         impl $name {
-            /// The parameters that a scenario may set.
-            pub fn params() -> Vec<$crate::tunable::ParamInfo> {
-                vec![$($crate::tunable::ParamInfo {
-                    name: stringify!($field),
-                    doc: concat!($($doc),+).trim_ascii(),
-                    unit: <$ty as $crate::tunable::Tunable>::UNIT,
-                    default: f64::from($default), min: f64::from($min), max: f64::from($max),
-                },)*]
-            }
             /// The defaults with these parameters replaced. Errors: as [`Self::set_all`].
             pub fn from_params(controller: &str, params: &[(String, f64)]) -> Result<Self, $crate::tunable::SetupError> {
                 let mut config = Self::default();
                 config.set_all(controller, params)?;
                 Ok(config)
-            }
-            /// Checks every field. Errors: a value outside its range; the error names both.
-            pub fn check(&self, controller: &str) -> Result<(), $crate::tunable::SetupError> {
-                use $crate::tunable::{SetupError, is_within};
-                let [$($field),*] = Self::params()[..] else { return Ok(()) };
-                $(if !is_within(self.$field, &$field) {
-                    let value = $crate::tunable::Tunable::to_number(self.$field);
-                    return Err(SetupError::OutOfRange { controller: controller.into(), param: $field, value });
-                })*
-                Ok(())
             }
             /// Sets parameters by name. Errors: an unknown name, a value outside its range.
             pub fn set_all(&mut self, controller: &str, params: &[(String, f64)]) -> Result<(), $crate::tunable::SetupError> {
@@ -217,12 +200,75 @@ macro_rules! tunables {
                     if !(info.min..=info.max).contains(value) {
                         return Err(SetupError::OutOfRange { controller: controller.into(), param: *info, value: *value });
                     }
-                    $(if name == stringify!($field) {
-                        self.$field = <$ty as $crate::tunable::Tunable>::from_number(*value);
-                    })*
+                    self.set_checked(name, *value);
                 }
                 Ok(())
             }
         }
+    };
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[doc = $doc:literal])+ $field:ident $(as $param:ident)? : $ty:ty = $default:expr, $min:expr => $max:expr;)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub struct $name { $($(#[doc = $doc])+ pub $field: $ty,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: <$ty as $crate::tunable::Tunable>::from_number(f64::from($default)),)* }
+            }
+        }
+        impl $name {
+            /// The parameters that a scenario may set.
+            pub fn params() -> Vec<$crate::tunable::ParamInfo> {
+                vec![$($crate::tunable::ParamInfo {
+                    name: $crate::tunables!(@name $field $($param)?),
+                    doc: concat!($($doc),+).trim_ascii(),
+                    unit: <$ty as $crate::tunable::Tunable>::UNIT,
+                    default: f64::from($default), min: f64::from($min), max: f64::from($max),
+                },)*]
+            }
+            /// Checks every field. Errors: a value outside its range; the error names both.
+            pub fn check(&self, controller: &str) -> Result<(), $crate::tunable::SetupError> {
+                use $crate::tunable::{SetupError, is_within};
+                let [$($field),*] = Self::params()[..] else { return Ok(()) };
+                $(if !is_within(self.$field, &$field) {
+                    let value = $crate::tunable::Tunable::to_number(self.$field);
+                    return Err(SetupError::OutOfRange { controller: controller.into(), param: $field, value });
+                })*
+                Ok(())
+            }
+            /// Sets the parameter of this name, if there is one, to a value within its range.
+            fn set_checked(&mut self, name: &str, value: f64) {
+                $(if name == $crate::tunables!(@name $field $($param)?) {
+                    self.$field = <$ty as $crate::tunable::Tunable>::from_number(value);
+                })*
+            }
+        }
+        $crate::tunables!(@setters $name);
+    };
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[doc = $doc:literal])+ $group:ident : $ty:ident;)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Debug, Default)]
+        pub struct $name { $($(#[doc = $doc])+ pub $group: $ty,)* }
+
+        impl $name {
+            /// The parameters that a scenario may set, group by group.
+            pub fn params() -> Vec<$crate::tunable::ParamInfo> {
+                [$($ty::params()),*].concat()
+            }
+            /// Checks every field. Errors: a value outside its range; the error names both.
+            pub fn check(&self, controller: &str) -> Result<(), $crate::tunable::SetupError> {
+                $(self.$group.check(controller)?;)*
+                Ok(())
+            }
+            /// Sets the parameter of this name, if there is one, to a value within its range.
+            fn set_checked(&mut self, name: &str, value: f64) {
+                $(self.$group.set_checked(name, value);)*
+            }
+        }
+        $crate::tunables!(@setters $name);
     };
 }

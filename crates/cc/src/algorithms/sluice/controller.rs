@@ -1,17 +1,24 @@
 //! The interface of all controllers.
 
-use super::{Doing, Sluice};
+use super::Sluice;
+use super::decision::Rates;
+use super::mode::Mode;
+use super::quantity::{Rate, Span};
 use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
 const RTP_HEADER: DataSize = DataSize::from_bytes(20);
+/// Interval between two cuts while feedback is missing.
+const CUT_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
+/// Queue from which missing feedback cuts the rate in competitive mode.
+const SILENT_QUEUE: Span = Span::secs(1.0);
 
 impl Controller for Sluice {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         if self.due.is_none() {
-            self.waiting_since = Some(self.seconds(packet.now));
+            self.timing.send(self.time(packet.now));
             self.arm(packet.now, true);
         }
     }
@@ -20,27 +27,25 @@ impl Controller for Sluice {
         match cue {
             Cue::TransportFeedback(f) => self.on_feedback(f),
             Cue::CapacityNotice(n) => {
-                let now = self.seconds(n.now);
-                self.notice.announce(n.rate.as_bps_f64(), now);
-                self.set_rate(self.rate, self.reference, now);
+                let now = self.time(n.now);
+                self.bounds.notice.announce(n.rate.into(), now);
+                self.apply_bounds(now);
             }
             Cue::ReceiverEstimate(e) => {
-                self.requested = e.rate.as_bps_f64();
-                let now = self.seconds(e.now);
-                self.set_rate(self.rate, self.reference, now);
+                self.bounds.requested = Some(e.rate.into());
+                self.apply_bounds(self.time(e.now));
             }
             _ => {}
         }
     }
 
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
-        self.limits = limits;
-        let now = self.seconds(now);
-        self.set_rate(self.rate, self.reference, now);
+        self.bounds.limits = limits;
+        self.apply_bounds(self.time(now));
     }
 
     fn coupled_rate(&self) -> Option<DataRate> {
-        Some(DataRate::from_bps_f64(self.rate))
+        Some(self.history.rate().into())
     }
 
     fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
@@ -49,40 +54,33 @@ impl Controller for Sluice {
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
-        let t = self.seconds(now);
-        if self.after_drain > 0.0 && t >= self.draining_until {
-            self.set_rate(self.after_drain, self.after_drain, t);
-            self.after_drain = 0.0;
+        let t = self.time(now);
+        if let Some(rate) = self.state.drains.take_end(t) {
+            self.set_rates(Rates::same(rate), t);
         }
-        if self.due.is_none_or(|t| now < t) {
+        if self.due.is_none_or(|due| now < due) {
             return;
         }
-        // The packet that is waited for is in a queue of at least this length.
-        let since = self.waiting_since.unwrap_or(self.newest);
-        let queue = t - since - self.rtt - self.interval;
-        if self.competition.is_on() && queue < 1.0 {
-            self.due = Some(now + TimeDelta::from_millis(25));
+        self.due = Some(now + CUT_INTERVAL);
+        let queue = self.timing.unreported_queue(t);
+        if self.state.competition.is_on() && queue < SILENT_QUEUE {
             return;
         }
-        let factor = 1.0 + (self.wanted - queue) / self.config.drain_time.as_secs_f64();
-        let base = if self.capacity.is_finite() { self.capacity.min(self.rate) } else { self.rate };
-        self.doing = Doing::Unreported;
-        self.set_rate(base * factor.clamp(0.0, 1.0), self.reference, t);
-        self.rounds = 0;
-        self.due = Some(now + TimeDelta::from_millis(25));
+        let factor = 1.0 + (self.queue.wanted - queue) / Span::from(self.config.correction.time);
+        let base = self.history.rate().at_most(self.path.view().capacity());
+        self.state.mode = Mode::Unreported;
+        self.set_rates(Rates { rate: base * factor.clamp(0.0, 1.0), reference: self.history.reference() }, t);
+        self.growth.interrupt();
     }
 
     fn target(&self) -> Target {
-        let pacing = self.pacing();
-        Target {
-            overhead: RTP_HEADER,
-            ..Target::paced(self.limits.clamp(DataRate::from_bps_f64(self.rate)), DataRate::from_bps_f64(pacing))
-        }
+        let media_rate = self.bounds.media_rate(self.history.rate());
+        Target { overhead: RTP_HEADER, ..Target::paced(media_rate, self.pacing().into()) }
     }
 
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
-        let drained = (self.after_drain > 0.0).then(|| {
-            let at = self.start + TimeDelta::from_secs_f64(self.draining_until) + TimeDelta::from_micros(1);
+        let drained = self.state.drains.end().map(|end| {
+            let at = end.on_clock(self.start) + TimeDelta::from_micros(1);
             (at, TimeoutReason::RateUpdate)
         });
         let missing = self.due.map(|at| (at, TimeoutReason::FeedbackMissing));
@@ -93,26 +91,25 @@ impl Controller for Sluice {
     }
 
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("capacity_bps", self.capacity);
-        out("queue_ms", self.queue * 1e3);
-        out("queue_expected_ms", self.expected * 1e3);
-        out("queue_wanted_ms", self.wanted * 1e3);
-        out("busy_share", self.busy);
+        let view = self.path.view();
+        let bps = |rate: Option<Rate>| rate.map_or(f64::NAN, Rate::as_bps);
+        out("capacity_bps", bps(view.capacity()));
+        out("queue_ms", view.standing.delay.as_millis());
+        out("queue_expected_ms", self.queue.expected.as_millis());
+        out("queue_wanted_ms", self.queue.wanted.as_millis());
+        out("busy_share", view.busy);
         out("use_share", self.usage.sent());
-        out("stall_ms", self.stall * 1e3);
-        out("jitter_ms", self.jitter.mean() * 1e3);
-        out(
-            "residual_ms",
-            1e3 * self.residual.delay(self.config.residual_share, self.config.residual_most.as_secs_f64()),
-        );
-        out("noise_ms", 1e3 * self.residual.noise());
-        out("burst_ms", 1e3 * self.usage.burst());
-        out("marked", self.marked);
-        out("mark_bound_bps", Some(self.scalable.bound()).filter(|b| b.is_finite()).unwrap_or(f64::NAN));
-        out("mark_alpha", self.scalable.alpha());
-        out("compete", f64::from(u8::from(self.competition.is_on())));
-        out("mode", self.doing.number());
-        out("starting", f64::from(u8::from(self.starting)));
-        out("rounds", f64::from(self.rounds));
+        out("stall_ms", view.stall.as_millis());
+        out("jitter_ms", view.jitter.as_millis());
+        out("residual_ms", view.residual.as_millis());
+        out("noise_ms", self.path.residual_noise().as_millis());
+        out("burst_ms", self.usage.burst().as_millis());
+        out("marked", view.marked);
+        out("mark_bound_bps", bps(view.bound));
+        out("mark_alpha", self.path.mark_alpha());
+        out("compete", f64::from(u8::from(self.state.competition.is_on())));
+        out("mode", self.state.mode.number());
+        out("starting", f64::from(u8::from(self.state.is_starting)));
+        out("rounds", f64::from(self.growth.rounds()));
     }
 }

@@ -1,7 +1,9 @@
 //! The controller against a fluid link: growth, the queue held, falls, drains, silence.
 
+use super::mode::Mode;
 use super::*;
 use crate::controller::Controller;
+use crate::controller::Limits;
 use crate::cue::{Cue, PacketResult, SentPacket};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp};
 
@@ -174,7 +176,7 @@ fn a_queue_that_never_empties_is_drained_every_eight_seconds() {
     let (mut drains, mut was) = (0, false);
     for _ in 0..480 {
         link.run(50);
-        let drains_now = internal(&link.sluice, "mode") == Doing::Drain.number();
+        let drains_now = internal(&link.sluice, "mode") == Mode::Drain.number();
         drains += i32::from(drains_now && !was);
         was = drains_now;
     }
@@ -190,7 +192,7 @@ fn silence_lowers_the_rate_to_the_floor_and_nothing_panics() {
     link.capacity = 1.0;
     link.run(3_000);
     assert!(before > 1.5e6 && link.rate() <= 110e3, "{before} {}", link.rate());
-    assert_eq!(internal(&link.sluice, "mode"), Doing::Unreported.number());
+    assert_eq!(internal(&link.sluice, "mode"), Mode::Unreported.number());
 }
 
 #[test]

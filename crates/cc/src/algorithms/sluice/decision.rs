@@ -1,0 +1,194 @@
+//! Fifth stage: the rate on a busy link, on one with room, and during a drain.
+
+pub(super) mod history;
+pub(super) mod limits;
+mod notice;
+pub(super) mod pacing;
+mod recovery;
+
+use super::config::Config;
+use super::mode::{DRAIN_SHARE, Mode, SATURATED};
+use super::path::{Served, View};
+use super::quantity::{Rate, Span, Time};
+use super::queue::Queue;
+use history::RateHistory;
+use pacing::Pacing;
+use recovery::Recovery;
+
+/// Greatest and least correction of the rate by the queue on a busy link.
+const CORRECTION: (f64, f64) = (-1.0, 0.2);
+/// Share of the rate below which a source that sends less has not measured more than it sent.
+const HOLD_USED: f64 = 0.7;
+/// Share of the rate below which the source does not use it, so that it does not grow.
+const GROW_USED: f64 = 0.6;
+/// Ratio of rate and reference up to which the rate of service is taken as the share.
+const SIMILAR: f64 = 1.25;
+/// Stalls from which clumps of packets show a rate that is too low or too high.
+const UNEVEN: Span = Span::secs(0.003);
+/// Least busy time that shows a rate of service for growth.
+const SHOWN: Span = Span::secs(0.003);
+/// Ratio of the rate of service and the rate from which growth is fast at once.
+const ROOM: f64 = 1.8;
+/// Factor of growth that a measured service rate does not limit, where the link serves evenly.
+const EVEN_GROWTH: f64 = 1.03;
+/// Share of the pacing rate from which a train of packets has not been slowed.
+const UNSLOWED: f64 = 0.85;
+/// Mean share of packets lost from which the rate does not exceed the rate at which the link is seen to serve.
+const LOSING: f64 = 0.02;
+
+/// Results of the stages before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation<'a> {
+    /// Arrival of the message.
+    pub(super) now: Time,
+    /// Departure of the newest packet reported.
+    pub(super) newest: Time,
+    /// Feedback interval.
+    pub(super) interval: Span,
+    /// Share of the rate that the source sends.
+    pub(super) used: f64,
+    pub(super) view: &'a View,
+    /// This flow's share of the link.
+    pub(super) share: Rate,
+    pub(super) queue: Queue,
+    /// Whether no queue has been seen yet.
+    pub(super) is_starting: bool,
+    /// Rate to which growth may lead at once: a device's announcement is known without dispersion.
+    pub(super) hint: Option<Rate>,
+}
+
+/// The rate, and the reference that it is derived from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rates {
+    pub(super) rate: Rate,
+    pub(super) reference: Rate,
+}
+
+impl Rates {
+    /// A rate that is its own reference.
+    pub(super) fn same(rate: Rate) -> Self {
+        Self { rate, reference: rate }
+    }
+}
+
+/// The mode and the rates of it, if they change: the last stage's result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Decision {
+    pub(super) mode: Mode,
+    pub(super) rates: Option<Rates>,
+}
+
+/// This flow's share of a busy link that serves it at a rate, when the rate in `history` was sent.
+///
+/// Alone on the link, the rate of service is its capacity, whatever was sent. Beside others it follows the rate sent, so that each
+/// change of the rate would come back a round trip later as a change of the share.
+pub(super) fn share(served: Served, until: Time, history: &RateHistory) -> Rate {
+    let (served, ratio) = (served.rate, history.ratio(served.since, until));
+    if (1.0 / SIMILAR..=SIMILAR).contains(&ratio) {
+        return served / libm::sqrt(ratio);
+    }
+    let proportional = served / ratio.max(1e-3);
+    history.reference().max(served.min(proportional)).min(served.max(proportional))
+}
+
+/// Growth of the rate, and its way back after outages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Growth {
+    /// Rounds of growth since the rate was held.
+    rounds: u32,
+    /// Packets sent after this time show the effect of the last growth.
+    grown_at: Time,
+    recovery: Recovery,
+}
+
+impl Growth {
+    /// Rounds of growth since the rate was held.
+    pub(super) fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Feedback is missing: growth begins anew.
+    pub(super) fn interrupt(&mut self) {
+        self.rounds = 0;
+    }
+
+    /// Competitive mode has ended: the queue has been short for a while, so that packets reported from now on show room.
+    pub(super) fn resume(&mut self, newest: Time) {
+        self.grown_at = newest;
+    }
+
+    /// The rate of competitive mode.
+    pub(super) fn compete(&mut self, rate: Rate, now: Time) -> Decision {
+        (self.rounds, self.grown_at) = (1, now);
+        Decision { mode: Mode::Compete, rates: Some(Rates::same(rate)) }
+    }
+
+    /// The rate of a drain until a time.
+    pub(super) fn drain(&mut self, share: Rate, until: Time) -> Decision {
+        self.grown_at = until;
+        Decision { mode: Mode::Drain, rates: Some(Rates { rate: share * DRAIN_SHARE, reference: share }) }
+    }
+
+    /// The rate on a busy link: the share of it, corrected by the queue. `rate` is the rate so far.
+    pub(super) fn hold(&mut self, s: &Situation<'_>, rate: Rate, config: &Config) -> Decision {
+        let c = &config.correction;
+        let time = Span::from(c.time) + c.stalls * s.view.stall.max(s.view.jitter);
+        // The rate holds until the next message: a faster correction goes too far.
+        let time = time.max(s.interval);
+        let gain = (s.queue.wanted - s.queue.expected) / time;
+        let corrected = s.share * (1.0 + gain.clamp(CORRECTION.0, CORRECTION.1));
+        if s.used < HOLD_USED && corrected > 0.5 * rate {
+            return Decision { mode: Mode::Unused, rates: None };
+        }
+        self.recovery.observe(s.share, s.now);
+        (self.rounds, self.grown_at) = (0, s.now);
+        let rates = Rates { rate: corrected.at_most(s.view.bound), reference: s.share.at_most(s.view.bound) };
+        Decision { mode: Mode::Hold, rates: Some(rates) }
+    }
+
+    /// The rate on a link with room: one step per round of feedback. `newest` is the service in the newest busy time.
+    pub(super) fn grow(&mut self, s: &Situation<'_>, rate: Rate, newest: Option<Served>, config: &Config) -> Decision {
+        if s.used < GROW_USED {
+            return Decision { mode: Mode::Unused, rates: None };
+        }
+        let mode = if s.is_starting { Mode::Start } else { Mode::Grow };
+        if s.newest < self.grown_at {
+            return Decision { mode, rates: None };
+        }
+        let shown = newest.filter(|served| served.busy > SHOWN).map(|served| served.rate);
+        let factor = self.factor(s, rate, shown, config);
+        let most = shown.map(|shown| self.most(s, rate, shown, config));
+        self.rounds += 1;
+        self.grown_at = s.now;
+        let towards = (rate * factor).max(self.recovery.towards(rate));
+        let grown = towards.at_most(most).at_least(s.hint).at_most(s.view.bound);
+        Decision { mode, rates: Some(Rates::same(grown)) }
+    }
+
+    /// Factor of growth in this round. `shown` is the rate of service that packets' dispersion shows.
+    fn factor(&self, s: &Situation<'_>, rate: Rate, shown: Option<Rate>, config: &Config) -> f64 {
+        let c = &config.growth;
+        let is_fast = s.is_starting || self.rounds > 0 || shown.is_some_and(|shown| shown > ROOM * rate);
+        let factor = if is_fast { c.factor } else { c.first };
+        let is_busy = s.view.stall > UNEVEN && s.view.busy >= SATURATED;
+        if is_busy { factor.min(c.clumps) } else { factor }
+    }
+
+    /// Greatest rate by the rate of service that packets' dispersion shows.
+    fn most(&self, s: &Situation<'_>, rate: Rate, shown: Rate, config: &Config) -> Rate {
+        let c = &config.growth;
+        // Clumps of packets show a rate that is too low or too high.
+        let least = if s.view.stall > UNEVEN { c.uneven } else { EVEN_GROWTH };
+        let pacing = self.pacing(rate, s.view, s.is_starting).of_trains(&config.pacing);
+        let shown = if shown > UNSLOWED * pacing { shown.max(pacing) } else { shown };
+        // Packets dropped of each frame leave no queue: beyond the service rate, losses are of this rate.
+        let least = if s.view.lost > LOSING { (0.5 * rate).at_least(s.view.capacity()) } else { rate * least };
+        (c.share * shown).max(least)
+    }
+
+    /// The state by which a rate is paced.
+    pub(super) fn pacing(&self, rate: Rate, view: &View, is_starting: bool) -> Pacing {
+        let &View { stall, marked, bound, .. } = view;
+        Pacing { rate, is_starting, rounds: self.rounds, stall, marked, bound }
+    }
+}

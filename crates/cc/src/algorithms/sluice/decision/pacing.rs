@@ -1,0 +1,86 @@
+//! The pacing rate.
+
+use super::super::config::PacingConfig;
+use super::super::quantity::{PACKET, Rate, Span};
+
+/// Packets that may leave in the burst time.
+const BURST_PACKETS: f64 = 5.0;
+/// Stalls below this are none: no other traffic interferes.
+const SETTLED_STALL: Span = Span::secs(0.001);
+/// Mean share of marks from which they hold the queue.
+const MARKED: f64 = 0.2;
+/// Share of the bound by marks from which it holds the rate.
+const BOUND_NEAR: f64 = 0.95;
+
+/// The flow's state by which it is paced.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Pacing {
+    /// The rate in force.
+    pub(in super::super) rate: Rate,
+    /// Whether no queue has been seen yet.
+    pub(in super::super) is_starting: bool,
+    /// Rounds of growth since the rate was held.
+    pub(in super::super) rounds: u32,
+    /// Mean stall.
+    pub(in super::super) stall: Span,
+    /// Mean share of packets marked.
+    pub(in super::super) marked: f64,
+    /// Bound on the rate by L4S marks.
+    pub(in super::super) bound: Option<Rate>,
+}
+
+impl Pacing {
+    /// The pacing rate of a source that deviates by `burst` from the rate.
+    pub(in super::super) fn of_source(&self, burst: Span, c: &PacingConfig) -> Rate {
+        // A source's bursts in the queue look like a lower capacity, to this flow and to others.
+        if !self.is_starting && burst > c.burst_least.into() {
+            return self.rate * c.bursts;
+        }
+        self.of_trains(c)
+    }
+
+    /// The pacing rate of a source without bursts: faster where trains of packets have something to show.
+    pub(in super::super) fn of_trains(&self, c: &PacingConfig) -> Rate {
+        let is_settled = !self.is_starting && self.rounds == 0 && self.stall < SETTLED_STALL;
+        let (factor, burst) = match (self.is_starting, is_settled) {
+            (true, _) => (c.start, c.burst_time),
+            (_, true) => (c.settled, c.burst_time_settled),
+            _ => (c.factor, c.burst_time),
+        };
+        // Where marks hold the queue short, a train that the link spreads is a queue of its own.
+        let is_bound = self.bound.is_some_and(|bound| self.rate > BOUND_NEAR * bound);
+        if (is_settled && self.marked > MARKED) || is_bound {
+            return self.rate * c.marked;
+        }
+        (self.rate * factor).max(BURST_PACKETS * PACKET / Span::from(burst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELD: Pacing =
+        Pacing { rate: Rate::bps(10e6), is_starting: false, rounds: 0, stall: Span::ZERO, marked: 0.0, bound: None };
+
+    #[test]
+    fn trains_are_faster_than_the_rate_where_they_have_something_to_show() {
+        let c = PacingConfig::default();
+        let mbps = |p: Pacing| p.of_source(Span::ZERO, &c).as_bps() / 1e6;
+        assert_eq!(mbps(HELD), 10.0);
+        assert_eq!(mbps(Pacing { is_starting: true, ..HELD }), 22.0);
+        assert_eq!(mbps(Pacing { rounds: 1, ..HELD }), 15.0);
+        assert_eq!(mbps(Pacing { stall: Span::secs(0.01), ..HELD }), 15.0);
+        assert_eq!(mbps(Pacing { rate: Rate::bps(1e6), ..HELD }), 2.4, "five packets in 20 ms");
+    }
+
+    #[test]
+    fn bursts_and_marks_slow_the_trains() {
+        let c = PacingConfig::default();
+        let rate = Rate::bps(1e6);
+        let slow = Pacing { rate, ..HELD };
+        assert!((slow.of_source(Span::secs(0.02), &c).as_bps() - 1.1e6).abs() < 1.0);
+        assert_eq!(Pacing { marked: 0.5, ..slow }.of_trains(&c), rate);
+        assert_eq!(Pacing { rounds: 3, bound: Some(rate), ..slow }.of_trains(&c), rate);
+    }
+}

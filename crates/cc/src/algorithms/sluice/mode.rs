@@ -1,0 +1,123 @@
+//! Fourth stage: the mode, that is the reason for which the rate is what it is.
+
+mod competition;
+mod drains;
+
+use super::Config;
+use super::path::View;
+use super::quantity::{Rate, Span, Time};
+use super::queue::Queue;
+pub(super) use competition::{Competition, Pressure};
+pub(super) use drains::{Drains, SHARE as DRAIN_SHARE};
+
+/// Share of busy time from which the link counts as saturated.
+pub(super) const SATURATED: f64 = 0.6;
+/// Queue below which it is empty.
+const EMPTY: Span = Span::secs(0.002);
+/// Share of the queue wanted from which a saturated link is held.
+const HELD: f64 = 0.5;
+
+/// Reason for the rate, as the internal `mode` has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Mode {
+    /// It doubles, and no queue has been seen yet.
+    #[default]
+    Start,
+    /// There is room: it grows.
+    Grow,
+    /// The link is busy: service rate, corrected by the queue.
+    Hold,
+    /// The queue is emptied.
+    Drain,
+    /// Competitive mode.
+    Compete,
+    /// Feedback is missing.
+    Unreported,
+    /// The source does not use the rate.
+    Unused,
+}
+
+impl Mode {
+    /// The internal's value.
+    pub(super) fn number(self) -> f64 {
+        match self {
+            Self::Start => 0.0,
+            Self::Grow => 1.0,
+            Self::Hold => 2.0,
+            Self::Drain => 3.0,
+            Self::Compete => 4.0,
+            Self::Unreported => 5.0,
+            Self::Unused => 6.0,
+        }
+    }
+}
+
+/// Next step of the rate: this stage's result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    /// The rate of competitive mode.
+    Compete(Rate),
+    /// A drain until this time begins.
+    BeginDrain(Time),
+    /// A drain goes on.
+    Drain,
+    /// The link is busy.
+    Hold,
+    /// The link has room.
+    Grow,
+}
+
+/// State of the mode.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ModeState {
+    /// Reason for the rate at present.
+    pub(super) mode: Mode,
+    /// Whether no queue has been seen yet.
+    pub(super) is_starting: bool,
+    pub(super) competition: Competition,
+    pub(super) drains: Drains,
+}
+
+impl Default for ModeState {
+    fn default() -> Self {
+        Self { mode: Mode::Start, is_starting: true, competition: Competition::default(), drains: Drains::default() }
+    }
+}
+
+impl ModeState {
+    /// The next step in competitive mode; `None` if it is off.
+    pub(super) fn compete(&mut self, view: &View, queue: Queue, p: &Pressure, c: &Config) -> Option<Step> {
+        if self.is_starting && view.busy >= SATURATED && view.standing.delay > queue.wanted {
+            self.is_starting = false;
+            self.drains.after_start(p.now, &c.drain);
+        }
+        if view.standing.delay < EMPTY {
+            self.drains.put_off(p.now);
+        }
+        let rate = self.competition.update(p, &c.compete)?;
+        self.drains.put_off(p.now);
+        Some(Step::Compete(rate))
+    }
+
+    /// The next step outside competitive mode. `share` is this flow's rate of service; `is_uneven`: delay and service are uneven,
+    /// and no drain has shown yet what remains.
+    pub(super) fn step(
+        &mut self,
+        view: &View,
+        queue: Queue,
+        share: Rate,
+        is_uneven: bool,
+        now: Time,
+        c: &Config,
+    ) -> Step {
+        if self.drains.is_on(now) {
+            return Step::Drain;
+        }
+        if !self.is_starting && self.drains.is_due(is_uneven, now, &c.drain) {
+            return Step::BeginDrain(self.drains.begin(queue.expected, share, now, &c.drain));
+        }
+        let standing = view.standing.delay;
+        let is_held = view.busy >= SATURATED && standing > HELD * queue.wanted;
+        if is_held || standing > queue.wanted { Step::Hold } else { Step::Grow }
+    }
+}

@@ -1,0 +1,139 @@
+//! How much of the allowed rate the source and the pacer use.
+
+use super::super::decision::history::RateHistory;
+use super::super::quantity::{Bits, PACKET, Span, Time};
+use super::Sample;
+
+/// Time constant of the shares: measured beside 0.15 and 0.3 s (`docs/sluice.md`).
+const TIME: Span = Span::secs(0.1);
+/// Time constant with which an excess is forgotten.
+const EXCESS_TIME: Span = Span::secs(0.3);
+/// Time constant of the mean deviation.
+const BURST_TIME: Span = Span::secs(2.0);
+/// Greatest excess that counts as such.
+const MOST_BURST: Span = Span::secs(0.2);
+/// Greatest excess rate that is believed, of the rate.
+const MOST_EXCESS: f64 = 100.0;
+/// Factor to the mean rate before within which the rate counts as steady.
+const STEADY: f64 = 1.25;
+/// Time over which that mean is taken.
+const STEADY_TIME: Span = Span::secs(0.15);
+
+/// Sums over the last packets reported. A mean of ratios would not do: trains of packets bias it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Usage {
+    sent: Bits,
+    arrived: Bits,
+    allowed: Bits,
+    /// Data sent beyond the rate of late, as the time that it takes at the rate.
+    excess: Span,
+    burst: Span,
+}
+
+/// Data of the packets that one message reports.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    /// Time in which they were sent.
+    time: Span,
+    sent: Bits,
+    arrived: Bits,
+    /// Data that the rate allowed in that time; more than zero.
+    allowed: Bits,
+    /// Whether the rate was steady before.
+    is_steady: bool,
+}
+
+impl Usage {
+    /// Takes a message. `newest` is the departure of the newest packet reported before it.
+    pub(in super::super) fn observe(&mut self, sample: &Sample, newest: Time, history: &RateHistory) {
+        let allowed = history.bits(sample.last_departure) - history.bits(newest);
+        if allowed > Bits::ZERO && sample.last_departure > newest {
+            let (time, arrived) = (sample.last_departure - newest, sample.size);
+            let sent = arrived + f64::from(sample.lost) * PACKET;
+            // Frames coded at another rate are no bursts of the source.
+            let is_steady = history.mean(newest - STEADY_TIME, newest).is_some_and(|rate| {
+                let before = rate * time;
+                (before / STEADY..before * STEADY).contains(&allowed)
+            });
+            self.add(Passed { time, sent, arrived, allowed, is_steady });
+        }
+    }
+
+    fn add(&mut self, p: Passed) {
+        let keep = libm::exp(-(p.time / TIME));
+        self.sent = self.sent * keep + p.sent;
+        self.arrived = self.arrived * keep + p.arrived;
+        self.allowed = self.allowed * keep + p.allowed;
+        if !p.is_steady {
+            self.excess = Span::ZERO;
+            return;
+        }
+        let more = (p.sent / p.allowed - 1.0).min(MOST_EXCESS) * p.time;
+        self.excess = self.excess * libm::exp(-(p.time / EXCESS_TIME)) + more;
+        let weight = 1.0 - libm::exp(-(p.time / BURST_TIME));
+        self.burst += weight * (self.excess.abs().min(MOST_BURST) - self.burst);
+    }
+
+    /// Mean deviation of the data sent from the data allowed, as time at the rate.
+    pub(in super::super) fn burst(&self) -> Span {
+        self.burst
+    }
+
+    /// Share of the rate that was sent, 0 to 2.
+    pub(in super::super) fn sent(&self) -> f64 {
+        self.share(self.sent)
+    }
+
+    /// Share of the rate that arrived, 0 to 2.
+    pub(in super::super) fn arrived(&self) -> f64 {
+        self.share(self.arrived)
+    }
+
+    fn share(&self, bits: Bits) -> f64 {
+        if self.allowed > Bits::ZERO { (bits / self.allowed).min(2.0) } else { 1.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(u: &mut Usage, s: f64, sent: f64, arrived: f64, allowed: f64, is_steady: bool) {
+        let [sent, arrived, allowed] = [sent, arrived, allowed].map(Bits::new);
+        u.add(Passed { time: Span::secs(s), sent, arrived, allowed, is_steady });
+    }
+
+    #[test]
+    fn trains_of_packets_do_not_bias_the_share() {
+        let mut u = Usage::default();
+        assert_eq!((u.sent(), u.arrived()), (1.0, 1.0));
+        // 500 kbit/s as two packets each 38.4 ms, 4 ms apart; one message each.
+        for _ in 0..200 {
+            add(&mut u, 0.004, 9_600.0, 9_600.0, 0.004 * 500e3, true);
+            add(&mut u, 0.0344, 9_600.0, 4_800.0, 0.0344 * 500e3, true);
+        }
+        assert!((0.85..1.15).contains(&u.sent()) && (0.55..0.85).contains(&u.arrived()), "{u:?}");
+    }
+
+    #[test]
+    fn a_limited_source_shows_within_a_tenth_of_a_second() {
+        let mut u = Usage::default();
+        (0..40).for_each(|_| add(&mut u, 0.025, 25e3, 25e3, 25e3, true));
+        (0..4).for_each(|_| add(&mut u, 0.025, 1e3, 1e3, 25e3, true));
+        assert!(u.sent() < 0.45, "{}", u.sent());
+    }
+
+    #[test]
+    fn bursts_are_deviations_from_a_steady_rate() {
+        let (mut even, mut uneven, mut changing) = (Usage::default(), Usage::default(), Usage::default());
+        for k in 0..400 {
+            // 1 Mbit/s in messages of 50 ms; frames of 0.2 and 1.8 times their mean, in runs of four messages.
+            let bits = if k % 8 < 4 { 10e3 } else { 90e3 };
+            add(&mut even, 0.05, 50e3, 50e3, 50e3, true);
+            add(&mut uneven, 0.05, bits, bits, 50e3, true);
+            add(&mut changing, 0.05, bits, bits, 50e3, false);
+        }
+        assert!(even.burst() < Span::secs(1e-9) && changing.burst() < Span::secs(1e-9), "{even:?} {changing:?}");
+        assert!((0.03..0.15).contains(&uneven.burst().as_secs()), "{uneven:?}");
+    }
+}
