@@ -6,15 +6,23 @@ const MIN_SLOTS: usize = 1 << 6;
 /// Most packets covered by one report; RFC 8888 limits a block to 16,384 reports.
 const MAX_SLOTS: usize = 1 << 14;
 
+/// One arrival, in 16 bytes: every call has a ring of them.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Sequence number plus one, 0 if empty: the slot is valid for that number only.
-    tag: u64,
     arrival: Timestamp,
-    ecn: Ecn,
+    /// The low bits of its sequence number: the slot is valid for that number only.
+    low: u32,
+    /// `None` if the slot is empty.
+    ecn: Option<Ecn>,
 }
 
-const EMPTY: Slot = Slot { tag: 0, arrival: Timestamp::ZERO, ecn: Ecn::NotEct };
+impl Slot {
+    const EMPTY: Self = Self { arrival: Timestamp::ZERO, low: 0, ecn: None };
+
+    fn is_of(&self, sequence: u64) -> bool {
+        self.ecn.is_some() && self.low == sequence as u32
+    }
+}
 
 /// Arrivals since the last report and some before it, in a ring that grows with the reporting interval up to a bound.
 #[derive(Clone, Debug)]
@@ -35,7 +43,7 @@ pub struct ArrivalLog {
 impl ArrivalLog {
     /// An empty log. With `overlap`, each report covers the packets of the previous one again.
     pub fn new(overlap: bool) -> Self {
-        let slots = vec![EMPTY; MIN_SLOTS].into_boxed_slice();
+        let slots = vec![Slot::EMPTY; MIN_SLOTS].into_boxed_slice();
         Self { slots, begin: 0, end: 0, last_begin: 0, news: 0, overlap }
     }
 
@@ -67,23 +75,21 @@ impl ArrivalLog {
         }
         let i = self.index(sequence);
         let slot = &mut self.slots[i];
-        if slot.tag == sequence + 1 {
+        if slot.is_of(sequence) {
             if ecn == Ecn::Ce {
-                slot.ecn = ecn;
+                slot.ecn = Some(ecn);
             }
             return;
         }
-        *slot = Slot { tag: sequence + 1, arrival, ecn };
+        *slot = Slot { arrival, low: sequence as u32, ecn: Some(ecn) };
         self.news += 1;
     }
 
     fn grow(&mut self) {
-        let mut wider = vec![EMPTY; self.slots.len() * 2].into_boxed_slice();
-        for s in self.slots.iter().filter(|s| s.tag != 0) {
-            let into = &mut wider[(s.tag - 1) as usize & (self.slots.len() * 2 - 1)];
-            if into.tag < s.tag {
-                *into = *s;
-            }
+        // Each slot goes to one of two that no other can go to.
+        let mut wider = vec![Slot::EMPTY; self.slots.len() * 2].into_boxed_slice();
+        for s in self.slots.iter().filter(|s| s.ecn.is_some()) {
+            wider[s.low as usize & (self.slots.len() * 2 - 1)] = *s;
         }
         self.slots = wider;
     }
@@ -101,7 +107,7 @@ impl ArrivalLog {
     /// When a packet of the range arrived, and its ECN field.
     pub fn arrival(&self, sequence: u64) -> Option<(Timestamp, Ecn)> {
         let s = &self.slots[self.index(sequence)];
-        (s.tag == sequence + 1).then_some((s.arrival, s.ecn))
+        s.ecn.filter(|_| s.is_of(sequence)).map(|ecn| (s.arrival, ecn))
     }
 
     /// A report up to `upto` (exclusive) has been made. Returns whether it covered any packet.

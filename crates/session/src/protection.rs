@@ -63,7 +63,8 @@ impl RepairPacket {
 pub(crate) struct RepairSender {
     choice: RepairChoice,
     plan: RepairPlan,
-    encoder: Box<Encoder>,
+    /// None before the first plan: most calls have none.
+    encoder: Option<Box<Encoder>>,
     active: bool,
     media_ssrc: u32,
     format: ParityFormat,
@@ -90,7 +91,7 @@ impl RepairSender {
         let mut s = Self {
             choice,
             plan: RepairPlan::Off,
-            encoder: Box::default(),
+            encoder: None,
             active: false,
             media_ssrc,
             format: ParityFormat::default(),
@@ -128,7 +129,12 @@ impl RepairSender {
 
     /// Whether padding is protected too, since a Reed-Solomon block covers consecutive packets.
     pub(crate) fn wants_padding(&self) -> bool {
-        matches!(self.encoder.protection(), Protection::Equal(Scheme::ReedSolomon { .. }))
+        matches!(self.protection(), Protection::Equal(Scheme::ReedSolomon { .. }))
+    }
+
+    /// What the encoder does.
+    fn protection(&self) -> Protection {
+        self.encoder.as_ref().map_or(Protection::Off, |e| e.protection())
     }
 
     /// Applies the controller's plan.
@@ -152,12 +158,16 @@ impl RepairSender {
             RepairChoice::Fixed(protection) => protection,
         };
         let is_standby = self.choice == RepairChoice::Controller && matches!(self.plan, RepairPlan::Standby { .. });
-        self.encoder.set_standby(is_standby);
-        self.encoder.set_protection(protection)?;
+        if self.encoder.is_none() && protection == Protection::Off {
+            return Ok(());
+        }
+        let encoder = self.encoder.get_or_insert_default();
+        encoder.set_standby(is_standby);
+        encoder.set_protection(protection)?;
         self.active = protection != Protection::Off;
         if !self.active {
             // A group cut short would still cost what was just switched off.
-            self.encoder.abandon();
+            encoder.abandon();
         }
         Ok(())
     }
@@ -174,23 +184,26 @@ impl RepairSender {
     ) {
         // Longer than the length field allows: sent without protection.
         let Ok(symbol) = repair_format::protected(packet, zeros, self.format, &mut self.scratch) else { return };
-        self.encoder.push(sequence, symbol, importance);
-        if ends_key_frame && matches!(self.encoder.protection(), Protection::ByImportance { .. }) {
-            self.encoder.flush();
+        let Some(encoder) = &mut self.encoder else { return };
+        encoder.push(sequence, symbol, importance);
+        if ends_key_frame && matches!(encoder.protection(), Protection::ByImportance { .. }) {
+            encoder.flush();
         }
         self.queue_completed();
     }
 
     /// Completes the open block as it is.
     pub(crate) fn complete(&mut self) {
-        self.encoder.flush();
+        let Some(encoder) = &mut self.encoder else { return };
+        encoder.flush();
         self.queue_completed();
     }
 
     /// Queues the repair packets that the encoder has completed.
     fn queue_completed(&mut self) {
-        self.protected = self.encoder.counts().protected;
-        while let Some(repair) = self.encoder.poll_repair() {
+        let Some(encoder) = &mut self.encoder else { return };
+        self.protected = encoder.counts().protected;
+        while let Some(repair) = encoder.poll_repair() {
             let base = repair.coverage.base();
             if self.block.1 != base {
                 self.block = (weir_wire::fec::reed_solomon::Field::default().next_block(self.block.0), base);
@@ -248,7 +261,9 @@ impl RepairSender {
             self.dropped += 1;
             self.recycle(p.bytes);
         }
-        self.encoder.abandon();
+        if let Some(encoder) = &mut self.encoder {
+            encoder.abandon();
+        }
     }
     pub(crate) fn recycle(&mut self, bytes: Vec<u8>) {
         if self.spare.len() < MAX_WAITING {
