@@ -9,7 +9,7 @@ use crate::types::{
     WEIR_SENT_PADDING, WEIR_SENT_REPAIR, WEIR_SENT_RETRANSMISSION,
 };
 use weir_cc::cue::{PacketResult, QueueState, SentPacket};
-use weir_cc::flow::nearest::hint;
+use weir_cc::tunable::hint;
 use weir_cc::{Limits, ReportedPacket, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 

@@ -3,8 +3,8 @@
 use crate::failure::{Failure, Status};
 use crate::policies::PREFIX;
 use weir_cc::Registry;
-use weir_cc::flow::nearest::hint;
 use weir_cc::tunable::SetupError;
+use weir_cc::tunable::hint;
 
 /// Most bytes of the text of parameters.
 const MAX_TEXT: usize = 16 << 10;
@@ -51,7 +51,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(String, f64)>, Failure> {
 pub(crate) fn refused(e: &SetupError, registry: &Registry) -> Failure {
     match e {
         SetupError::UnknownController { name } => {
-            let known = registry.specs().iter().map(|s| s.name.as_str());
+            let known = registry.specs().map(|s| s.name.as_str());
             Failure::new(Status::UnknownName, format!("{e}{}", hint(name, known)))
         }
         SetupError::UnknownParam { controller, name, known } if !known.is_empty() => {

@@ -21,7 +21,7 @@ fn per_packet(c: &mut Criterion) {
     let mut group = c.benchmark_group("per_packet");
     group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(40);
     let registry = Registry::builtin();
-    for spec in registry.specs().iter().chain(registry.get("gcc+fec")) {
+    for spec in registry.specs().chain(registry.get("gcc+fec")) {
         let mut drive = Drive::new(&registry, &spec.name, None).expect("the defaults are valid");
         group.bench_function(&spec.name, |b| b.iter_custom(|packets| time(&mut drive, packets)));
         std::hint::black_box(drive.checksum());

@@ -5,26 +5,26 @@
 //! ```
 //!
 //! Your stack owns the sockets, the clock, the encoder and the RTP packets. A controller is a state machine: it takes
-//! events, each with its time, and returns the rates to encode and send at. [`MediaSender`] below joins the two, in
-//! some 150 lines that you can copy. It does six things:
+//! events, each with its time, and returns the rates to encode and send at. A [`Flow`] is a controller with the packets
+//! that it waits for: it matches feedback to them, keeps the round-trip time and runs timeouts. [`MediaSender`] below
+//! joins it to your stack and a [`Pacer`], in some 100 lines that you can copy. It does five things:
 //!
-//! 1. It makes a controller from a `Config` of named parameters and a [`Start`].
-//! 2. It records each packet that leaves in a [`SentHistory`] and passes it to the controller.
-//! 3. It turns feedback into a [`Cue`]: from TWCC in RTCP (`on_rtcp`), or from a struct of your own (`on_report`).
-//! 4. It spaces packets by a [`Pacer`] at the controller's rate, and keeps to its window, if it has one.
-//! 5. It sends the probe clusters that the controller requests, with padding where there is no media.
-//! 6. It wakes the controller at the time that it requests.
+//! 1. It makes a controller from a configuration of named parameters and a [`Start`], and the flow from that.
+//! 2. It tells the flow about each packet that leaves.
+//! 3. It turns feedback into [`ReportedPacket`]s: from TWCC in RTCP (`on_rtcp`), or from a struct of your own
+//!    (`on_report`).
+//! 4. It spaces packets and probe clusters by the pacer at the flow's rate, and keeps to its window, if it has one.
+//! 5. It wakes the flow at the time that it requests.
 //!
 //! The rest of this file simulates your stack and the network: video at 30 frames per second over a link whose rate
 //! changes.
 
 use std::collections::VecDeque;
-use weir_cc::algorithms::gcc::{self, Gcc};
-use weir_cc::algorithms::nada::{self, Nada};
-use weir_cc::cue::{PacketResult, SentPacket, TransportFeedback};
+use weir_cc::algorithms::{Gcc, GccConfig, Nada, NadaConfig};
+use weir_cc::cue::SentPacket;
 use weir_cc::tunable::SetupError;
 use weir_cc::units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
-use weir_cc::{Controller, Cue, Limits, Pacer, PacerDecision, ReportedPacket, SentHistory, Start};
+use weir_cc::{Flow, Limits, Pacer, PacerDecision, ReportedPacket, Sender, Start};
 use weir_wire::rtcp::{Packet, parse_compound, twcc};
 
 /// A packet that your stack is to send now.
@@ -48,40 +48,37 @@ pub struct OwnReport {
 }
 
 /// Joins your RTP stack to a controller.
-pub struct MediaSender<C> {
-    controller: C,
-    history: SentHistory,
+pub struct MediaSender {
+    flow: Flow,
     pacer: Pacer,
     /// Media packets waiting for the pacer.
     queue: VecDeque<DataSize>,
     queued: DataSize,
-    next_sequence: u64,
     twcc_clock: twcc::ReferenceClock,
     /// Reused between reports to save allocations.
-    results: Vec<PacketResult>,
+    reported: Vec<ReportedPacket>,
 }
 
 /// Bytes of a padding packet.
 const PADDING: DataSize = DataSize::from_bytes(250);
 
-impl<C: Controller> MediaSender<C> {
+impl MediaSender {
     /// A sender that has sent nothing. `now` is the time at which the controller was made.
-    pub fn new(controller: C, now: Timestamp) -> Self {
+    pub fn new(controller: impl Into<Sender>, now: Timestamp) -> Self {
+        let flow = Flow::new(controller, now);
         Self {
-            pacer: Pacer::new(&controller.target(), now),
-            controller,
-            history: SentHistory::new(),
+            pacer: Pacer::new(&flow.target(), now),
+            flow,
             queue: VecDeque::new(),
             queued: DataSize::ZERO,
-            next_sequence: 0,
             twcc_clock: twcc::ReferenceClock::new(),
-            results: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
     /// The rate for the encoder. Ask before each frame.
     pub fn media_rate(&self) -> DataRate {
-        self.controller.target().media_rate
+        self.flow.target().media_rate
     }
 
     /// The encoder has produced a frame, and your packetiser these packets.
@@ -94,10 +91,7 @@ impl<C: Controller> MediaSender<C> {
     pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Outgoing> {
         let next = self.queue.front().copied();
         // Controllers with a window (SCReAM, for one) bound what is in flight.
-        let window = self.controller.target().window;
-        if let (Some(size), Some(window)) = (next, window)
-            && self.history.bytes_in_flight() + size > window
-        {
+        if next.is_some_and(|size| !self.flow.has_room_for(size)) {
             return None;
         }
         let (size, is_padding, probe) = match (self.pacer.poll(now, next.is_some()), next) {
@@ -109,14 +103,10 @@ impl<C: Controller> MediaSender<C> {
             self.queue.pop_front();
             self.queued = self.queued.saturating_sub(size);
         }
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        let mut packet =
-            SentPacket { is_padding, probe, queued: self.queued, ..SentPacket::media(now, sequence, size) };
-        self.history.on_sent(&packet);
-        packet.bytes_in_flight = self.history.bytes_in_flight();
+        let sequence = self.flow.next();
         self.pacer.on_sent(now, size, is_padding, probe);
-        self.controller.on_packet_sent(&packet);
+        let packet = SentPacket::media(now, sequence, size);
+        self.flow.on_sent(SentPacket { is_padding, probe, queued: self.queued, ..packet });
         Some(Outgoing { transport_sequence: sequence as u16, size, is_padding })
     }
 
@@ -125,7 +115,7 @@ impl<C: Controller> MediaSender<C> {
         for packet in parse_compound(compound) {
             if let Packet::Twcc(feedback) = packet? {
                 let reference = self.twcc_clock.unwrap(feedback.reference);
-                let last = self.next_sequence.wrapping_sub(1);
+                let last = self.flow.next().wrapping_sub(1);
                 let reported = feedback.statuses().map(|(sequence, since)| ReportedPacket {
                     // The last packet's 16-bit number, and the number of packets before it.
                     sequence: last.wrapping_sub(u64::from((last as u16).wrapping_sub(sequence))),
@@ -151,16 +141,11 @@ impl<C: Controller> MediaSender<C> {
     }
 
     fn on_feedback(&mut self, now: Timestamp, reported: impl IntoIterator<Item = ReportedPacket>) {
-        // The history resolves each packet once: late, repeated and forged reports only raise its counters.
-        self.history.resolve(reported, &mut self.results);
-        let newest = self.results.iter().rev().find(|p| p.arrival.is_some());
-        let feedback = TransportFeedback {
-            now,
-            packets: &self.results,
-            bytes_in_flight: self.history.bytes_in_flight(),
-            rtt: newest.map(|p| now - p.departure),
-        };
-        self.controller.on_cue(&Cue::TransportFeedback(feedback));
+        self.reported.clear();
+        self.reported.extend(reported);
+        // Each packet is resolved once: late, repeated and forged reports only raise the flow's counters. TWCC does not say
+        // how long the newest packet waited at the receiver.
+        self.flow.on_reports(now, &self.reported, |_| TimeDelta::ZERO);
         self.follow(now);
     }
 
@@ -171,22 +156,20 @@ impl<C: Controller> MediaSender<C> {
             PacerDecision::Media { .. } | PacerDecision::Padding { .. } => Some(now),
             PacerDecision::Idle => None,
         };
-        let timeout = self.controller.poll_timeout().map(|(at, _)| at);
+        let timeout = self.flow.poll_timeout().map(|(at, _)| at);
         paced.into_iter().chain(timeout).min()
     }
 
     /// The time of [`Self::next_wakeup`] has come. Earlier calls do no harm.
     pub fn on_wakeup(&mut self, now: Timestamp) {
-        while self.controller.poll_timeout().is_some_and(|(at, _)| at <= now) {
-            self.controller.on_timeout(now);
-        }
+        self.flow.on_timeout(now);
         self.follow(now);
     }
 
     /// Runs after every event: sets the pacer to the target and takes requested probe clusters.
     fn follow(&mut self, now: Timestamp) {
-        self.pacer.set_target(&self.controller.target(), now);
-        while let Some(cluster) = self.controller.poll_probe(now) {
+        self.pacer.set_target(&self.flow.target(), now);
+        while let Some(cluster) = self.flow.poll_probe(now) {
             self.pacer.add_probe(cluster, now);
         }
     }
@@ -194,12 +177,12 @@ impl<C: Controller> MediaSender<C> {
 
 /// Step 1: a controller with named parameters, checked when it is made.
 pub fn gcc(now: Timestamp) -> Result<Gcc, SetupError> {
-    gcc::Gcc::new(gcc::Config { beta: 0.8, ..gcc::Config::default() }, &start(now))
+    Gcc::new(GccConfig { beta: 0.8, ..GccConfig::default() }, &start(now))
 }
 
-/// Another controller from the same start. Any [`Controller`] fits into a [`MediaSender`].
+/// Another controller from the same start. Any fits into a [`MediaSender`]; one of your own as [`Sender::Custom`].
 pub fn nada(now: Timestamp) -> Result<Nada, SetupError> {
-    Nada::sender_side(nada::Config { prio: 1.0, ..nada::Config::default() }, &start(now))
+    Nada::sender_side(NadaConfig { prio: 1.0, ..NadaConfig::default() }, &start(now))
 }
 
 fn start(now: Timestamp) -> Start {
@@ -285,7 +268,7 @@ pub struct Second {
 }
 
 /// A minute of video over 1 Mbit/s, reduced to 500 kbit/s in the middle third.
-pub fn call(controller: impl Controller, format: Format) -> Result<Vec<Second>, weir_wire::Error> {
+pub fn call(controller: impl Into<Sender>, format: Format) -> Result<Vec<Second>, weir_wire::Error> {
     let mut sender = MediaSender::new(controller, Timestamp::ZERO);
     let mut network =
         Network { kbps: 1_000, free_at: Timestamp::ZERO, arrivals: VecDeque::new(), unreported: 0, reports: 0 };
@@ -329,7 +312,7 @@ pub fn call(controller: impl Controller, format: Format) -> Result<Vec<Second>, 
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A bad parameter is an error when the controller is made.
-    let wrong = Gcc::new(gcc::Config { beta: 1.5, ..gcc::Config::default() }, &start(Timestamp::ZERO));
+    let wrong = Gcc::new(GccConfig { beta: 1.5, ..GccConfig::default() }, &start(Timestamp::ZERO));
     println!("beta = 1.5: {}\n", wrong.err().map(|e| e.to_string()).unwrap_or_default());
 
     let with_gcc = call(gcc(Timestamp::ZERO)?, Format::Twcc)?;

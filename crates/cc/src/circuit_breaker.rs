@@ -18,9 +18,10 @@ mod config;
 mod congestion;
 mod connectivity;
 mod sent;
-pub mod trace;
+mod trace;
 
 pub use config::{Config, RtcpIntervals, Rules, Usability};
+pub use trace::{TraceReport, first_trip};
 
 use crate::cue::{ReportBlock, SentPacket};
 use config::Timing;

@@ -1,15 +1,22 @@
-//! A controller with the packets that it waits for: what a stack sends and what feedback reports become its events and cues.
+//! A controller with the packets that it waits for: a stack's packets and feedback become the controller's events and
+//! cues.
 //!
-//! It is what every stack needs that has its own packets and feedback, whatever names these have there.
+//! Every stack with packets and feedback of its own needs this loop, whatever names these have there:
+//!
+//! | event of the stack | call |
+//! |---|---|
+//! | a packet leaves | [`Flow::on_sent`] |
+//! | feedback arrives | [`Flow::on_reports`] |
+//! | the time of [`Flow::poll_timeout`] has come | [`Flow::on_timeout`] |
+//! | a frame is to be encoded, or a packet sent | [`Flow::target`], [`Flow::has_room_for`], [`Flow::poll_probe`] |
 
 pub(crate) mod history;
-pub mod nearest;
-pub mod one_way_delay;
+pub(crate) mod one_way_delay;
 pub(crate) mod pacer;
 
 use crate::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
-use crate::flow::nearest::hint;
 use crate::tunable::SetupError;
+use crate::tunable::hint;
 use crate::{
     Controller, HistoryCounters, Limits, ProbeCluster, Registry, ReportedPacket, Sender, SentHistory, Setup, Spec,
     Target, TimeoutReason, Transport,
@@ -39,9 +46,9 @@ pub struct Flow {
 
 impl Flow {
     /// A flow that begins at `now`.
-    pub fn new(controller: Sender, now: Timestamp) -> Self {
+    pub fn new(controller: impl Into<Sender>, now: Timestamp) -> Self {
         Self {
-            controller,
+            controller: controller.into(),
             history: SentHistory::new(),
             give_up_after: GIVE_UP_AFTER,
             next: 0,
@@ -58,7 +65,7 @@ impl Flow {
     /// reports or another transport.
     pub fn by_name(registry: &Registry, name: &str, setup: &Setup) -> Result<Self, Refused> {
         let known = || {
-            let usable = registry.specs().iter().filter(|s| needs_feedback_alone(s));
+            let usable = registry.specs().filter(|s| needs_feedback_alone(s));
             usable.map(|s| s.name.clone()).collect::<Vec<_>>()
         };
         let pair = registry.make(name, setup).map_err(|e| match e {
@@ -171,6 +178,10 @@ impl Flow {
     /// Bytes sent and neither reported nor given up.
     pub fn bytes_in_flight(&self) -> DataSize {
         self.history.bytes_in_flight()
+    }
+    /// Whether the controller's window, if it has one, lets a packet of this size into the flight.
+    pub fn has_room_for(&self, size: DataSize) -> bool {
+        self.target().window.is_none_or(|window| self.bytes_in_flight() + size <= window)
     }
     /// Counters of feedback that does not match what was sent.
     pub fn counters(&self) -> HistoryCounters {

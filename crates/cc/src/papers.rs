@@ -1,12 +1,25 @@
 //! Controllers that exist to reproduce one paper's results.
 
-pub mod cnadu;
-pub mod dpfec;
-pub mod fbra;
-pub mod gcc_remb;
-pub mod gcc_scream2;
-pub mod linphone;
-pub mod rrtcc;
-pub mod rtcp_aimd;
-pub mod rtcp_thresholds;
-pub mod tmmbr;
+pub(crate) mod cnadu;
+pub(crate) mod dpfec;
+pub(crate) mod fbra;
+pub(crate) mod foreseen;
+pub(crate) mod gcc_remb;
+pub(crate) mod gcc_scream2;
+pub(crate) mod linphone;
+pub(crate) mod rrtcc;
+pub(crate) mod rtcp_aimd;
+pub(crate) mod rtcp_thresholds;
+pub(crate) mod tmmbr;
+
+pub use cnadu::{Cnadu, CnaduReceiver, Config as CnaduConfig};
+pub use dpfec::{Config as DpFecConfig, DpFec, impact, max_interval_loss};
+pub use fbra::{Config as FbraConfig, Fbra};
+pub use foreseen::{Config as ForeseenConfig, LateScheduling, Omniscient, RateSwitching, SwitchingReceiver};
+pub use gcc_remb::{Config as GccRembConfig, GccRemb, GccRembReceiver};
+pub use gcc_scream2::GccScream2;
+pub use linphone::{Config as LinphoneConfig, Linphone, Over};
+pub use rrtcc::{Config as RrtccConfig, Rrtcc, RrtccReceiver};
+pub use rtcp_aimd::{Config as RtcpAimdConfig, RtcpAimd};
+pub use rtcp_thresholds::{Config as RtcpThresholdsConfig, RtcpThresholds};
+pub use tmmbr::{AssistedConfig, AssistedReceiver, Config as TmmbrConfig, Tmmbr, TmmbrA, TmmbrB, TmmbrReceiver};

@@ -4,11 +4,11 @@ mod families;
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityForecast, CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
-use crate::spec::{Algorithm, Pair, Setup, Spec};
+use crate::spec::{Algorithm, Pair, Setup, Shelf, Spec};
 use crate::tunable::SetupError;
 use crate::wrappers::fec_probing::{self, FecProbing};
 use crate::wrappers::map_guided::{self, MapGuided};
-use families::Kept;
+use families::Found;
 use std::sync::Arc;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -45,30 +45,18 @@ const MOST_FOUND: usize = 1024;
 /// `NAME+map` ([`MapGuided`]).
 #[derive(Clone)]
 pub struct Registry {
-    specs: Vec<Spec>,
-    /// The `+fec` entry of each.
-    probing: Vec<Spec>,
-    /// The `+map` entry of each.
-    guided: Vec<Spec>,
-    /// The constructor of each.
-    makes: Vec<Make>,
+    /// Entries in the order of registration.
+    entries: Vec<Entry>,
     /// Prefixes of names, and what gives their entries.
     families: Vec<(String, Load)>,
     /// Entries that families have given.
-    found: Arc<Kept<Entry>>,
+    found: Arc<Found<Entry>>,
 }
 
 impl Registry {
     /// A registry of the built-in controllers.
     pub fn builtin() -> Self {
-        let mut registry = Self {
-            specs: Vec::new(),
-            probing: Vec::new(),
-            guided: Vec::new(),
-            makes: Vec::new(),
-            families: Vec::new(),
-            found: Arc::new(Kept::new()),
-        };
+        let mut registry = Self { entries: Vec::new(), families: Vec::new(), found: Arc::new(Found::new()) };
         add_builtin(&mut registry);
         registry
     }
@@ -91,17 +79,8 @@ impl Registry {
         spec: Spec,
         make: impl Fn(&str, &Setup) -> Result<Pair<Sender, Receiver>, SetupError> + Send + Sync + 'static,
     ) {
-        if let Some(old) = self.specs.iter().position(|s| s.name == spec.name) {
-            self.specs.remove(old);
-            self.probing.remove(old);
-            self.guided.remove(old);
-            self.makes.remove(old);
-        }
-        let entry = Entry::new(spec, make);
-        self.probing.push(entry.probing);
-        self.guided.push(entry.guided);
-        self.specs.push(entry.spec);
-        self.makes.push(entry.make);
+        self.entries.retain(|e| e.spec.name != spec.name);
+        self.entries.push(Entry::new(spec, make));
     }
     /// Adds controllers whose names begin with `prefix`: `load` gives the entry of such a name when [`Self::find`] is first
     /// asked for it, and may read files for that. They are in no list.
@@ -137,33 +116,36 @@ impl Registry {
         self.get(name).ok_or_else(unknown)
     }
     /// All entries in the order of registration, without their `+fec` and `+map` entries.
-    pub fn specs(&self) -> &[Spec] {
-        &self.specs
+    pub fn specs(&self) -> impl ExactSizeIterator<Item = &Spec> + Clone {
+        self.entries.iter().map(|e| &e.spec)
     }
     /// The `+fec` entries of [`Self::specs`].
-    pub fn probing_specs(&self) -> &[Spec] {
-        &self.probing
+    pub fn probing_specs(&self) -> impl ExactSizeIterator<Item = &Spec> + Clone {
+        self.entries.iter().map(|e| &e.probing)
     }
     /// The `+map` entries of [`Self::specs`].
-    pub fn guided_specs(&self) -> &[Spec] {
-        &self.guided
+    pub fn guided_specs(&self) -> impl ExactSizeIterator<Item = &Spec> + Clone {
+        self.entries.iter().map(|e| &e.guided)
+    }
+    /// Entries that were registered, then those that families have given.
+    fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().chain(self.found.iter().map(|(_, e)| e))
     }
     /// The entry of a name, including `+fec` and `+map` names.
     pub fn get(&self, name: &str) -> Option<&Spec> {
-        let found = self.found.iter().flat_map(|(_, e)| [&e.spec, &e.probing, &e.guided]);
-        self.specs.iter().chain(&self.probing).chain(&self.guided).chain(found).find(|s| s.name == name)
-    }
-    /// Makes a controller by name. Errors: an unknown name, an unknown parameter, a value outside its range.
-    pub fn make(&self, name: &str, setup: &Setup) -> Result<Pair<Sender, Receiver>, SetupError> {
-        let listed = self.specs.iter().zip(&self.probing).zip(&self.guided).zip(&self.makes);
-        let listed = listed.map(|(((spec, probing), guided), make)| (spec, probing, guided, make));
-        let found = self.found.iter().map(|(_, e)| (&e.spec, &e.probing, &e.guided, &e.make));
-        let all: Vec<_> = listed.chain(found).collect();
         // An entry of the whole name comes before one inside a wrapper.
-        if let Some((.., make)) = all.iter().find(|(spec, ..)| spec.name == name) {
-            return make(name, setup);
+        let plain = self.all().map(|e| &e.spec);
+        plain.chain(self.all().flat_map(|e| [&e.probing, &e.guided])).find(|s| s.name == name)
+    }
+    /// Makes a controller by name.
+    ///
+    /// # Errors
+    /// An unknown name, an unknown parameter, or a value outside its range.
+    pub fn make(&self, name: &str, setup: &Setup) -> Result<Pair<Sender, Receiver>, SetupError> {
+        if let Some(entry) = self.all().find(|e| e.spec.name == name) {
+            return (entry.make)(name, setup);
         }
-        for (spec, probing, guided, make) in all {
+        for Entry { spec, probing, guided, make } in self.all() {
             if guided.name == name {
                 let (config, setup) = map_guided::split(setup)?;
                 let pair = make(&spec.name, &setup)?;
@@ -187,6 +169,12 @@ impl Default for Registry {
     }
 }
 
+impl From<Box<dyn Controller>> for Sender {
+    fn from(controller: Box<dyn Controller>) -> Self {
+        Self::Custom(controller)
+    }
+}
+
 macro_rules! dispatch {
     ($self:ident, $enum:ident { $($var:ident)* }, $c:ident => $call:expr) => {
         match $self { $($enum::$var($c) => $call,)* $enum::Custom($c) => $call }
@@ -194,7 +182,8 @@ macro_rules! dispatch {
 }
 
 macro_rules! controllers {
-    ($($var:ident($ty:ty)),* $(,)?) => {
+    ($($shelf:ident { $($var:ident($ty:ty),)* })*) => { controllers! { @flat $($(($shelf) $var($ty),)*)* } };
+    (@flat $(($shelf:ident) $var:ident($ty:ty),)*) => {
         /// A sender half: built-ins by enum, others boxed.
         #[non_exhaustive]
         pub enum Sender {
@@ -241,7 +230,7 @@ macro_rules! controllers {
         }
         fn add_builtin(registry: &mut Registry) {
             $(for spec in <$ty as Algorithm>::specs() {
-                registry.register(spec, |name, setup| {
+                registry.register(Spec { shelf: Shelf::$shelf, ..spec }, |name, setup| {
                     let pair = <$ty as Algorithm>::make(name, setup)?;
                     let receiver = pair.receiver.map(|r| Receiver::$var(Box::new(r)));
                     Ok(Pair { sender: pair.sender.into(), receiver })
@@ -252,27 +241,31 @@ macro_rules! controllers {
 }
 
 controllers! {
-    BbrRtc(crate::algorithms::bbr_rtc::BbrRtc),
-    Cnadu(crate::papers::cnadu::Cnadu),
-    DpFec(crate::papers::dpfec::DpFec),
-    Fbra(crate::papers::fbra::Fbra),
-    Fixed(crate::algorithms::fixed::Fixed),
-    Gcc(crate::algorithms::gcc::Gcc),
-    GccRemb(crate::papers::gcc_remb::GccRemb),
-    GccScream2(crate::papers::gcc_scream2::GccScream2),
-    LateScheduling(crate::wrappers::foreseen::LateScheduling),
-    Linphone(crate::papers::linphone::Linphone),
-    Nada(crate::algorithms::nada::Nada),
-    Omniscient(crate::wrappers::foreseen::Omniscient),
-    RateSwitching(crate::wrappers::foreseen::RateSwitching),
-    Rrtcc(crate::papers::rrtcc::Rrtcc),
-    RtcpAimd(crate::papers::rtcp_aimd::RtcpAimd),
-    RtcpThresholds(crate::papers::rtcp_thresholds::RtcpThresholds),
-    Scream(crate::algorithms::scream::v1::Scream),
-    Scream2(crate::algorithms::scream::v2::Scream),
-    Sluice(crate::algorithms::sluice::Sluice),
-    Tfrc(crate::algorithms::tfrc::Tfrc),
-    Tmmbr(crate::papers::tmmbr::Tmmbr),
-    TmmbrA(crate::papers::tmmbr::TmmbrA),
-    TmmbrB(crate::papers::tmmbr::TmmbrB),
+    Algorithms {
+        BbrRtc(crate::algorithms::bbr_rtc::BbrRtc),
+        Fixed(crate::algorithms::fixed::Fixed),
+        Gcc(crate::algorithms::gcc::Gcc),
+        Nada(crate::algorithms::nada::Nada),
+        Scream(crate::algorithms::scream::v1::Scream),
+        Scream2(crate::algorithms::scream::v2::Scream),
+        Sluice(crate::algorithms::sluice::Sluice),
+        Tfrc(crate::algorithms::tfrc::Tfrc),
+    }
+    Papers {
+        Cnadu(crate::papers::cnadu::Cnadu),
+        DpFec(crate::papers::dpfec::DpFec),
+        Fbra(crate::papers::fbra::Fbra),
+        GccRemb(crate::papers::gcc_remb::GccRemb),
+        GccScream2(crate::papers::gcc_scream2::GccScream2),
+        LateScheduling(crate::papers::foreseen::LateScheduling),
+        Linphone(crate::papers::linphone::Linphone),
+        Omniscient(crate::papers::foreseen::Omniscient),
+        RateSwitching(crate::papers::foreseen::RateSwitching),
+        Rrtcc(crate::papers::rrtcc::Rrtcc),
+        RtcpAimd(crate::papers::rtcp_aimd::RtcpAimd),
+        RtcpThresholds(crate::papers::rtcp_thresholds::RtcpThresholds),
+        Tmmbr(crate::papers::tmmbr::Tmmbr),
+        TmmbrA(crate::papers::tmmbr::TmmbrA),
+        TmmbrB(crate::papers::tmmbr::TmmbrB),
+    }
 }

@@ -135,6 +135,18 @@ impl<S, R> Pair<S, R> {
     }
 }
 
+/// Place of a controller in lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Shelf {
+    /// For general use: [`crate::algorithms`].
+    Algorithms,
+    /// For the results of one paper: [`crate::papers`].
+    Papers,
+    /// From outside this crate.
+    #[default]
+    Added,
+}
+
 /// A controller's entry in the registry: its description, and its requirements on the session.
 ///
 /// ```
@@ -168,6 +180,8 @@ pub struct Spec {
     pub transport: Transport,
     /// Parameters that can be set.
     pub params: Vec<ParamInfo>,
+    /// Place in lists; a registry sets it for built-in controllers.
+    pub shelf: Shelf,
 }
 
 impl Spec {
@@ -184,6 +198,7 @@ impl Spec {
             reports: None,
             transport: Transport::Udp,
             params: Vec::new(),
+            shelf: Shelf::Added,
         }
     }
     /// The entry of a wrapper around this controller: what it appends to name, summary and source, and its parameters.

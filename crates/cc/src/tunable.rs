@@ -1,5 +1,9 @@
 //! Parameters that can be set by name.
 
+mod nearest;
+
+pub use nearest::hint;
+
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// A value that can be set from a number in a named unit.

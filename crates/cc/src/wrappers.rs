@@ -1,6 +1,8 @@
-//! Controllers around others: probing by repair packets, bounds by a forecast of capacity; and methods that follow a
-//! forecast alone.
+//! Controllers around any other: `NAME+fec` probes for capacity by repair packets, `NAME+map` is bounded by a forecast
+//! of capacity.
 
-pub mod fec_probing;
-pub mod foreseen;
-pub mod map_guided;
+pub(crate) mod fec_probing;
+pub(crate) mod map_guided;
+
+pub use fec_probing::{Config as FecProbingConfig, FecProbing, SUFFIX as FEC_SUFFIX};
+pub use map_guided::{Config as MapGuidedConfig, MapGuided, SUFFIX as MAP_SUFFIX, start_rate};

@@ -1,6 +1,6 @@
 //! No allocation per packet in steady state, for every built-in controller together with the sent history.
 
-use weir_cc::algorithms::fixed::{self, Fixed};
+use weir_cc::algorithms::{Fixed, FixedConfig};
 use weir_cc::drive::Drive;
 use weir_cc::{Pair, Registry, Sender, Spec};
 
@@ -19,7 +19,7 @@ fn allocations(registry: &Registry, name: &str, one_lost_of: Option<u64>) -> u64
 #[test]
 fn nothing_is_allocated_in_steady_state() {
     let registry = Registry::builtin();
-    for spec in registry.specs().iter().chain(registry.probing_specs()) {
+    for spec in registry.specs().chain(registry.probing_specs()) {
         for one_lost_of in [None, Some(37)] {
             let count = allocations(&registry, &spec.name, one_lost_of);
             assert_eq!(count, 0, "{} allocates, one lost of {one_lost_of:?}", spec.name);
@@ -31,7 +31,7 @@ fn nothing_is_allocated_in_steady_state() {
 fn the_counter_counts() {
     let mut registry = Registry::builtin();
     registry.register(Spec::new("wasteful", "", ""), |_, setup| {
-        let fixed = Fixed::new(fixed::Config::default(), &setup.start())?;
+        let fixed = Fixed::new(FixedConfig::default(), &setup.start())?;
         Ok(Pair::alone(Sender::Custom(Box::new(wasteful::Wasteful(fixed, Vec::new())))))
     });
     // A controller that allocates with each packet is detected: 25 packets per step.
@@ -39,7 +39,7 @@ fn the_counter_counts() {
 }
 
 mod wasteful {
-    use weir_cc::algorithms::fixed::Fixed;
+    use weir_cc::algorithms::Fixed;
     use weir_cc::cue::SentPacket;
     use weir_cc::{Controller, Cue, Limits, Target};
     use weir_units::Timestamp;

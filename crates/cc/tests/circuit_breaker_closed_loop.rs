@@ -21,7 +21,7 @@ fn plans() -> Vec<(&'static str, LinkPlan)> {
 fn the_breaker_lets_every_controller_work() {
     let registry = Registry::builtin();
     let probing = ["gcc+fec", "nada+fec"].map(String::from);
-    for name in registry.specs().iter().filter(|s| s.is_interactive()).map(|s| s.name.clone()).chain(probing) {
+    for name in registry.specs().filter(|s| s.is_interactive()).map(|s| s.name.clone()).chain(probing) {
         let name: &'static str = Box::leak(name.into_boxed_str());
         for (what, plan) in plans() {
             let trace = run(&plan, &[FlowPlan::new(name, 0, 500)]).remove(0);

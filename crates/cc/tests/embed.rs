@@ -9,7 +9,7 @@
 mod example;
 
 use example::{Format, Second, call};
-use weir_cc::Controller;
+use weir_cc::Sender;
 use weir_cc::units::Timestamp;
 
 /// Mean media rate and queue over these seconds.
@@ -18,7 +18,7 @@ fn mean(seconds: &[Second]) -> (f64, f64) {
     (seconds.iter().map(|s| s.media_kbps).sum::<f64>() / n, seconds.iter().map(|s| s.queue_ms).sum::<f64>() / n)
 }
 
-fn follows_the_link(controller: impl Controller, format: Format) {
+fn follows_the_link(controller: impl Into<Sender>, format: Format) {
     let seconds = call(controller, format).expect("its own bytes are sound");
     for (span, capacity) in [(10..20, 1_000.0), (30..40, 500.0), (50..60, 1_000.0)] {
         let (kbps, queue) = mean(&seconds[span.clone()]);

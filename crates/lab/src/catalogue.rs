@@ -65,7 +65,7 @@ pub fn controllers(registry: &Registry) -> Vec<Controller> {
             .map(|p| Parameter { name: p.name, unit: p.unit, default: p.default, min: p.min, max: p.max, doc: p.doc })
             .collect(),
     };
-    registry.specs().iter().map(entry).collect()
+    registry.specs().map(entry).collect()
 }
 
 /// The scenarios that ship with Weir, in the order of their names. Errors: one requires a controller that the registry

@@ -89,7 +89,7 @@ fn every_controller_uses_the_link_and_loses_little() {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
     // DP-FEC keeps its initial media rate, and two do so until a base station reports another rate.
     let holds = |name: &str| ["dpfec", "tmmbr-a", "tmmbr-b"].contains(&name);
-    for spec in registry.specs().iter().filter(|s| s.is_interactive() && s.adapts && !holds(&s.name)) {
+    for spec in registry.specs().filter(|s| s.is_interactive() && s.adapts && !holds(&s.name)) {
         let r = run(&scenario(&spec.name, 100), 1, &options(&registry, &stop)).expect("runs");
         let f = &r.flows[0];
         eprintln!(
@@ -126,7 +126,7 @@ fn the_circuit_breaker_stays_quiet_while_a_controller_adapts() {
     // At a quarter, with 1.2 s of queue, NADA oscillates between its bounds and is stopped; at a tenth, with 3 s, TFRC;
     // and by the rules of 2013 C-NADU, whose reports are sent twice per second, so that two of them are soon past.
     let adapts = |s: &&Spec| s.is_interactive() && s.adapts && s.name != "dpfec";
-    for spec in Registry::builtin().specs().iter().filter(adapts) {
+    for spec in Registry::builtin().specs().filter(adapts) {
         assert_eq!(broken(&spec.name, CircuitBreaker::Rfc8083, None), None, "{}", spec.name);
     }
 }
@@ -143,9 +143,8 @@ fn circuit_breakers_stop_a_flow_that_does_not_heed_its_link() {
 #[test]
 fn runs_are_the_same_at_one_thread_and_at_several() {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
-    let jobs: Vec<Job> = (registry.specs().iter())
-        .flat_map(|s| (1..=2).map(|seed| Job { scenario: scenario(&s.name, 20), seed }))
-        .collect();
+    let jobs: Vec<Job> =
+        (registry.specs()).flat_map(|s| (1..=2).map(|seed| Job { scenario: scenario(&s.name, 20), seed })).collect();
     let hashes = |threads| -> Vec<String> {
         let results = run_many(&jobs, threads, &options(&registry, &stop), &|_| {});
         results.into_iter().map(|r| r.expect("runs").digest()).collect()

@@ -107,7 +107,7 @@ fn no_controller_keeps_a_core_busy_or_stops_sending() {
     let results: Vec<_> = std::thread::scope(|scope| {
         let ccids = weir_dccp::ccid::Registry::builtin();
         let there = |s: &&Spec| !matches!(s.transport, Transport::Dccp { ccid } if ccids.get(ccid).is_none());
-        let calls: Vec<_> = (registry.specs().iter().filter(there))
+        let calls: Vec<_> = (registry.specs().filter(there))
             .map(|spec| {
                 let registry = &registry;
                 scope.spawn(move || {

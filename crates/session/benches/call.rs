@@ -14,7 +14,7 @@ use weir_units::{DataSize, Timestamp};
 const PACKETS: u64 = 250;
 
 fn calls(c: &mut Criterion) {
-    let all: Vec<String> = Registry::builtin().specs().iter().map(|s| s.name.to_string()).collect();
+    let all: Vec<String> = Registry::builtin().specs().map(|s| s.name.to_string()).collect();
     let some = ["gcc", "nada", "scream2"].map(String::from).to_vec();
     for (group, paths, names) in [("call", 1, all), ("call over two paths", 2, some)] {
         let mut group = c.benchmark_group(group);

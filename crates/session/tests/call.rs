@@ -99,7 +99,7 @@ fn losses_reach_the_sender_as_report_blocks() {
 
 #[test]
 fn every_controller_finds_its_rate_and_keeps_its_counters_clean() {
-    for spec in Registry::builtin().specs().iter().filter(|s| s.is_interactive()) {
+    for spec in Registry::builtin().specs().filter(|s| s.is_interactive()) {
         let mut c = call(&spec.name, 5, |_| false);
         run(&mut c, 60);
         let target = c.a.target().expect("sends").media_rate.as_kbps_f64();

@@ -281,7 +281,7 @@ const CONTINUES: TimeDelta = TimeDelta::from_millis(1_000 + 500 + 250 + 400 + 10
 
 #[test]
 fn calls_survive_a_restart_of_either_end_under_every_controller() {
-    for spec in Registry::builtin().specs().iter().filter(|s| s.is_interactive()) {
+    for spec in Registry::builtin().specs().filter(|s| s.is_interactive()) {
         let ([a, b], life) = controlled(&spec.name, 1, Timestamp::ZERO);
         let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(2), |_, _| Fate::Pass));
         played(&mut c, &life, at(15_000));

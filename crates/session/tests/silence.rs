@@ -36,7 +36,7 @@ fn call(name: &str, cut: &Arc<AtomicBool>) -> Call {
 fn without_feedback_the_target_is_halved_and_then_least_under_every_controller() {
     let registry = Registry::builtin();
     let mut tried = 0;
-    for spec in registry.specs().iter().filter(|s| s.adapts && s.transport == Transport::Udp) {
+    for spec in registry.specs().filter(|s| s.adapts && s.transport == Transport::Udp) {
         let cut = Arc::new(AtomicBool::new(false));
         let mut c = call(&spec.name, &cut);
         c.run_until(CUT);

@@ -8,7 +8,8 @@
 //!
 //! | you have | you want | take |
 //! |---|---|---|
-//! | an RTP stack | to know how fast to encode and send | [`cc`]: a [`cc::Controller`] beside a [`cc::SentHistory`] and a [`cc::Pacer`] |
+//! | an RTP stack | to know how fast to encode and send | a [`cc::Flow`]: packets and reports in, rates out; with a [`cc::Pacer`] if your stack has none |
+//! | a controller of your own | to have it in all of these | [`cc::Controller`] and [`cc::Algorithm`], added to a [`cc::Registry`] |
 //! | an RTP stack | to read and write feedback | [`wire`]: [`wire::rtcp::twcc`], [`wire::rtcp::ccfb`], REMB and the rest |
 //! | an RTP stack | to repair losses without retransmission | [`fec`], with the headers of [`wire::fec`] |
 //! | sockets and an encoder | both ends of a call | [`session`]: an endpoint takes frames and datagrams and joins all of the above |
@@ -19,29 +20,26 @@
 //!
 //! # A controller in an RTP stack
 //!
-//! Three calls suffice: one when a packet is sent, one when feedback is received, and one to read the rates. The
-//! example `embed` of `weir-cc` adds what a real stack needs: pacing, probes, timeouts, and feedback in a format of
-//! one's own.
+//! A [`cc::Flow`] is a controller with the packets that it waits for. Three calls suffice: one when a packet is sent,
+//! one when feedback is received, and one to read the rates. The example `embed` of `weir-cc` adds a pacer, probes,
+//! timeouts, and feedback in a format of one's own.
 //!
 //! ```
-//! use weir_rtc::cc::cue::{SentPacket, TransportFeedback};
-//! use weir_rtc::cc::algorithms::gcc::{self, Gcc};
-//! use weir_rtc::cc::{Controller, Cue, Limits, ReportedPacket, SentHistory, Start};
-//! use weir_rtc::units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+//! use weir_rtc::cc::algorithms::{Gcc, GccConfig};
+//! use weir_rtc::cc::cue::SentPacket;
+//! use weir_rtc::cc::{Flow, Limits, ReportedPacket, Start};
+//! use weir_rtc::units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 //! use weir_rtc::wire::rtcp::{Packet, parse_compound, twcc};
 //!
 //! // Parameters have names, and are checked here.
 //! let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(3) };
 //! let start = Start { limits, rate: DataRate::from_kbps(500), now: Timestamp::ZERO };
-//! let mut controller = Gcc::new(gcc::Config::default(), &start)?;
-//! let mut history = SentHistory::new();
+//! let mut flow = Flow::new(Gcc::new(GccConfig::default(), &start)?, start.now);
 //!
 //! // Packets leave: a second of 500 kbit/s.
 //! for sequence in 0..62 {
 //!     let now = Timestamp::from_millis(16 * sequence);
-//!     let packet = SentPacket::media(now, sequence as u64, DataSize::from_bytes(1_000));
-//!     history.on_sent(&packet);
-//!     controller.on_packet_sent(&packet);
+//!     flow.on_sent(SentPacket::media(now, sequence as u64, DataSize::from_bytes(1_000)));
 //! }
 //!
 //! // The receiver has had them 20 ms later each, and says so in RTCP.
@@ -51,35 +49,31 @@
 //! let mut rtcp = Vec::new();
 //! message.finish_into(&mut rtcp);
 //!
-//! // The message arrives: bytes become a cue.
+//! // The message arrives: bytes become reports.
 //! let now = Timestamp::from_millis(1_040);
-//! let mut results = Vec::new();
 //! for packet in parse_compound(&rtcp) {
 //!     let Packet::Twcc(feedback) = packet? else { continue };
 //!     let reference = feedback.reference_time();
-//!     let reported = feedback.statuses().map(|(sequence, since)| ReportedPacket {
+//!     let reported: Vec<_> = feedback.statuses().map(|(sequence, since)| ReportedPacket {
 //!         sequence: u64::from(sequence), // a call of more than 65,536 packets unwraps them
 //!         arrival: since.map(|since| reference + since),
 //!         ecn: Ecn::NotEct,
-//!     });
-//!     history.resolve(reported, &mut results);
-//!     let bytes_in_flight = history.bytes_in_flight();
-//!     let rtt = results.last().map(|last| now - last.departure);
-//!     let feedback = TransportFeedback { now, packets: &results, bytes_in_flight, rtt };
-//!     controller.on_cue(&Cue::TransportFeedback(feedback));
+//!     }).collect();
+//!     // This format does not say how long the newest packet waited for its report.
+//!     flow.on_reports(now, &reported, |_| TimeDelta::ZERO);
 //! }
-//! assert_eq!(results.len(), 62);
-//! assert_eq!(history.bytes_in_flight(), DataSize::ZERO);
+//! assert_eq!(flow.rtt(), Some(TimeDelta::from_millis(64)));
+//! assert_eq!(flow.bytes_in_flight(), DataSize::ZERO);
 //!
 //! // And the answer.
-//! let target = controller.target();
+//! let target = flow.target();
 //! assert!(target.media_rate >= DataRate::from_kbps(500) && target.pacing_rate > target.media_rate);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # By name
 //!
-//! If the choice of a controller is a setting, [`cc::Registry`] makes it by name, and its [`cc::Spec`] has its
+//! If the choice of a controller is a setting, [`cc::Flow::by_name`] or [`cc::Registry`] makes it by name, and its [`cc::Spec`] has its
 //! requirements on the session: the feedback and reports that it uses, its ECN codepoint, the transport.
 //!
 //! ```

@@ -163,7 +163,7 @@ fn schedulers() -> impl Iterator<Item = SchedulerEntry> {
 }
 
 fn controllers(session: &Session) -> Vec<Controller> {
-    let all = session.registry.specs().iter().map(|s| Controller {
+    let all = session.registry.specs().map(|s| Controller {
         name: s.name.clone(),
         summary: s.summary.clone(),
         source: s.source.clone(),

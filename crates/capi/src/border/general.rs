@@ -69,7 +69,7 @@ pub extern "C" fn weir_controller_name(index: usize) -> *const c_char {
     static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
         let registry = weir_cc::Registry::builtin();
-        registry.specs().iter().filter_map(|s| CString::new(s.name.as_str()).ok()).collect()
+        registry.specs().filter_map(|s| CString::new(s.name.as_str()).ok()).collect()
     });
     names.get(index).map_or(std::ptr::null(), |n| n.as_ptr())
 }

@@ -6,5 +6,5 @@
 
 mod base_delay;
 mod loss;
-pub mod v1;
-pub mod v2;
+pub(crate) mod v1;
+pub(crate) mod v2;

@@ -19,15 +19,9 @@
 
 mod config;
 mod loss_events;
-mod loss_intervals;
-mod rate;
-mod receive_rate;
 mod sender;
 
 pub use config::Config;
-pub use loss_intervals::{LossIntervals, N as LOSS_INTERVALS};
-pub use rate::{AllowedRate, Feedback, MAX_RATE, Terms};
-pub use receive_rate::ReceiveRateSet;
 pub use sender::Tfrc;
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub struct TraceReport {
 /// report block. Both reporting intervals are the trace's. An interval in which all packets are lost reports no new
 /// media. `None` if nothing trips. The sender ignores a required reduction, so [`Config::may_reduce`] needs two
 /// triggers.
-pub fn run(config: Config, packet: DataSize, reports: impl IntoIterator<Item = TraceReport>) -> Option<Trip> {
+pub fn first_trip(config: Config, packet: DataSize, reports: impl IntoIterator<Item = TraceReport>) -> Option<Trip> {
     let mut breaker = CircuitBreaker::new(config);
     let mut now = Timestamp::ZERO;
     let mut sequence = 0;
@@ -94,7 +94,7 @@ mod tests {
     }
     fn share(of: impl Fn(u64) -> Vec<TraceReport>) -> f64 {
         let config = Config::thesis_2013(Equation::Simplified);
-        let tripped = (0..100).filter(|&seed| run(config, PACKET, of(seed)).is_some()).count();
+        let tripped = (0..100).filter(|&seed| first_trip(config, PACKET, of(seed)).is_some()).count();
         tripped as f64 / 100.0
     }
 
@@ -119,13 +119,13 @@ mod tests {
         // 10 X = 80,000 / (0.5 * sqrt(2p/3)) = 1 Mbit/s at p = 0.0384.
         let (under, over) = (report(0.038), report(0.039));
         let config = Config::thesis_2013(Equation::Simplified);
-        assert_eq!(run(config, PACKET, [under; 100]), None);
-        assert_eq!(run(config, PACKET, [over, under].repeat(50)), None);
-        let trip = run(config, PACKET, [under, over, over]).expect("twice on end");
+        assert_eq!(first_trip(config, PACKET, [under; 100]), None);
+        assert_eq!(first_trip(config, PACKET, [over, under].repeat(50)), None);
+        let trip = first_trip(config, PACKET, [under, over, over]).expect("twice on end");
         assert_eq!((trip.reason, trip.at), (Reason::Congestion, Timestamp::from_millis(7_500)));
         assert_eq!(trip.pause, TimeDelta::from_secs(5));
         // The full equation trips earlier.
-        assert!(run(Config::thesis_2013(Equation::Full), PACKET, [under; 2]).is_some());
-        assert!(run(Config::thesis_2013(Equation::Full), PACKET, [report(0.02); 100]).is_none());
+        assert!(first_trip(Config::thesis_2013(Equation::Full), PACKET, [under; 2]).is_some());
+        assert!(first_trip(Config::thesis_2013(Equation::Full), PACKET, [report(0.02); 100]).is_none());
     }
 }

@@ -47,7 +47,7 @@ crate::tunables! {
 }
 
 /// The group of a flow: flows of one group share a bottleneck.
-pub type Group = u32;
+pub(super) type Group = u32;
 
 /// Measures flows and groups them, at the sender of all of them (section 3.1.1).
 #[derive(Clone, Debug)]

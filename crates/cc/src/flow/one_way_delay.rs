@@ -12,7 +12,7 @@ use crate::cue::OneWayDelay;
 use weir_units::{TimeDelta, Timestamp};
 
 /// The window of the least delayed packet: the last 50 to 60 s.
-pub const WINDOW: TimeDelta = TimeDelta::from_secs(60);
+pub(crate) const WINDOW: TimeDelta = TimeDelta::from_secs(60);
 const BUCKETS: usize = 6;
 /// Without a round-trip time, nothing is reported for this long after the first packet, since the base would jump ...
 const RTT_PATIENCE: TimeDelta = TimeDelta::from_secs(3);

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 /// Entries by name, to which others can be added while references to some are held: shared by a registry's clones.
-pub(crate) struct Kept<E> {
+pub(crate) struct Found<E> {
     first: OnceLock<Box<Node<E>>>,
 }
 
@@ -13,7 +13,7 @@ struct Node<E> {
     next: OnceLock<Box<Self>>,
 }
 
-impl<E> Kept<E> {
+impl<E> Found<E> {
     pub(crate) const fn new() -> Self {
         Self { first: OnceLock::new() }
     }
@@ -45,19 +45,19 @@ mod tests {
 
     #[test]
     fn entries_are_added_while_others_are_held_and_by_several_threads() {
-        let kept = Kept::new();
-        kept.add("a", 1);
-        let get = |name: &str| kept.iter().find(|(known, _)| *known == name).map(|(_, entry)| entry);
+        let found = Found::new();
+        found.add("a", 1);
+        let get = |name: &str| found.iter().find(|(known, _)| *known == name).map(|(_, entry)| entry);
         let held = get("a");
-        kept.add("a", 2);
+        found.add("a", 2);
         std::thread::scope(|threads| {
             for n in 0..4 {
-                let kept = &kept;
-                threads.spawn(move || (0..50).for_each(|i| kept.add(&format!("{n}-{i}"), i)));
+                let found = &found;
+                threads.spawn(move || (0..50).for_each(|i| found.add(&format!("{n}-{i}"), i)));
             }
         });
         assert_eq!(held, Some(&1));
-        assert_eq!(kept.iter().count(), 202);
+        assert_eq!(found.iter().count(), 202);
         for n in 0..4 {
             assert_eq!(get(&format!("{n}-49")), Some(&49));
         }

@@ -326,7 +326,7 @@ fn every_controller<S: Strategy>(strategy: impl Fn(&Spec) -> S, check: impl Fn(&
         config.cases = DEFAULT_CASES;
         config.rng_seed = RngSeed::Fixed(2017);
     }
-    for spec in REGISTRY.specs().iter().chain(REGISTRY.probing_specs()) {
+    for spec in REGISTRY.specs().chain(REGISTRY.probing_specs()) {
         let result = TestRunner::new(config.clone()).run(&strategy(spec), |value| check(spec, value));
         result.unwrap_or_else(|e| panic!("{}: {e}", spec.name));
     }

@@ -11,7 +11,7 @@ mod tests;
 
 pub use super::ccid2::Receiver;
 pub use cubic::Cubic;
-pub use weir_cc::tcp::cubic::Config;
+pub use weir_cc::tcp::CubicConfig as Config;
 
 use super::ccid2::{Config as Shared, REQUIREMENTS, WindowSender};
 use super::{Setup, Spec};

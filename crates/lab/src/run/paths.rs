@@ -1,7 +1,7 @@
 //! Paths of a call after its first.
 
 use crate::scenario::{Multipath, RtpFlow};
-use weir_cc::coupled::flow_state::Division;
+use weir_cc::coupled::Division;
 use weir_cc::tunable::SetupError;
 use weir_cc::{Registry, Setup};
 use weir_session::multipath::{AnyScheduler, Coupling, PathPolicy, SkewPlayoutConfig};

@@ -6,8 +6,8 @@ use super::media::Source;
 use super::paths::Multipath;
 use std::borrow::Cow;
 use weir_cc::cue::ForecastSegment;
-use weir_cc::tcp::throughput::Equation;
-use weir_cc::wrappers::map_guided;
+use weir_cc::tcp::Equation;
+use weir_cc::wrappers::{self, MAP_SUFFIX};
 use weir_cc::{FeedbackPlan, Limits, ReportPlan, circuit_breaker};
 use weir_path::{Capacity, Dscp, LinkConfig};
 use weir_session::OutgoingOptions;
@@ -247,11 +247,11 @@ impl RtpFlow {
     }
     /// This flow with the start rate that a forecast allows, if its controller is bounded by one.
     pub(crate) fn started_by(&self, forecast: Option<&[ForecastSegment]>) -> Cow<'_, Self> {
-        let Some(segments) = forecast.filter(|_| self.controller.ends_with(map_guided::SUFFIX)) else {
+        let Some(segments) = forecast.filter(|_| self.controller.ends_with(MAP_SUFFIX)) else {
             return Cow::Borrowed(self);
         };
         let limits = Limits { floor: self.floor, ceiling: self.ceiling };
-        let start_rate = map_guided::start_rate(segments, limits, self.start_rate);
+        let start_rate = wrappers::start_rate(segments, limits, self.start_rate);
         Cow::Owned(Self { start_rate, ..self.clone() })
     }
 }

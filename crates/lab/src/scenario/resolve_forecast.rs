@@ -17,7 +17,7 @@ const DEFAULT_SEGMENT: TimeDelta = TimeDelta::from_secs(5);
 const DEFAULT_LOOK_AHEAD: TimeDelta = TimeDelta::from_secs(60);
 const DEFAULT_INTERVAL: TimeDelta = TimeDelta::from_secs(10);
 const SHORTEST: TimeDelta = TimeDelta::from_millis(100);
-/// Most segments of one forecast: `weir_cc::wrappers::map_guided` keeps as many.
+/// Most segments of one forecast: `weir_cc::wrappers::MapGuided` keeps as many.
 const MOST_SEGMENTS: i64 = 256;
 
 impl Flows<'_> {

@@ -34,7 +34,7 @@ pub(crate) fn help(given: &str, candidates: &[&str]) -> String {
 /// registry's.
 pub(crate) fn controller(error: InputError, e: &SetupError, registry: &Registry, others: &[&str]) -> InputError {
     let SetupError::UnknownController { name } = e else { return error };
-    let known: Vec<&str> = registry.specs().iter().map(|s| s.name.as_str()).chain(others.iter().copied()).collect();
+    let known: Vec<&str> = registry.specs().map(|s| s.name.as_str()).chain(others.iter().copied()).collect();
     error.help(help(name, &known))
 }
 

@@ -114,7 +114,7 @@ impl CallConfig {
 /// there and are nobody else's business: of the built-in controllers that need the same kind of reports, the name of the one with the
 /// nearest intervals takes their place.
 pub fn announced(registry: &Registry, controller: &str) -> Option<String> {
-    let mut listed = [registry.specs(), registry.probing_specs(), registry.guided_specs()].into_iter().flatten();
+    let mut listed = registry.specs().chain(registry.probing_specs()).chain(registry.guided_specs());
     if listed.any(|s| s.name == controller) {
         return Some(controller.into());
     }
@@ -122,7 +122,7 @@ pub fn announced(registry: &Registry, controller: &str) -> Option<String> {
     let wanted = spec.feedback?;
     let apart = |a: TimeDelta, b: TimeDelta| a.as_nanos().abs_diff(b.as_nanos());
     let built_in = Registry::builtin();
-    let like = built_in.specs().iter().filter(|s| (s.transport, s.reports) == (spec.transport, spec.reports));
+    let like = built_in.specs().filter(|s| (s.transport, s.reports) == (spec.transport, spec.reports));
     let like = like.filter_map(|s| Some((s, s.feedback.filter(|f| f.format == wanted.format)?)));
     let nearest = like.min_by_key(|(_, f)| {
         apart(f.min_interval, wanted.min_interval).saturating_add(apart(f.max_interval, wanted.max_interval))

@@ -347,7 +347,7 @@ impl Making<'_> {
                 FeedbackFormat::TransportWide => a.has(Feedback::TransportWide),
                 FeedbackFormat::CongestionControl => a.has(Feedback::CongestionControl),
             };
-            registry.specs().iter().filter_map(|s| s.feedback).find(|f| has(f.format))
+            registry.specs().filter_map(|s| s.feedback).find(|f| has(f.format))
         };
         let setup = self.setup(Vec::new());
         let path = |path| ReceivingPath {

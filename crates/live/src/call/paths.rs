@@ -2,7 +2,7 @@
 
 use crate::call::CallError;
 use weir_cc::Setup;
-use weir_cc::coupled::flow_state::Division;
+use weir_cc::coupled::Division;
 use weir_session::GroupConfig;
 use weir_session::multipath::{AnyScheduler, Coupling, PathPolicy, SCHEDULERS};
 use weir_units::DataRate;

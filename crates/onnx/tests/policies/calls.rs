@@ -126,7 +126,7 @@ fn only_names_that_were_found_are_made_and_faults_name_the_file() {
     assert!(registry.get(&name).is_none() && registry.make(&name, &setup()).is_err());
     assert_eq!(registry.find(&name).map(|s| s.name.clone()), Ok(name.clone()));
     assert!(registry.make(&format!("{name}+fec"), &setup()).is_ok());
-    assert!(registry.specs().iter().all(|s| s.name != name));
+    assert!(registry.specs().all(|s| s.name != name));
     let with = Setup { params: vec![("beta".into(), 0.5)], ..setup() };
     assert!(registry.make(&name, &with).err().is_some_and(|e| e.to_string().contains("beta")));
     let (short, _) = written(folder.path(), "short.onnx", &bytes(&linear(&[0.0; 12], 0.0)));

@@ -52,7 +52,7 @@ pub fn controller(
     let setup = Setup { limits: settings.limits, start_rate, now, seed: 1, params: Vec::new() };
     let pair = registry.make(&settings.controller, &setup)?;
     if pair.receiver.is_some() || !registry.get(&settings.controller).is_some_and(suits) {
-        let names: Vec<_> = registry.specs().iter().filter(|s| suits(s)).map(|s| s.name.clone()).collect();
+        let names: Vec<_> = registry.specs().filter(|s| suits(s)).map(|s| s.name.clone()).collect();
         return Err(ControllerError::NeedsMore(settings.controller.clone(), names.join(", ")));
     }
     Ok(pair.sender)

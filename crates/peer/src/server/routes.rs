@@ -343,7 +343,7 @@ fn short(codec: VideoCodec) -> &'static str {
 
 async fn controllers(State(sessions): State<Arc<Sessions>>) -> Json<Menu> {
     let specs = sessions.registry.specs();
-    let offered = specs.iter().filter(|s| suits(s) && !s.name.contains('+'));
+    let offered = specs.filter(|s| suits(s) && !s.name.contains('+'));
     let has = |codec: &VideoCodec| sessions.codecs.has(*codec);
     let config = &sessions.config;
     Json(Menu {

@@ -1,6 +1,6 @@
 //! Which paths of a call are coupled, so that paths behind one bottleneck take one flow's share of it together.
 
-use weir_cc::coupled::flow_state::Division;
+use weir_cc::coupled::Division;
 
 /// Which paths of a call are coupled. Rates are coupled by flow state exchange (RFC 8699), windows by linked increases
 /// (RFC 6356); a controller that reports neither a rate nor a window to couple stays alone.
@@ -16,7 +16,7 @@ pub enum Coupling {
     /// time, as under GCC, is no bottleneck by the RFC's first test, and since paths carry parts of the same frames,
     /// separate bottlenecks can look alike, as under NADA. [`Self::Correlated`] has neither fault.
     Detected(Division),
-    /// Paths whose delays change together ([`weir_cc::coupled::correlation`]), by per-packet feedback as well. It also
+    /// Paths whose delays change together ([`weir_cc::coupled::DelayCorrelation`]), by per-packet feedback as well. It also
     /// finds a bottleneck with a short queue, and separates two bottlenecks that are alike.
     Correlated(Division),
 }

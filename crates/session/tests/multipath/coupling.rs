@@ -1,7 +1,7 @@
 //! Coupled paths take one flow's share of a bottleneck, and paths with bottlenecks of their own add up.
 
 use super::shared::{Net, Path};
-use weir_cc::coupled::flow_state::Division;
+use weir_cc::coupled::Division;
 use weir_session::multipath::Coupling;
 use weir_units::{PathId, Timestamp};
 

@@ -2,7 +2,7 @@
 
 use super::coupling::{APART, SHARED};
 use super::shared::Net;
-use weir_cc::coupled::shared_bottleneck::{Config, Detector};
+use weir_cc::coupled::{Detector, DetectorConfig};
 use weir_session::multipath::Coupling;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -14,7 +14,7 @@ struct Found {
     grouped: f64,
 }
 
-fn detect(controller: &str, config: Config, is_shared: bool) -> Found {
+fn detect(controller: &str, config: DetectorConfig, is_shared: bool) -> Found {
     let mut net = Net::new(if is_shared { &[3_000] } else { &[2_000, 1_500] });
     net.add(controller, 4_000, if is_shared { &SHARED } else { &APART }, Coupling::None);
     if is_shared {
@@ -59,10 +59,10 @@ fn detect(controller: &str, config: Config, is_shared: bool) -> Found {
 /// takes its paths for paths without a bottleneck. Another threshold does not help: their other statistics differ.
 #[test]
 fn the_queue_of_gcc_is_too_short_for_the_first_test() {
-    let found = detect("gcc", Config::default(), true);
+    let found = detect("gcc", DetectorConfig::default(), true);
     assert!(found.skewness.iter().all(|s| (0.3..0.5).contains(s)), "{:?}", found.skewness);
     assert_eq!((found.at_bottleneck, found.grouped), (0.0, 0.0));
-    let lenient = detect("gcc", Config { c_s: 0.6, c_h: 0.7, ..Config::default() }, true);
+    let lenient = detect("gcc", DetectorConfig { c_s: 0.6, c_h: 0.7, ..DetectorConfig::default() }, true);
     assert!(lenient.at_bottleneck > 0.95 && lenient.grouped < 0.5, "{} {}", lenient.at_bottleneck, lenient.grouped);
 }
 
@@ -70,10 +70,10 @@ fn the_queue_of_gcc_is_too_short_for_the_first_test() {
 /// like controllers: under NADA two bottlenecks look more alike than the one that two paths share with another call.
 #[test]
 fn separate_bottlenecks_of_a_call_look_more_alike_than_a_shared_one() {
-    let [shared, apart] = [true, false].map(|is_shared| detect("nada", Config::default(), is_shared));
+    let [shared, apart] = [true, false].map(|is_shared| detect("nada", DetectorConfig::default(), is_shared));
     assert!(shared.at_bottleneck > 0.95 && (0.5..0.9).contains(&shared.grouped), "{}", shared.grouped);
     assert!(apart.grouped > 0.95, "{}", apart.grouped);
     // Where a queue stands, the shapes do differ.
-    let [shared, apart] = [true, false].map(|is_shared| detect("scream2", Config::default(), is_shared));
+    let [shared, apart] = [true, false].map(|is_shared| detect("scream2", DetectorConfig::default(), is_shared));
     assert!(shared.grouped > 0.95 && apart.grouped < 0.05, "{} {}", shared.grouped, apart.grouped);
 }

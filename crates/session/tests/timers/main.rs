@@ -69,8 +69,8 @@ impl Call {
     fn new(seed: u64, registry: &Registry) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let r = &mut rng;
-        let specs = registry.specs();
-        let spec = &specs[r.random_range(0..specs.len())];
+        let chosen = r.random_range(0..registry.specs().len());
+        let spec = registry.specs().nth(chosen).expect("within the list");
         let ccid = match spec.transport {
             Transport::Dccp { ccid } => Some(ccid),
             _ => None,

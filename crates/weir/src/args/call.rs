@@ -7,7 +7,7 @@ use super::OutputArgs;
 use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
-use weir_cc::wrappers::map_guided::SUFFIX;
+use weir_cc::wrappers::MAP_SUFFIX;
 use weir_cc::{Limits, Registry, Transport};
 use weir_lab::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel, announced};
@@ -241,7 +241,7 @@ impl MediaArgs {
         let controller = match (&self.controller, transport) {
             (Some(name), _) => name.clone(),
             (None, None | Some(Transport::Udp)) => DEFAULT.into(),
-            (None, Some(over)) => match registry.specs().iter().find(|s| s.transport == over) {
+            (None, Some(over)) => match registry.specs().find(|s| s.transport == over) {
                 Some(spec) => spec.name.clone(),
                 None => {
                     let what = format!("{}: no controller is for it; name one by --controller", self.ccid);
@@ -252,8 +252,8 @@ impl MediaArgs {
         if let Err(e) = registry.find(&controller) {
             return wrong("--controller", e.to_string());
         }
-        if controller.ends_with(SUFFIX) || FORESEEING.contains(&controller.as_str()) {
-            let inner = controller.strip_suffix(SUFFIX).unwrap_or(DEFAULT);
+        if controller.ends_with(MAP_SUFFIX) || FORESEEING.contains(&controller.as_str()) {
+            let inner = controller.strip_suffix(MAP_SUFFIX).unwrap_or(DEFAULT);
             let what = format!("{controller}: only simulated calls get a coverage map's forecasts; name {inner}");
             return wrong("--controller", what);
         }

@@ -2,12 +2,10 @@
 
 use super::config::Config;
 use super::loss_events::LossDetector;
-use super::loss_intervals::LossIntervals;
-use super::rate::{AllowedRate, Feedback, MAX_RATE, Terms};
-use super::receive_rate::ReceiveRate;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
+use crate::tcp::friendly::{AllowedRate, Feedback, LossIntervals, MAX_RATE, ReceiveRate, Terms};
 use crate::tcp::throughput::TcpFlow;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};

@@ -2,7 +2,7 @@
 
 use super::history::{History, Loss};
 use super::options::{INTERVALS, Interval, NDUPACK};
-use weir_cc::algorithms::tfrc::LossIntervals;
+use weir_cc::tcp::LossIntervals;
 use weir_units::Seq48;
 
 /// Quarters of a round trip that the losses of one event may span (RFC 4342, section 10.2).

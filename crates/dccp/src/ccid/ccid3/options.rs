@@ -2,7 +2,7 @@
 
 use crate::option::{DccpOption, Options};
 use crate::packet::PacketWriter;
-use weir_cc::algorithms::tfrc::LOSS_INTERVALS;
+use weir_cc::tcp::LOSS_INTERVALS;
 use weir_units::Seq48;
 
 pub(super) const LOSS_EVENT_RATE: u8 = 192;

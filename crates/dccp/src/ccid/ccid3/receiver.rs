@@ -6,7 +6,7 @@ use super::intervals::Intervals;
 use super::options::{self, LOSS_EVENT_RATE, RECEIVE_RATE};
 use crate::ccid::{CcidReceiver, ReceivedPacket, Setup};
 use crate::packet::PacketWriter;
-use weir_cc::tcp::throughput::TcpFlow;
+use weir_cc::tcp::TcpFlow;
 use weir_cc::tunable::SetupError;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 

@@ -2,7 +2,7 @@
 
 use super::corrupt::CorruptEvents;
 use super::options::{INTERVALS, Interval};
-use weir_cc::algorithms::tfrc::LossIntervals;
+use weir_cc::tcp::LossIntervals;
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
 /// Round trips of a short interval (RFC 4828, section 3).

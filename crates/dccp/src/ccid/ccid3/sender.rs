@@ -11,8 +11,8 @@ use super::smoothed::Smoothed;
 use super::window_counter::WindowCounter;
 use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
 use crate::data_dropped::{DropCode, blocks};
-use weir_cc::algorithms::tfrc::{AllowedRate, Feedback, MAX_RATE, Terms};
-use weir_cc::tcp::throughput::TcpFlow;
+use weir_cc::tcp::{AllowedRate, Feedback, MAX_RATE, Terms};
+use weir_cc::tcp::TcpFlow;
 use weir_cc::tunable::SetupError;
 use weir_units::{DataRate, DataSize, Seq48, TimeDelta, Timestamp};
 

@@ -1,6 +1,6 @@
 use crate::ccid::ccid3::tests::net::{Fate, Net, Source, clean, within};
 use crate::ccid::{CcidSender, Registry, Setup};
-use weir_cc::tcp::throughput::{Equation, TcpFlow};
+use weir_cc::tcp::{Equation, TcpFlow};
 use weir_cc::tunable::SetupError;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 

@@ -1,28 +1,28 @@
 use crate::ccid::ccid2::{Acked, Avoidance, Congestion};
-use weir_cc::tcp::cubic;
+use weir_cc::tcp;
 use weir_units::Timestamp;
 
-/// CUBIC's congestion avoidance ([`cubic`]), with its window in packets.
+/// CUBIC's congestion avoidance ([`tcp::Cubic`]), with its window in packets.
 ///
 /// The threshold is computed from the window, not from the data in flight, which RFC 9438, section 4.6, allows if an
 /// unused window does not grow.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Cubic {
-    cubic: cubic::Cubic,
+    cubic: tcp::Cubic,
     /// The window's part below a packet.
     fraction: f64,
 }
 
 impl Cubic {
     /// A new connection's.
-    pub fn new(config: cubic::Config) -> Self {
-        Self { cubic: cubic::Cubic::new(config), fraction: 0.0 }
+    pub fn new(config: tcp::CubicConfig) -> Self {
+        Self { cubic: tcp::Cubic::new(config), fraction: 0.0 }
     }
 }
 
 impl Avoidance for Cubic {
     fn grow(&mut self, cwnd: u32, acked: &Acked) -> u32 {
-        let acked = cubic::Acked { now: acked.now, segments: f64::from(acked.packets), srtt: acked.srtt };
+        let acked = tcp::Acked { now: acked.now, segments: f64::from(acked.packets), srtt: acked.srtt };
         let next = self.cubic.on_ack(f64::from(cwnd) + self.fraction, &acked);
         let whole = next as u32;
         self.fraction = next - f64::from(whole);

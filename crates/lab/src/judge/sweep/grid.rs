@@ -124,7 +124,7 @@ impl Grid {
         for name in controllers.iter().flatten() {
             let spec = registry.find(name).map_err(|e| wrong("controllers", e.to_string()))?;
             // What a file holds is not told by its name.
-            policies.push(registry.specs().iter().all(|s| s.name != *name).then(|| spec.source.clone()));
+            policies.push(registry.specs().all(|s| s.name != *name).then(|| spec.source.clone()));
         }
         policies.resize(controllers.len(), None);
         let seeds = match &self.seeds {

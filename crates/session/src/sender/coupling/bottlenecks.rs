@@ -1,9 +1,9 @@
 //! Which paths are found behind one bottleneck, by decisions over some time.
 
 use crate::multipath::MAX_PATHS;
-use weir_cc::coupled::correlation::DelayCorrelation;
-use weir_cc::coupled::flow_state::Group;
-use weir_cc::coupled::shared_bottleneck::{Config, Detector};
+use weir_cc::coupled::DelayCorrelation;
+use weir_cc::coupled::Group;
+use weir_cc::coupled::{Detector, DetectorConfig};
 use weir_cc::cue::PacketResult;
 use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -46,7 +46,7 @@ impl Bottlenecks {
     pub(super) fn new(method: Method, paths: usize, now: Timestamp) -> Self {
         let compared = match method {
             Method::Shape => {
-                let mut detector = Detector::new(Config::default(), now);
+                let mut detector = Detector::new(DetectorConfig::default(), now);
                 (0..paths as u32).for_each(|path| detector.add(path));
                 Compared::Shape(Box::new(detector), Box::new([[0; MAX_PATHS]; MAX_PATHS]))
             }
@@ -78,7 +78,7 @@ impl Bottlenecks {
                 if now < *next {
                     return false;
                 }
-                *next = now + Config::default().interval;
+                *next = now + DetectorConfig::default().interval;
                 self.decide(now)
             }
         }

@@ -1,11 +1,11 @@
 use super::{AckInfo, Congestion, CongestionAvoidance, Window};
-use weir_cc::tcp::cubic::{self, Acked};
+use weir_cc::tcp::{self, Acked};
 use weir_units::Timestamp;
 
-/// CUBIC's congestion avoidance ([`cubic`]), with its window in bytes.
+/// CUBIC's congestion avoidance ([`tcp::Cubic`]), with its window in bytes.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Cubic {
-    cubic: cubic::Cubic,
+    cubic: tcp::Cubic,
     /// Remainder of growth below a byte, in segments.
     carry: f64,
 }

@@ -6,7 +6,7 @@ use crate::connection::{Ccids, Config};
 use crate::option::DccpOption;
 use crate::packet::PacketType;
 use crate::queue::Message;
-use weir_cc::tcp::throughput::{Equation, TcpFlow};
+use weir_cc::tcp::{Equation, TcpFlow};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 const SIZE: u32 = 1_000;

@@ -1,6 +1,6 @@
 use super::net::{Fate, Net, Source, clean, within};
 use crate::ccid::CcidSender;
-use weir_cc::tcp::throughput::{Equation, TcpFlow};
+use weir_cc::tcp::{Equation, TcpFlow};
 use weir_units::{DataRate, TimeDelta};
 
 fn each_hundredth(fate: Fate) -> impl Fn(u64) -> Fate {

@@ -4,7 +4,7 @@ use super::super::values;
 use crate::report::figures::{self, Overlay, Quantity, SweepLine};
 use crate::results::RunResult;
 use serde::Deserialize;
-use weir_cc::papers::dpfec;
+use weir_cc::papers::{DpFecConfig, max_interval_loss};
 use weir_units::TimeDelta;
 
 /// A figure of a paper.
@@ -196,10 +196,10 @@ impl Figure {
 fn acceptable(label: &str) -> Vec<figures::Plot> {
     const PACKETS_A_SECOND: f64 = 2_500.0;
     let line = |threshold: f64| {
-        let config = dpfec::Config { threshold, ..dpfec::Config::default() };
+        let config = DpFecConfig { threshold, ..DpFecConfig::default() };
         let at = |ms: i32| {
             let interval = TimeDelta::from_millis(i64::from(ms));
-            let most = dpfec::max_interval_loss(&config, interval, PACKETS_A_SECOND);
+            let most = max_interval_loss(&config, interval, PACKETS_A_SECOND);
             (f64::from(ms), vec![most.as_millis_f64()])
         };
         SweepLine {

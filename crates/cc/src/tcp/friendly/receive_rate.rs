@@ -19,18 +19,18 @@ struct Checkpoint {
 /// Measures the receive rate by the receiver's clock, over the last round-trip time or longer if feedback is less
 /// frequent.
 #[derive(Clone, Debug)]
-pub(super) struct ReceiveRate {
+pub(crate) struct ReceiveRate {
     ring: [Checkpoint; CHECKPOINTS],
     count: u64,
     now: Checkpoint,
 }
 
 impl ReceiveRate {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { ring: [Checkpoint::default(); CHECKPOINTS], count: 0, now: Checkpoint::default() }
     }
 
-    pub(super) fn on_arrival(&mut self, at: RemoteTimestamp, size: DataSize, span: TimeDelta) {
+    pub(crate) fn on_arrival(&mut self, at: RemoteTimestamp, size: DataSize, span: TimeDelta) {
         if self.count == 0 {
             self.now.at = at;
             self.mark();
@@ -52,7 +52,7 @@ impl ReceiveRate {
     }
 
     /// X_recv, measured back to the latest checkpoint at least `span` old, or the oldest.
-    pub(super) fn get(&self, span: TimeDelta) -> DataRate {
+    pub(crate) fn get(&self, span: TimeDelta) -> DataRate {
         let kept = self.count.min(CHECKPOINTS as u64);
         let mut from = self.now;
         for n in 1..=kept {
