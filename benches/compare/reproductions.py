@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compare two outputs of `weir reproduce PAPER --json` and print what differs.
+"""Compare two outputs of `weir judge paper PAPER --json` and print what differs.
 
-    weir reproduce dp-fec --json > after.json
+    weir judge paper dp-fec --json > after.json
     benches/compare/reproductions.py before.json after.json
     benches/compare/reproductions.py before.json after.json --relative 0.01 --sigmas 1
 
@@ -21,7 +21,7 @@ EXACT = ("unit", "published", "published_sigma", "runs")
 
 
 class Unreadable(Exception):
-    """A file is no output of `weir reproduce --json`."""
+    """A file is no output of `weir judge paper --json`."""
 
 
 def load(path):
@@ -32,7 +32,7 @@ def load(path):
     except (OSError, ValueError) as error:
         raise Unreadable(f"{path}: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
-        raise Unreadable(f"{path}: not an output of `weir reproduce PAPER --json`: it has no list `cells`")
+        raise Unreadable(f"{path}: not an output of `weir judge paper PAPER --json`: it has no list `cells`")
     cells, claims = {}, {}
     for cell in data["cells"]:
         if not isinstance(cell, dict):

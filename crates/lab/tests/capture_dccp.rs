@@ -66,7 +66,7 @@ fn tshark_reads_captures_of_dccp_flows() {
     let folder = tempfile::tempdir().expect("a folder");
     for zeros in [false, true] {
         let path = folder.path().join("run.pcapng");
-        let packets =
+        let (_, packets) =
             capture::write(&scenario, 1, &options, &path, CaptureOptions { at: CapturePoint::Receiver, zeros })
                 .expect("written");
         let Some(mut rows) = dissected(&path) else { return };

@@ -91,7 +91,7 @@ pub enum SignalError {
     #[error("signalling is {0:?}: expected tls:HOST:PORT, tcp:HOST:PORT or file:PREFIX")]
     Name(String),
     /// It is no fingerprint.
-    #[error("{0:?} is no SHA-256 fingerprint: expected 64 hexadecimal digits, as `weir call listen` prints them")]
+    #[error("{0:?} is no SHA-256 fingerprint: expected 64 hexadecimal digits, as `weir live call listen` prints them")]
     Fingerprint(String),
     /// Plain TCP to another machine.
     #[error(
@@ -101,7 +101,7 @@ pub enum SignalError {
     Plain(String),
     /// TLS without anything to recognise the listener by.
     #[error(
-        "the listener at {0} cannot be verified: give --fingerprint as `weir call listen` prints it there, or allow \
+        "the listener at {0} cannot be verified: give --fingerprint as `weir live call listen` prints it there, or allow \
          any certificate by --insecure"
     )]
     Unpinned(String),

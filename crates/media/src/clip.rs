@@ -6,7 +6,7 @@
 //! for the grain.
 //!
 //! Spatial and temporal information (ITU-T P.910, samples as stored; maximum and mean of 300 CIF pictures at 30 a
-//! second) beside well-known test sequences, by `weir quality CLIP CLIP`:
+//! second) beside well-known test sequences, by `weir media quality CLIP CLIP`:
 //!
 //! | clip | SI, largest | SI, mean | TI, largest | TI, mean |
 //! |---|---|---|---|---|

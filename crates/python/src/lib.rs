@@ -111,7 +111,7 @@ fn compare(
     Ok((json(&outcome.json())?, outcome.failures))
 }
 
-/// A paper's experiments. Gives the JSON of `weir reproduce --json` without its schema's name, and the failures.
+/// A paper's experiments. Gives the JSON of `weir judge paper --json` without its schema's name, and the failures.
 #[pyfunction]
 #[pyo3(signature = (paper, *, table=None, runs=None, seed=None, threads=None, progress=None))]
 fn reproduce(

@@ -93,7 +93,7 @@ mod linux {
     }
 }
 
-/// A call over the loopback device. Gives the JSON of `weir call loopback --codec model --json` without its schema's name.
+/// A call over the loopback device. Gives the JSON of `weir live call loopback --codec model --json` without its schema's name.
 #[pyfunction]
 #[pyo3(signature = (controller, settings, *, own=Vec::new(), progress=None))]
 pub(crate) fn call(

@@ -3,6 +3,7 @@
 use crate::args::{CompareArgs, WorkArgs};
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::{Session, threads};
+use crate::tables::fold;
 use crate::{Done, result_tables};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,10 +13,15 @@ use weir_lab::judge::paper::data::PaperData;
 use weir_lab::judge::paper::{Cell, Claim, Reproduction, reproduce};
 use weir_lab::report::figures::Format;
 use weir_lab::report::page::{self, Report};
-use weir_lab::scenario::Scenario;
+use weir_lab::scenario::{Scenario, ScenarioFile};
 
 /// Compared when no scenario is named.
 const DEFAULT_PAPER: &str = "rmcat-comparison";
+/// Compared beside the paper's controllers where none is named.
+const BESIDE: &str = "sluice";
+/// What there is beside the comparison of `weir` alone.
+const BEYOND: &str =
+    "\nThere is more: one run explained (run --explain), judging, searching, real-time calls, media: weir --help\n";
 
 /// What `--json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -30,11 +36,25 @@ pub(crate) struct Json<'a> {
     claims: Option<&'a [Claim]>,
 }
 
+/// `weir` without a command: the comparison, and what else there is.
+pub(crate) fn alone(session: &Session, args: &CompareArgs) -> Done {
+    let done = compare(session, args);
+    let is_plain = std::env::args_os().len() == 1;
+    if done.is_ok() && is_plain {
+        print(&fold(BEYOND))?;
+    }
+    done
+}
+
 pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
     let paper = if args.scenario.is_empty() { Some(session.open_paper(DEFAULT_PAPER)?) } else { None };
     let names = paper.as_ref().map_or_else(|| args.scenario.clone(), PaperData::scenarios);
     let repeat = Repeat { runs: args.runs.get(), own: false, seed: args.seed };
-    let plan = plan(session, &names, args.controllers.as_deref(), repeat)?;
+    let mut files = open_all(session, &names)?;
+    if paper.is_some() {
+        files = files.into_iter().map(|f| f.and_compares(BESIDE)).collect();
+    }
+    let plan = Plan::new(&files, args.controllers.as_deref(), repeat, &session.registry)?;
     let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
     if !plan.keeps_runs() && !args.work.quiet {
         remark(&format!(
@@ -69,15 +89,9 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
     finish(outcome)
 }
 
-/// Plans scenarios by name or file under the controllers given, or those that each compares.
-pub(crate) fn plan(
-    session: &Session,
-    names: &[String],
-    controllers: Option<&[String]>,
-    repeat: Repeat,
-) -> Result<Plan, Failure> {
-    let files = names.iter().map(|name| session.open(name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Plan::new(&files, controllers, repeat, &session.registry)?)
+/// Scenarios by name or file.
+pub(crate) fn open_all(session: &Session, names: &[String]) -> Result<Vec<ScenarioFile>, Failure> {
+    names.iter().map(|name| session.open(name)).collect()
 }
 
 /// Makes all runs of a plan; those that finish are kept in `resume`, and those that it has are not made again.
@@ -90,7 +104,7 @@ pub(crate) fn run_all(
     let journal = resume.map(open_journal).transpose()?;
     let outcome = session.with_progress(work.quiet, true, |options, progress| {
         let begun = |s: &Scenario, seed: u64| progress.doing(format!("{}, seed {seed}", s.label()));
-        plan.run(threads(work.threads), options, journal.as_ref(), &begun)
+        plan.run(threads(work.jobs), options, journal.as_ref(), &begun)
     });
     if let Some(journal) = &journal {
         if journal.found() > 0 && !work.quiet {

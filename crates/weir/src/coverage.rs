@@ -241,7 +241,7 @@ fn load(args: &LoadArgs) -> Done {
     let database = args.database.clone().unwrap_or_else(|| folder.join("load.db"));
     let config = LoadConfig {
         store: configure(&database, None, Some(args.partitions))?,
-        duration: Duration::from_secs_f64(args.seconds.clamp(1.0, 86_400.0)),
+        duration: Duration::from_secs_f64(args.duration.clamp(1.0, 86_400.0)),
         updates_per_second: args.updates.clamp(1.0, 1e6),
         batch: 100,
         devices: 2_000,

@@ -1,51 +1,55 @@
 //! The `weir` command line, as a library: a program with custom controllers passes its registry and has the whole
 //! command, as in `examples/custom_controller.rs`.
+//!
+//! `args/` has the grammar, and each verb a file or folder of its name here. Nothing is decided here: commands call the
+//! libraries and show what they return.
 
+mod absent;
 mod args;
 mod bench;
-#[cfg(target_os = "linux")]
-mod call;
-mod clip;
 mod compare;
 #[cfg(feature = "coverage")]
 mod coverage;
+mod former;
+mod judge;
 #[cfg(target_os = "linux")]
-mod dccp;
-mod emulate;
-mod explain;
-mod list;
+mod live;
+mod media;
 mod output;
 mod overlay;
-mod pcap;
 mod policies;
 mod progress;
-mod quality;
 mod reading;
-mod reproduce;
 mod result_tables;
 mod run;
-mod scenario;
-mod schema;
-mod scoreboard;
-mod scorecard;
+mod search;
 mod session;
-mod sweep;
+mod show;
 mod tables;
-mod testbed;
-mod tune;
-mod twin;
 mod values;
 
-use args::{Args, Command, ScenarioCommand, TwinCommand};
-use clap::Parser;
+use args::{Args, Command};
+use clap::{CommandFactory, FromArgMatches};
 use output::Failure;
 use session::Session;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use weir_cc::Registry;
 
 /// Runs the command line of this process with the controllers of a registry.
 pub fn main(registry: Registry) -> ExitCode {
-    let args = match Args::try_parse() {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(renamed) = former::renamed(&words) {
+        // Once, where the program starts itself again in a namespace.
+        if !session::is_started_again() {
+            output::remark(&renamed.note);
+        }
+        words = renamed.words;
+    }
+    if let Some(failure) = absent::answer(&words) {
+        return failure.report();
+    }
+    let args = match parse(words) {
         Ok(args) => args,
         Err(e) => {
             // A closed pipe, as in `weir --help | head`, is no error of ours.
@@ -55,48 +59,34 @@ pub fn main(registry: Registry) -> ExitCode {
     };
     let session = Session::new(policies::with_policies(registry));
     let done = match args.command {
-        None => compare::compare(&session, &args.compare),
-        Some(Command::Compare(a)) => compare::compare(&session, &a),
-        Some(Command::Reproduce(a)) => reproduce::reproduce(&session, &a),
-        Some(Command::Sweep(a)) => sweep::sweep(&session, &a),
+        None => compare::alone(&session, &args.compare),
         Some(Command::Run(a)) => run::run(&session, &a),
-        Some(Command::Explain(a)) => explain::command(&session, &a),
-        Some(Command::List(a)) => list::list(&session, &a),
-        Some(Command::Scenario { command }) => match command {
-            ScenarioCommand::Check { files } => scenario::check(&session, &files),
-            ScenarioCommand::Show { name } => scenario::show(&session, &name),
-            ScenarioCommand::Schema => scenario::schema(),
-        },
-        Some(Command::Scorecard(a)) => scorecard::scorecard(&session, &a),
-        Some(Command::Scoreboard(a)) => scoreboard::scoreboard(&session, &a),
-        Some(Command::Tune(a)) => tune::tune(&session, &a),
-        Some(Command::Twin { command }) => match command {
-            TwinCommand::List => twin::list(&session),
-            TwinCommand::Run(a) => twin::run_twins(&session, &a),
-        },
-        Some(Command::Schema { command }) => schema::print_schema(&command),
-        Some(Command::Pcap(a)) => pcap::pcap(&session, &a),
-        Some(Command::Emulate(a)) => emulate::emulate(&session, &a),
+        Some(Command::Compare(a)) => compare::compare(&session, &a),
+        Some(Command::Judge { command }) => judge::judge(&session, &command),
+        Some(Command::Search { command }) => search::search(&session, &command),
         #[cfg(target_os = "linux")]
-        Some(Command::Call { command }) => call::call(&session, &command),
-        #[cfg(target_os = "linux")]
-        Some(Command::Dccp { command }) => dccp::dccp(&session, &command),
-        #[cfg(not(target_os = "linux"))]
-        Some(Command::Call(_)) => output::needs_linux("weir call", "the kernel's packet timestamps and eventfd"),
-        #[cfg(not(target_os = "linux"))]
-        Some(Command::Dccp(_)) => output::needs_linux("weir dccp", "the kernel's packet timestamps and eventfd"),
+        Some(Command::Live { command }) => live::live(&session, &command),
+        Some(Command::Media { command }) => media::media(&session, &command),
+        Some(Command::Show { command }) => show::show(&session, &command),
+        Some(Command::Bench(a)) => bench::bench(&session, &a),
+        Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
         #[cfg(feature = "coverage")]
         Some(Command::Coverage { command }) => coverage::coverage(&session, &command),
-        Some(Command::Quality(a)) => quality::quality(&session, &a),
-        Some(Command::Clip(a)) => clip::clip(&session, &a),
-        Some(Command::Testbed(a)) => testbed::testbed(&session, &a),
-        Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
-        Some(Command::Bench(a)) => bench::bench(&session, &a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
+    let mut command = Args::command();
+    if let Some(lacking) = absent::listed() {
+        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        command = command.after_help(format!("{lacking}\n\n{examples}"));
+    }
+    let matches = command.try_get_matches_from(std::iter::once(OsString::from("weir")).chain(words))?;
+    Args::from_arg_matches(&matches)
 }
 
 /// The result of a command.

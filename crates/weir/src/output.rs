@@ -7,7 +7,7 @@ use weir_lab::scenario::InputError;
 
 /// A run or a write failed.
 const FAILED: u8 = 1;
-/// The command line, or a file that it names, is wrong.
+/// The command line, or a file that it names, is wrong, or the command is not there.
 pub(crate) const USAGE: u8 = 2;
 /// Interrupted, as shells report it: 128 and the signal's number.
 const INTERRUPTED: u8 = 130;
@@ -17,6 +17,8 @@ const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// The user's input is invalid.
     Input(InputError),
+    /// This build lacks the command.
+    Absent(String),
     /// The work failed.
     Work(String),
     /// Ctrl-C or SIGTERM.
@@ -51,6 +53,10 @@ impl Failure {
                 remark(&format!("interrupted while reading {what}"));
                 ExitCode::from(INTERRUPTED)
             }
+            Self::Absent(what) => {
+                remark(&what);
+                ExitCode::from(USAGE)
+            }
             Self::Work(what) => {
                 remark(&format!("error: {what}"));
                 ExitCode::from(FAILED)
@@ -68,12 +74,6 @@ impl Failure {
             }
         }
     }
-}
-
-/// The answer of a command that this system does not support.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn needs_linux(command: &str, what: &str) -> Result<(), Failure> {
-    Err(Failure::Work(format!("{command} needs Linux ({what}); simulated runs, reports and papers need none of it")))
 }
 
 /// A line on standard error. A closed standard error is no failure.

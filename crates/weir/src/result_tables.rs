@@ -38,6 +38,9 @@ const HEADER: [&str; 12] = [
     "TCP share",
 ];
 
+/// Left out first in a narrow terminal, in this order.
+const SPARE: [&str; 4] = ["sent kbit/s", "late %", "queue p95 ms", "goodput kbit/s"];
+
 fn rows(t: &mut Table, a: &Aggregate) {
     for (i, f) in a.flows.iter().take(MAX_FLOWS).enumerate() {
         let flow = |name, scale, digits| number(&f.metrics, name, scale, digits);
@@ -78,7 +81,7 @@ fn legend(several: bool, mixed: bool) -> String {
     if several {
         text.push_str("Numbers are means over the runs; ±: half-width of the 95 % confidence interval of the mean. ");
     }
-    text.push_str("`weir schema run` and docs/results.md explain every number.\n");
+    text.push_str("`weir show schema --markdown` explains every number.\n");
     text
 }
 
@@ -99,7 +102,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
         let runs = if a.seeds.len() == 1 { String::new() } else { format!(", {} runs", a.seeds.len()) };
         let heading = format!("{}{variant}: {}{runs}", scenario.name, scenario.title);
         if sections.last().is_none_or(|s| s.0 != heading) {
-            sections.push((heading, table(&HEADER, 2).keys(2)));
+            sections.push((heading, table(&HEADER, 2).keys(2).spares(&SPARE)));
         }
         if let Some((_, t)) = sections.last_mut() {
             rows(t, &a);
@@ -114,7 +117,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
 
 /// The table of one run.
 pub(crate) fn run(label: &str, run: &RunResult) -> String {
-    let mut t = table(&HEADER, 2).keys(2);
+    let mut t = table(&HEADER, 2).keys(2).spares(&SPARE);
     if let Some(a) = weir_lab::results::aggregate(std::slice::from_ref(run)) {
         rows(&mut t, &a);
     }

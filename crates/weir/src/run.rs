@@ -1,22 +1,40 @@
 //! `weir run`.
 
+mod explain;
+mod pcap;
+
+pub(crate) use explain::Json as ExplainJson;
+
 use crate::args::RunArgs;
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use crate::{Done, result_tables};
+use std::path::Path;
 use weir_lab::report::series_files::write_series;
+use weir_lab::report::series_read::read_series;
 use weir_lab::run::RunError;
+use weir_lab::scenario::InputError;
 
 pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
+    if Path::new(&args.one.scenario).is_dir() {
+        return folder(args);
+    }
     let (scenario, seed) = session.one(&args.one)?;
-    let series = args.series.is_some();
-    let result = session.with_progress(args.one.quiet, series, |options, progress| {
+    let keeps_series = args.series.is_some() || args.explain.explain;
+    let result = session.with_progress(args.one.quiet, keeps_series, |options, progress| {
         progress.doing(format!("{}, seed {seed}", scenario.label()));
-        weir_lab::run::run(&scenario, seed, options).map_err(failure)
+        match &args.capture.pcap {
+            Some(path) => pcap::run(&scenario, seed, options, &args.capture, path, args.one.quiet),
+            None => weir_lab::run::run(&scenario, seed, options).map_err(failure),
+        }
     })?;
-    if args.json {
+    if args.explain.explain {
+        let of = format!("{}, seed {seed}", scenario.label());
+        let series = result.series.as_ref().ok_or_else(|| Failure::Work("the run kept no time series".into()))?;
+        explain::show(&of, series, Some(&scenario), &args.explain, args.json)?;
+    } else if args.json {
         print_report("run", &result)?;
-    } else {
+    } else if !args.no_table {
         print(&result_tables::run(&scenario.label(), &result))?;
     }
     if let Some(folder) = &args.series {
@@ -26,6 +44,17 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
         }
     }
     Ok(())
+}
+
+/// A folder in the place of a scenario: the time series that an earlier run wrote, explained.
+fn folder(args: &RunArgs) -> Done {
+    let name = &args.one.scenario;
+    if !args.explain.explain || args.capture.pcap.is_some() || args.series.is_some() {
+        let error = InputError::whole(name, "a folder is no scenario");
+        return Err(error.help("--explain alone explains the time series in a folder").into());
+    }
+    let series = read_series(Path::new(name)).map_err(|e| InputError::whole(name, e.to_string()))?;
+    explain::show(name, &series, None, &args.explain, args.json)
 }
 
 pub(crate) fn failure(e: RunError) -> Failure {

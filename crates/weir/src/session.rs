@@ -9,8 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cc::Registry;
 use weir_lab::judge::paper::data::PaperData;
+use weir_lab::judge::rows as scoreboard;
 use weir_lab::run::RunOptions;
-use weir_lab::scenario::{Scenario, ScenarioFile};
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
+
+/// Begins the name of a row of the scoreboard in the place of a scenario.
+const ROW: &str = "row:";
+/// Set in the environment of the process that runs in a user namespace, so that it does not try a second time.
+pub(crate) const USER_NAMESPACE: &str = "WEIR_USER_NAMESPACE";
+
+/// Whether this process was started again by itself.
+pub(crate) fn is_started_again() -> bool {
+    std::env::var_os(USER_NAMESPACE).is_some()
+}
 
 pub(crate) struct Session {
     pub(crate) registry: Registry,
@@ -57,8 +68,24 @@ impl Session {
         Ok(heeding(&self.stop, name, move || PaperData::open(&given))??)
     }
 
+    /// A row of the scoreboard under the controller of the arguments, and its seed.
+    fn row(&self, key: &str, args: &OneArgs) -> Result<(Scenario, u64), Failure> {
+        let rows = scoreboard::rows();
+        let row = rows.iter().find(|r| r.key == key).ok_or_else(|| {
+            let known: Vec<&str> = rows.iter().map(|r| r.key.as_str()).collect();
+            InputError::whole(&args.scenario, format!("no row of weir judge rows is named `{key}`"))
+                .help(format!("rows: {}", known.join(", ")))
+        })?;
+        let controller = args.controller.as_deref().unwrap_or("sluice");
+        let scenario = scoreboard::scenario(row, controller, &self.registry)?;
+        Ok((scenario, args.seed.unwrap_or(1)))
+    }
+
     /// The one scenario that the arguments name, and its seed.
     pub(crate) fn one(&self, args: &OneArgs) -> Result<(Scenario, u64), Failure> {
+        if let Some(key) = args.scenario.strip_prefix(ROW) {
+            return self.row(key, args);
+        }
         let file = self.open(&args.scenario)?;
         if args.controller.is_some() && file.controllers().is_empty() && !args.quiet {
             remark("the scenario names its controllers itself: --controller changes nothing");
@@ -69,7 +96,7 @@ impl Session {
     }
 }
 
-/// Number of threads: as requested, or one for each core.
+/// Number of runs at a time: as requested, or one for each core.
 pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }

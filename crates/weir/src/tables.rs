@@ -8,7 +8,7 @@ use std::fmt::Display;
 const WIDTH: u16 = 80;
 /// Bounds of a width that is given.
 const WIDTHS: std::ops::RangeInclusive<u16> = 40..=500;
-/// Width down to which a column of text is broken into lines before columns go into a second table.
+/// Width down to which a column of text is broken into lines before columns are left out.
 const NARROW: usize = 10;
 /// Width up to which the column that names a row is not broken, so that names can be copied.
 const NAME: usize = 52;
@@ -69,13 +69,15 @@ fn fold_to(text: &str, width: usize) -> String {
     out
 }
 
-/// A table of texts and numbers. Shown, it is as wide as the terminal at most: texts are broken into lines, numbers that do not
-/// fit side by side follow in a table below, which begins with the first columns again, and rows of text alone become paragraphs.
+/// A table of texts and numbers. Shown, it is as wide as the terminal at most: texts are broken into lines, columns of numbers that
+/// do not fit are named in a line below, with the width that shows them, and rows of text alone become paragraphs.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
-    /// Columns that name a row, and begin each part.
+    /// Columns that name a row, and are always shown.
     keys: usize,
+    /// Columns that can be spared where not all fit, the first one first.
+    spare: Vec<usize>,
     rows: Vec<Vec<String>>,
 }
 
@@ -88,13 +90,19 @@ struct Column {
 /// A table with a heading row; all columns but the first `texts` are numbers.
 pub(crate) fn table(header: &[&str], texts: usize) -> Table {
     let columns = header.iter().enumerate().map(|(i, name)| Column { name: (*name).to_owned(), text: i < texts });
-    Table { columns: columns.collect(), keys: texts.min(1), rows: Vec::new() }
+    Table { columns: columns.collect(), keys: texts.min(1), spare: Vec::new(), rows: Vec::new() }
 }
 
 impl Table {
     /// So many columns name a row.
     pub(crate) fn keys(mut self, keys: usize) -> Self {
         self.keys = keys;
+        self
+    }
+
+    /// Columns, by their names, that are left out before the last ones where not all fit.
+    pub(crate) fn spares(mut self, names: &[&str]) -> Self {
+        self.spare = names.iter().filter_map(|n| self.columns.iter().position(|c| c.name == *n)).collect();
         self
     }
 
@@ -147,25 +155,39 @@ impl Table {
         self.columns.iter().all(|c| c.text)
     }
 
-    /// The columns of each part that fits. Numbers of which there are none are left out.
-    fn parts(&self, width: usize) -> Vec<Vec<usize>> {
+    /// The columns of which something is known. Numbers of which there are none are left out.
+    fn known(&self) -> Vec<usize> {
         let is_there =
             |c: &usize| self.columns[*c].text || self.rows.iter().any(|r| !matches!(self.cell(r, *c), "" | "-"));
-        let least =
-            |columns: &[usize]| columns.iter().map(|c| self.widths(*c, width).1 + PADDING).sum::<usize>() + BORDER;
-        let keys: Vec<usize> = (0..self.keys).collect();
-        let mut parts = vec![keys.clone()];
-        for column in (self.keys..self.columns.len()).filter(is_there) {
-            let mut wider = parts.last().cloned().unwrap_or_default();
-            wider.push(column);
-            if least(&wider) <= width || wider.len() == keys.len() + 1 {
-                parts.pop();
-                parts.push(wider);
-            } else {
-                parts.push([&keys[..], &[column]].concat());
+        (0..self.columns.len()).filter(|c| *c < self.keys || is_there(c)).collect()
+    }
+
+    /// The least width of a table of these columns that is as wide as this at most.
+    fn least(&self, columns: &[usize], width: usize) -> usize {
+        columns.iter().map(|c| self.widths(*c, width).1 + PADDING).sum::<usize>() + BORDER
+    }
+
+    /// The columns that fit: those that can be spared go first, then the last ones.
+    fn fitting(&self, known: &[usize], width: usize) -> Vec<usize> {
+        let mut columns = known.to_vec();
+        let mut spare = self.spare.iter();
+        while self.least(&columns, width) > width && columns.len() > self.keys + 1 {
+            match spare.next() {
+                Some(c) => columns.retain(|column| column != c),
+                None => drop(columns.pop()),
             }
         }
-        parts
+        columns
+    }
+
+    /// Below a table that lacks columns: which, and how they are seen.
+    fn remedy(&self, known: &[usize], shown: &[usize], width: usize) -> String {
+        let lacking = known.iter().filter(|c| !shown.contains(c)).map(|c| self.columns[*c].name.as_str());
+        let lacking: Vec<&str> = lacking.collect();
+        let whole = (width..=usize::from(*WIDTHS.end())).find(|w| self.least(known, *w) <= *w);
+        let way = whole
+            .map_or_else(|| "--json has them".into(), |w| format!("COLUMNS={w}, or a terminal as wide, shows all"));
+        fold_to(&format!("Not shown: {}. {way}.", lacking.join(", ")), width)
     }
 
     fn part(&self, columns: &[usize], width: usize) -> String {
@@ -207,11 +229,15 @@ impl Table {
     /// The table in lines of at most this width. Where it is text alone, rows that are too narrow to be read become paragraphs.
     pub(crate) fn fit(&self, width: u16) -> String {
         let width = usize::from(width);
-        let parts = self.parts(width);
-        if parts.len() > 1 && self.is_text() {
+        let known = self.known();
+        let columns = self.fitting(&known, width);
+        if columns.len() == known.len() {
+            return self.part(&columns, width);
+        }
+        if self.is_text() {
             return self.paragraphs(width);
         }
-        parts.iter().map(|columns| self.part(columns, width)).collect::<Vec<_>>().join("\n")
+        format!("{}\n{}", self.part(&columns, width), self.remedy(&known, &columns, width))
     }
 }
 
@@ -242,20 +268,33 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_fit_follow_below_with_their_rows_names() {
-        let t = numbers();
+    fn columns_that_do_not_fit_are_named_below_with_the_width_that_shows_them() {
+        let t = numbers().spares(&["sent kbit/s"]);
         for width in [40, 60, 80] {
             let shown = t.fit(width);
             assert!(widest(&shown) <= usize::from(width), "{width}:\n{shown}");
-            for part in ["1234 ±123", "123 ±12", "0.12 ±0.34", "1.00 ±0.01", "0.50 ±0.11", "kbit/s"] {
-                assert_eq!(shown.matches(part).count(), 1, "{part} at {width}:\n{shown}");
-            }
-            let parts = shown.matches('┌').count().max(1);
-            assert_eq!(shown.matches("gcc-remb").count(), parts, "{width}:\n{shown}");
+            assert_eq!(shown.matches('┌').count(), 1, "{shown}");
+            let (table, below) = shown.split_once("Not shown: ").expect("a line below");
+            let below = below.replace('\n', " ");
+            let (names, way) = below.split_once(". ").expect("a way");
+            assert!(table.contains("gcc-remb") && table.contains("video-1"), "{shown}");
+            assert!(names.starts_with("sent kbit/s") && !table.contains("1234 ±123"), "{shown}");
+            assert!(names.contains("TCP share") == !table.contains("0.50 ±0.11"), "{shown}");
             assert!(!shown.contains("Jain"), "nothing is known of it:\n{shown}");
+            let wide: u16 =
+                way.strip_prefix("COLUMNS=").and_then(|w| w.split(',').next()?.parse().ok()).expect("a width");
+            let whole = t.fit(wide);
+            assert!(!whole.contains("Not shown") && widest(&whole) <= usize::from(wide), "{whole}");
+            assert!(t.fit(wide - 1).contains("Not shown"), "{wide} is the least");
         }
-        assert!(t.fit(40).matches('┌').count() > 1);
-        assert_eq!(t.fit(200).matches('┌').count(), 1);
+    }
+
+    #[test]
+    fn where_no_width_suffices_json_does() {
+        let names: Vec<String> = (0..100).map(|n| format!("column{n}")).collect();
+        let mut t = table(&names.iter().map(String::as_str).collect::<Vec<_>>(), 1);
+        t.add_row((0..100).map(|n| 1_000 + n));
+        assert!(t.fit(80).trim_end().ends_with("--json has them."));
     }
 
     #[test]

@@ -20,6 +20,11 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// As [`seconds`], or 0.
+pub(crate) fn seconds_from_zero(text: &str) -> Result<f64, String> {
+    if text.trim() == "0" { Ok(0.0) } else { seconds(text) }
+}
+
 /// A rate's unit as scenario files spell it, however it is written on the command line.
 #[cfg(target_os = "linux")]
 pub(crate) fn rate(text: &str) -> String {
@@ -32,12 +37,16 @@ pub(crate) fn rate(text: &str) -> String {
     text.to_owned()
 }
 
-/// A bit rate on the command line: a number with bps, kbps, Mbps or Gbps, in any case.
+/// A bit rate on the command line: a number with bps, kbps, Mbps or Gbps, in any case; bit/s and bit are as good as bps.
 pub(crate) fn bit_rate(text: &str) -> Result<DataRate, String> {
     let lower = text.trim().to_ascii_lowercase();
-    // The longer names end in the shortest.
-    let unit = [("gbps", 1e9), ("mbps", 1e6), ("kbps", 1e3), ("bps", 1.0)];
-    let given = unit.into_iter().find_map(|(name, scale)| Some((lower.strip_suffix(name)?, scale)));
+    let stem = ["bps", "bit/s", "bit"].into_iter().find_map(|unit| lower.strip_suffix(unit));
+    let given = stem.map(|stem| match stem.chars().last() {
+        Some('g') => (&stem[..stem.len() - 1], 1e9),
+        Some('m') => (&stem[..stem.len() - 1], 1e6),
+        Some('k') => (&stem[..stem.len() - 1], 1e3),
+        _ => (stem, 1.0),
+    });
     let number = given.and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale));
     match number {
         Some(bps) if bps > 0.0 && bps < 1e15 => Ok(DataRate::from_bps_f64(bps)),
@@ -62,7 +71,7 @@ pub(crate) fn size(text: &str) -> Result<(u32, u32), String> {
     weir_media::clip::parse_size(text).map_err(|e| e.to_string())
 }
 
-/// A rate on the command line.
+/// Frames a second on the command line.
 pub(crate) fn frame_rate(text: &str) -> Result<FrameRate, String> {
     text.parse().map_err(|e: MediaError| e.to_string())
 }
@@ -108,7 +117,16 @@ mod tests {
         assert!(seconds("0").is_err() && seconds("x").is_err() && seconds("3 days").is_err());
         assert_eq!(bit_rate("1.5Mbps"), Ok(DataRate::from_kbps(1_500)));
         assert_eq!(bit_rate("64 kbps"), Ok(DataRate::from_kbps(64)));
-        assert!(bit_rate("2").is_err() && bit_rate("-1kbps").is_err() && bit_rate("infbps").is_err());
+        for text in ["5Mbit", "5mbps", "5 Mbit/s", "5000kbit"] {
+            assert_eq!(bit_rate(text), Ok(DataRate::from_mbps(5)), "{text}");
+        }
+        assert_eq!((seconds_from_zero("0"), seconds_from_zero("15s")), (Ok(0.0), Ok(15.0)));
+        assert!(
+            bit_rate("5MB").is_err()
+                && bit_rate("2").is_err()
+                && bit_rate("-1kbps").is_err()
+                && bit_rate("infbps").is_err()
+        );
         assert_eq!(rate("2mbps"), "2 Mbps");
         assert_eq!(rate("300 KBPS"), "300 kbps");
         assert_eq!(rate("unlimited"), "unlimited");

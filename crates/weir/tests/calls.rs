@@ -1,4 +1,4 @@
-//! `weir call` between two processes, as users run it, including faults of one of them.
+//! `weir live call` between two processes, as users run it, including faults of one of them.
 #![cfg(target_os = "linux")]
 
 use serde_json::Value;
@@ -25,7 +25,7 @@ struct Listener {
 
 impl Listener {
     fn start(signal: &str, more: &[&str], home: &Path) -> Self {
-        let mut command = weir(&[&["call", "listen", "--json", "--signal", signal], more].concat());
+        let mut command = weir(&[&["live", "call", "listen", "--json", "--signal", signal], more].concat());
         let mut child = command.env("XDG_CONFIG_HOME", home).spawn().expect("weir starts");
         let mut errors = BufReader::new(child.stderr.take().expect("piped"));
         let mut line = String::new();
@@ -64,7 +64,7 @@ fn a_call_under_tls_goes_to_the_listener_with_the_fingerprint_alone() {
     let (to, right) = (format!("tls:{}", listener.address), listener.fingerprint.clone().expect("printed"));
     let wrong = right.replace(&right[..2], if right.starts_with("00") { "01" } else { "00" });
     let connect = |more: &[&str]| {
-        let args = [&["call", "connect", "--signal", &to, "--duration", "1.5", "--json"], more].concat();
+        let args = [&["live", "call", "connect", "--signal", &to, "--duration", "1.5", "--json"], more].concat();
         weir(&args).output().expect("weir runs")
     };
     let out = connect(&[]);
@@ -91,7 +91,7 @@ fn a_dead_peer_ends_the_call_with_a_reason() {
     let home = tempfile::tempdir().expect("a folder");
     let mut listener = Listener::start("tcp:127.0.0.1:0", &[], home.path());
     let to = format!("tcp:{}", listener.address);
-    let args = ["call", "connect", "--signal", &to, "--timeout", "3", "--duration", "60", "--json"];
+    let args = ["live", "call", "connect", "--signal", &to, "--timeout", "3", "--duration", "60", "--json"];
     let caller = weir(&args).spawn().expect("weir starts");
     std::thread::sleep(Duration::from_secs(3));
     // SIGKILL: no goodbye.
@@ -159,7 +159,7 @@ fn both_ends_say_that_their_keys_differ() {
     let at = |name: &str| dir.path().join(name);
     let way = |name: &str| format!("file:{}", at(name).display());
     let (here, there) = (way("here"), way("there"));
-    let args = |role, way| ["call", role, "--signal", way, "--timeout", "5", "--duration", "60", "--json"];
+    let args = |role, way| ["live", "call", role, "--signal", way, "--timeout", "5", "--duration", "60", "--json"];
     let listening = weir(&args("listen", &there)).spawn().expect("weir starts");
     let calling = weir(&args("connect", &here)).spawn().expect("weir starts");
     // A man in the middle changes the keys.
@@ -186,10 +186,11 @@ fn a_learned_policy_controls_calls_and_its_file_is_not_told() {
     let dir = tempfile::tempdir().expect("a folder");
     let at = |name: &str| dir.path().join(name);
     let way = format!("file:{}", at("call").display());
-    let rates = ["--controller", policy, "--start-rate", "150", "--max-rate", "1500", "--duration", "3", "--json"];
-    let pictures = ["call", "connect", "--signal", &way, "--size", "320x240"];
-    let model = ["call", "loopback", "--codec", "model"];
-    let listening = weir(&["call", "listen", "--signal", &way, "--json"]).spawn().expect("weir starts");
+    let rates =
+        ["--controller", policy, "--start-rate", "150kbps", "--max-rate", "1500kbps", "--duration", "3", "--json"];
+    let pictures = ["live", "call", "connect", "--signal", &way, "--size", "320x240"];
+    let model = ["live", "call", "loopback", "--codec", "model"];
+    let listening = weir(&["live", "call", "listen", "--signal", &way, "--json"]).spawn().expect("weir starts");
     let calling = weir(&[&pictures[..], &rates].concat()).spawn().expect("weir starts");
     let alone = weir(&[&model[..], &rates].concat()).spawn().expect("weir starts");
     let offer = wait_for(&at("call.offer"));
@@ -203,8 +204,8 @@ fn a_learned_policy_controls_calls_and_its_file_is_not_told() {
         assert!((500_000..=1_500_000).contains(&target), "{end}");
     }
     for (arguments, fault) in [
-        (["call", "loopback", "--controller", "onnx:absent.onnx"], "absent.onnx"),
-        (["call", "webrtc", "--controller", "onnx:absent.onnx"], "absent.onnx"),
+        (["live", "call", "loopback", "--controller", "onnx:absent.onnx"], "absent.onnx"),
+        (["live", "webrtc", "--controller", "onnx:absent.onnx"], "absent.onnx"),
         (["run", "quick", "--controller", "onnx:Cargo.toml"], "Cargo.toml"),
     ] {
         let out = weir(&arguments).output().expect("weir runs");

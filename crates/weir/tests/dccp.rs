@@ -1,4 +1,4 @@
-//! `weir dccp` as users run it: two processes over an emulated link, and alone. Tests that need namespaces and
+//! `weir live dccp` as users run it: two processes over an emulated link, and alone. Tests that need namespaces and
 //! /dev/net/tun print that and are skipped if these are missing.
 //!
 //! Each transfer is of 20 MB; WEIR_DCCP_SIZE=1GB makes it longer.
@@ -43,7 +43,8 @@ fn transfer(ccid: &str) {
         sent.display()
     );
     let link = ["--rate", "200mbps", "--delay", "5ms", "--queue", "20ms", "--loss", "0.1%"];
-    let args = [&["emulate", "--quiet", "--json", "--seed", "7"], &link[..], &["--right", &server, "--left", &client]];
+    let args =
+        [&["live", "emulate", "--quiet", "--json", "--seed", "7"], &link[..], &["--right", &server, "--left", &client]];
     let out = weir(&args.concat()).output().expect("weir runs");
     if lacks(&out) {
         return;
@@ -87,13 +88,13 @@ fn stderr_of(out: &Output) -> String {
 
 #[test]
 fn errors_are_reported_with_the_remedy() {
-    let run = |args: &[&str]| weir(&[&["dccp"], args].concat()).output().expect("weir runs");
+    let run = |args: &[&str]| weir(&[&["live", "dccp"], args].concat()).output().expect("weir runs");
     let cases: [(&[&str], i32, &str); 9] = [
         (&["send", "127.0.0.1", "--ccid", "77"], 2, "there is no such CCID"),
         (&["send", "127.0.0.1", "--size", "3 apples"], 2, "no unit of data"),
-        (&["send", "127.0.0.1", "--rate", "5"], 2, "Mbit"),
+        (&["send", "127.0.0.1", "--rate", "5"], 2, "is no rate"),
         (&["send", "127.0.0.1", "--packet-size", "5"], 2, "checksum"),
-        (&["send", "127.0.0.1", "--param", "nonsense=1"], 2, "weir dccp list"),
+        (&["send", "127.0.0.1", "--param", "nonsense=1"], 2, "weir show ccids"),
         (&["send", "127.0.0.1", "--service", "toolong"], 2, "four letters"),
         (&["send", "no such host"], 2, "HOST:PORT"),
         (&["send", "127.0.0.1:9", "--size", "1MB"], 1, "nothing listens"),
@@ -103,18 +104,21 @@ fn errors_are_reported_with_the_remedy() {
         let out = run(args);
         assert!(out.status.code() == Some(code) && stderr_of(&out).contains(text), "{args:?}: {}", stderr_of(&out));
     }
-    let list: Value = serde_json::from_slice(&run(&["list", "--json"]).stdout).expect("JSON");
+    let show = |args: &[&str]| weir(&[&["show", "ccids"], args].concat()).output().expect("weir runs");
+    let list: Value = serde_json::from_slice(&show(&["--json"]).stdout).expect("JSON");
     let numbers: Vec<u64> =
         list["ccids"].as_array().expect("a list").iter().filter_map(|c| c["ccid"].as_u64()).collect();
     assert!(numbers.starts_with(&[2, 3]), "{numbers:?}");
-    assert!(String::from_utf8_lossy(&run(&["list"]).stdout).contains("RFC 4341"));
+    assert!(String::from_utf8_lossy(&show(&[]).stdout).contains("RFC 4341"));
 }
 
 /// A server that receives already; its remarks are to be read on.
 fn serve(port: u16) -> (Child, BufReader<ChildStderr>) {
     let listen = format!("127.0.0.1:{port}");
-    let server =
-        weir(&["dccp", "serve", "--listen", &listen, "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let server = weir(&["live", "dccp", "serve", "--listen", &listen, "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
     let mut server = server.expect("weir runs");
     let mut remarks = BufReader::new(server.stderr.take().expect("a pipe"));
     let mut line = String::new();
@@ -141,7 +145,7 @@ fn ctrl_c_closes_in_order_and_prints_the_summary() {
         remarks.read_to_string(&mut rest).map(|_| rest)
     });
     let to = format!("127.0.0.1:{port}");
-    let client = weir(&["dccp", "send", &to, "--rate", "2Mbit", "--json", "--progress"]);
+    let client = weir(&["live", "dccp", "send", &to, "--rate", "2Mbit", "--json", "--progress"]);
     let client = { client }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir runs");
     std::thread::sleep(Duration::from_millis(1_500));
     interrupt(&client);
@@ -151,7 +155,7 @@ fn ctrl_c_closes_in_order_and_prints_the_summary() {
     assert!(sent["closed"] == true && sent["datagrams"].as_u64().is_some_and(|n| n > 10), "{sent}");
     assert!(stderr_of(&out).contains("Mbit/s of"), "progress: {}", stderr_of(&out));
     // A second client is there when the server is stopped.
-    let other = weir(&["dccp", "send", &to, "--json", "--rate", "1Mbit", "--quiet"])
+    let other = weir(&["live", "dccp", "send", &to, "--json", "--rate", "1Mbit", "--quiet"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();

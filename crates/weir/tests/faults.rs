@@ -35,7 +35,7 @@ fn bad(folder: &Path, args: &[&str], code: i32) -> String {
 fn videos_that_hold_no_picture_or_stop_being_one_fail() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
-    assert!(weir(path, &["clip", "sports", "--size", "64x48", "--frames", "10", "-q"]).status.success());
+    assert!(weir(path, &["media", "clip", "sports", "--size", "64x48", "--frames", "10", "-q"]).status.success());
     let whole = std::fs::read(path.join("sports.y4m")).expect("written");
     let header = whole.iter().position(|b| *b == b'\n').expect("a line") + 1;
     let write = |name: &str, bytes: &[u8]| std::fs::write(path.join(name), bytes).expect("written");
@@ -46,7 +46,8 @@ fn videos_that_hold_no_picture_or_stop_being_one_fail() {
     let mut corrupt = whole.clone();
     corrupt[header + 4 * (64 * 72 + 6)..][..5].copy_from_slice(b"GARBA");
     write("corrupt.y4m", &corrupt);
-    let call = |clip: &str, code| bad(path, &["call", "loopback", "-q", "--duration", "2", "--clip", clip], code);
+    let call =
+        |clip: &str, code| bad(path, &["live", "call", "loopback", "-q", "--duration", "2", "--clip", clip], code);
     assert!(call("none.y4m", 2).contains("none.y4m: number of pictures is 0"));
     assert!(call("empty.y4m", 2).contains("empty.y4m: file is empty"));
     assert!(call("first.y4m", 2).contains("cut short"));
@@ -54,7 +55,7 @@ fn videos_that_hold_no_picture_or_stop_being_one_fail() {
     assert!(said.contains("first line is something else") && !said.contains("secret line"), "{said}");
     let said = call("corrupt.y4m", 2);
     assert!(said.contains("picture 4") && said.contains("FRAME"), "{said}");
-    assert!(bad(path, &["quality", "none.y4m", "sports.y4m"], 2).contains("not one picture"));
+    assert!(bad(path, &["media", "quality", "none.y4m", "sports.y4m"], 2).contains("not one picture"));
 }
 
 #[test]
@@ -62,11 +63,11 @@ fn a_full_disk_is_no_success() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     std::fs::write(path.join("small.toml"), SMALL).expect("written");
-    let said = bad(path, &["call", "loopback", "-q", "--duration", "1", "--record", "/dev/full"], 1);
+    let said = bad(path, &["live", "call", "loopback", "-q", "--duration", "1", "--record", "/dev/full"], 1);
     assert!(said.contains("/dev/full") && said.contains("No space left"), "{said}");
-    let said = bad(path, &["pcap", "small.toml", "-q", "--out", "/dev/full"], 1);
+    let said = bad(path, &["run", "small.toml", "-q", "--pcap", "/dev/full"], 1);
     assert!(said.contains("/dev/full: No space left") && !said.contains("reading bytes"), "{said}");
-    let said = bad(path, &["clip", "sports", "-q", "--frames", "3", "--out", "/dev/full"], 1);
+    let said = bad(path, &["media", "clip", "sports", "-q", "--frames", "3", "--out", "/dev/full"], 1);
     assert!(said.contains("/dev/full: No space left"), "{said}");
     // A file system with a limit on the size of files, as a full one.
     let limited = |args: &[&str]| {
@@ -74,7 +75,7 @@ fn a_full_disk_is_no_success() {
         command.current_dir(path).args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "bash"]);
         command.arg(env!("CARGO_BIN_EXE_weir")).args(args).output().expect("bash starts")
     };
-    let o = limited(&["pcap", "small.toml", "-q", "--out", "small.pcapng"]);
+    let o = limited(&["run", "small.toml", "-q", "--pcap", "small.pcapng"]);
     let said = text(&o.stderr);
     assert_eq!(o.status.code(), Some(1), "{said}");
     assert!(said.contains("small.pcapng: File too large") && !said.contains("reading bytes"), "{said}");
@@ -139,7 +140,7 @@ fn a_path_without_programs_is_named_rather_than_a_capability() {
     }
     for places in ["/nonexistent".to_owned(), path.join("bin").display().to_string()] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-        let args = ["emulate", "--rate", "1mbps", "--for", "1s", "-q", "--", "true"];
+        let args = ["live", "emulate", "--rate", "1mbps", "--duration", "1s", "-q", "--", "true"];
         let o = command.current_dir(path).args(args).env("PATH", &places).output().expect("starts");
         let said = text(&o.stderr);
         assert_eq!(o.status.code(), Some(1), "{said}");

@@ -43,8 +43,8 @@ fn a_thousand_million_runs_are_refused_and_thousands_take_no_memory() {
     let path = folder.path();
     for args in [
         &["compare", "--scenario", "small.toml", "--runs", "1000000000"][..],
-        &["reproduce", "rmcat-comparison", "--runs", "1000000000"],
-        &["reproduce", "rmcat-comparison", "--table", "2", "--runs", "9000"],
+        &["judge", "paper", "rmcat-comparison", "--runs", "1000000000"],
+        &["judge", "paper", "rmcat-comparison", "--table", "2", "--runs", "9000"],
     ] {
         let o = weir(path, args);
         let said = text(&o.stderr);
@@ -67,7 +67,7 @@ fn endless_and_large_files_are_refused_by_name_size_and_limit() {
     let folder = folder();
     for (args, parts) in [
         (&["run", "/dev/zero"][..], &["/dev/zero", "4 MiB"][..]),
-        (&["scenario", "check", "/dev/zero"], &["/dev/zero", "4 MiB"]),
+        (&["show", "scenario", "--check", "/dev/zero"], &["/dev/zero", "4 MiB"]),
         (&["run", "endless.toml", "--controller", "fixed"], &["/dev/zero", "256 MiB"]),
         (&["run", "big.toml", "--controller", "fixed"], &["big", "300 MiB", "256 MiB"]),
         (&["run", "big", "--controller", "fixed"], &["big", "300 MiB", "4 MiB"]),

@@ -1,4 +1,4 @@
-//! `weir emulate` and `weir testbed` as users run them. They need Linux, namespaces and /dev/net/tun; if those or a
+//! `weir live emulate` and `weir live testbed` as users run them. They need Linux, namespaces and /dev/net/tun; if those or a
 //! program are missing, the tests say so and are skipped.
 #![cfg(target_os = "linux")]
 
@@ -30,9 +30,10 @@ fn lacks(out: &Output) -> bool {
 #[test]
 fn programs_see_the_emulated_link() {
     let script = "cat /proc/net/dev; echo $WEIR_HERE $WEIR_PEER";
-    let out = weir(&["emulate", "--rate", "2mbps", "--delay", "10ms", "--loss", "0.5%", "--json", "--left", script])
-        .output()
-        .expect("weir runs");
+    let out =
+        weir(&["live", "emulate", "--rate", "2mbps", "--delay", "10ms", "--loss", "0.5%", "--json", "--left", script])
+            .output()
+            .expect("weir runs");
     if lacks(&out) {
         return;
     }
@@ -52,15 +53,15 @@ fn errors_on_the_command_line_are_reported() {
         assert!(!out.status.success());
         String::from_utf8_lossy(&out.stderr).into_owned()
     };
-    assert!(error_of(&["emulate", "--rate", "2 furlongs"]).contains("expected a rate"));
-    assert!(error_of(&["emulate", "--loss", "200%"]).contains("--loss"));
-    assert!(error_of(&["emulate", "quick", "--link", "none"]).contains("no link `none`, but bottleneck"));
-    assert!(error_of(&["testbed", "no-such-scenario"]).contains("neither a built-in scenario nor a file"));
+    assert!(error_of(&["live", "emulate", "--rate", "2 furlongs"]).contains("expected a rate"));
+    assert!(error_of(&["live", "emulate", "--loss", "200%"]).contains("--loss"));
+    assert!(error_of(&["live", "emulate", "quick", "--link", "none"]).contains("no link `none`, but bottleneck"));
+    assert!(error_of(&["live", "testbed", "no-such-scenario"]).contains("neither a built-in scenario nor a file"));
 }
 
 #[test]
 fn the_program_s_failure_is_weir_s() {
-    let out = weir(&["emulate", "--quiet", "--", "sh", "-c", "exit 3"]).output().expect("weir runs");
+    let out = weir(&["live", "emulate", "--quiet", "--", "sh", "-c", "exit 3"]).output().expect("weir runs");
     if lacks(&out) {
         return;
     }
@@ -110,7 +111,7 @@ const SCENARIO: &str = r#"
 fn under_way(folder: &std::path::Path) -> Option<(Child, BTreeSet<PathBuf>)> {
     let file = folder.join("small.toml");
     fs::write(&file, SCENARIO).expect("written");
-    let mut command = weir(&["testbed", file.to_str().expect("UTF-8"), "--quiet"]);
+    let mut command = weir(&["live", "testbed", file.to_str().expect("UTF-8"), "--quiet"]);
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("weir starts");
     let mut all = BTreeSet::new();
     // A server and a client.
@@ -164,8 +165,17 @@ fn a_testbed_that_is_stopped_compares_equal_numbers_of_runs() {
     let text = "title = \"Short\"\nduration = \"1 s\"\ncompare = [\"fixed\", \"nada\"]\n[links.bottleneck]\n\
                 rate = \"1 Mbps\"\ndelay = \"5 ms\"\n[rtp.video]\ncontroller = \"$controller\"\nstart_rate = \"300 kbps\"\n";
     fs::write(&file, text).expect("written");
-    let args =
-        ["testbed", file.to_str().expect("UTF-8"), "--controller", "fixed,nada", "--runs", "5", "--compare", "--json"];
+    let args = [
+        "live",
+        "testbed",
+        file.to_str().expect("UTF-8"),
+        "--controller",
+        "fixed,nada",
+        "--runs",
+        "5",
+        "--compare",
+        "--json",
+    ];
     let mut child = weir(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     let (mut begun, mut said) = (0, String::new());

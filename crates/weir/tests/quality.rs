@@ -1,4 +1,4 @@
-//! `weir quality` and `weir clip` as a person meets them.
+//! `weir media quality` and `weir media clip` as a person meets them.
 
 use std::io::Write;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn bad(folder: &Path, args: &[&str]) -> String {
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
-    good(path, &["clip", "sports", "--size", "64x48", "--frames", "8", "--out", "clip.y4m", "--quiet"]);
+    good(path, &["media", "clip", "sports", "--size", "64x48", "--frames", "8", "--out", "clip.y4m", "--quiet"]);
     let bytes = std::fs::read(path.join("clip.y4m")).expect("written");
     let each = 64 * 48 * 3 / 2 + 6;
     let header = bytes.len() - 8 * each;
@@ -43,9 +43,9 @@ fn a_clip_is_written_the_same_every_time_and_to_standard_output() {
     let path = folder.path();
     let written = std::fs::read(path.join("clip.y4m")).expect("there");
     assert!(written.starts_with(b"YUV4MPEG2 W64 H48 F30:1 "));
-    let o = weir(path, &["clip", "sports:64x48@30", "--frames", "8", "--out", "-"]);
+    let o = weir(path, &["media", "clip", "sports:64x48@30", "--frames", "8", "--out", "-"]);
     assert!(o.status.success() && o.stdout == written);
-    good(path, &["clip", "talking-head", "--size", "32x32", "--rate", "29.97", "--frames", "1"]);
+    good(path, &["media", "clip", "talking-head", "--size", "32x32", "--fps", "29.97", "--frames", "1"]);
     assert!(
         std::fs::read(path.join("talking-head.y4m")).expect("named so").starts_with(b"YUV4MPEG2 W32 H32 F30000:1001")
     );
@@ -55,11 +55,11 @@ fn a_clip_is_written_the_same_every_time_and_to_standard_output() {
 fn quality_is_reported_as_a_table_as_json_and_by_picture() {
     let folder = folder();
     let path = folder.path();
-    let table = good(path, &["quality", "clip.y4m", "worse.y4m"]);
+    let table = good(path, &["media", "quality", "clip.y4m", "worse.y4m"]);
     for part in ["8 pictures of 64x48", "psnr_y (dB)", "ssim_gaussian", "si_reference", "48.13"] {
         assert!(table.contains(part), "{part} in {table}");
     }
-    let args = ["quality", "clip.y4m", "worse.y4m", "--json", "--frames", "frames.csv", "--cdf", "cdf.csv"];
+    let args = ["media", "quality", "clip.y4m", "worse.y4m", "--json", "--frames", "frames.csv", "--cdf", "cdf.csv"];
     let report: serde_json::Value = serde_json::from_str(&good(path, &args)).expect("JSON");
     let metric = |name: &str| {
         let all = report["metrics"].as_array().expect("a list");
@@ -94,18 +94,18 @@ fn references_may_be_clips_raw_or_on_standard_input() {
     let folder = folder();
     let path = folder.path();
     let json = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&good(path, args)).expect("JSON") };
-    let report = json(&["quality", "sports:64x48", "clip.y4m", "--json"]);
+    let report = json(&["media", "quality", "sports:64x48", "clip.y4m", "--json"]);
     assert_eq!((report["pictures"].as_u64(), report["equal"].as_u64()), (Some(8), Some(8)));
 
     let bytes = std::fs::read(path.join("clip.y4m")).expect("there");
     let raw: Vec<u8> =
         bytes[bytes.len() - 8 * (64 * 72 + 6)..].chunks(64 * 72 + 6).flat_map(|p| &p[6..]).copied().collect();
     std::fs::write(path.join("clip.yuv"), &raw).expect("written");
-    let report = json(&["quality", "clip.yuv", "worse.y4m", "--size", "64x48", "--json"]);
+    let report = json(&["media", "quality", "clip.yuv", "worse.y4m", "--size", "64x48", "--json"]);
     assert_eq!(report["pictures"].as_u64(), Some(8));
 
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    let command = command.current_dir(path).args(["quality", "-", "worse.y4m", "--json"]);
+    let command = command.current_dir(path).args(["media", "quality", "-", "worse.y4m", "--json"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
     // Six of the eight pictures.
@@ -123,16 +123,16 @@ fn errors_name_the_file_the_place_and_the_way_out() {
     let bytes = std::fs::read(path.join("clip.y4m")).expect("there");
     std::fs::write(path.join("short.y4m"), &bytes[..bytes.len() - 10]).expect("written");
     std::fs::write(path.join("other.bin"), b"something else entirely").expect("written");
-    good(path, &["clip", "sports", "--size", "32x48", "--frames", "1", "--out", "small.y4m", "-q"]);
+    good(path, &["media", "clip", "sports", "--size", "32x48", "--frames", "1", "--out", "small.y4m", "-q"]);
     for (args, parts) in [
-        (&["quality", "clip.y4m", "short.y4m"][..], &["short.y4m", "picture 7", "cut short"][..]),
-        (&["quality", "clip.y4m", "none.y4m"], &["none.y4m", "no such file", "talking-head"]),
-        (&["quality", "clip.y4m", "other.bin"], &["other.bin", "--size 640x480"]),
-        (&["quality", "clip.y4m", "small.y4m"], &["32x48", "64x48", "scale=64:48"]),
-        (&["quality", "-", "-"], &["standard input"]),
-        (&["clip", "akiyo"], &["akiyo", "talking-head, hand-held, sports"]),
-        (&["clip", "sports", "--size", "64"], &["64", "640x480"]),
-        (&["clip", "sports", "--rate", "x"], &["frame rate", "30000/1001"]),
+        (&["media", "quality", "clip.y4m", "short.y4m"][..], &["short.y4m", "picture 7", "cut short"][..]),
+        (&["media", "quality", "clip.y4m", "none.y4m"], &["none.y4m", "no such file", "talking-head"]),
+        (&["media", "quality", "clip.y4m", "other.bin"], &["other.bin", "--size 640x480"]),
+        (&["media", "quality", "clip.y4m", "small.y4m"], &["32x48", "64x48", "scale=64:48"]),
+        (&["media", "quality", "-", "-"], &["standard input"]),
+        (&["media", "clip", "akiyo"], &["akiyo", "talking-head, hand-held, sports"]),
+        (&["media", "clip", "sports", "--size", "64"], &["64", "640x480"]),
+        (&["media", "clip", "sports", "--fps", "x"], &["frame rate", "30000/1001"]),
     ] {
         let said = bad(path, args);
         // Long lines are broken.
@@ -140,13 +140,13 @@ fn errors_name_the_file_the_place_and_the_way_out() {
         assert!(parts.iter().all(|p| flat.contains(p)), "{parts:?} in {said}");
     }
     // A failure leaves no file behind.
-    bad(path, &["quality", "clip.y4m", "short.y4m", "--frames", "frames.csv"]);
+    bad(path, &["media", "quality", "clip.y4m", "short.y4m", "--frames", "frames.csv"]);
     let left = std::fs::read_dir(path).expect("a folder").filter(|e| {
         let name = e.as_ref().expect("an entry").file_name().to_string_lossy().into_owned();
         name.contains("frames") || name.contains(".part")
     });
     assert_eq!(left.count(), 0);
-    let o = weir(path, &["clip", "sports", "--frames", "1", "--out", "no/such/folder.y4m"]);
+    let o = weir(path, &["media", "clip", "sports", "--frames", "1", "--out", "no/such/folder.y4m"]);
     assert_eq!(o.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&o.stderr).contains("no/such/folder.y4m"));
 }
@@ -156,7 +156,7 @@ fn errors_name_the_file_the_place_and_the_way_out() {
 fn an_interrupted_clip_leaves_no_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    let args = ["clip", "sports", "--frames", "1000000", "--size", "32x24", "--out", "long.y4m", "-q"];
+    let args = ["media", "clip", "sports", "--frames", "1000000", "--size", "32x24", "--out", "long.y4m", "-q"];
     let mut child = command.current_dir(folder.path()).args(args).spawn().expect("starts");
     let names = || std::fs::read_dir(folder.path()).expect("a folder").count();
     for _ in 0..600 {

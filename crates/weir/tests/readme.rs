@@ -15,24 +15,24 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("weir help COMMAND", "COMMAND is a placeholder; `weir help compare` is run"),
     ("weir compare --scenario calls/three-calls", "20 s of CPU; tests/terminal.rs runs the scenario once"),
     ("weir bench", "minutes of CPU; tests/terminal.rs has it at a small scale"),
-    ("weir reproduce rtp-cc-thesis", "minutes of CPU; tests/reproductions.rs has one at a small scale"),
-    ("weir reproduce fbra", "minutes of CPU, as stated"),
-    ("weir reproduce dccp-video", "minutes of CPU, as stated"),
-    ("weir call listen", "it listens at all addresses"),
-    ("weir call connect", "HOST and the fingerprint are placeholders"),
-    ("weir call webrtc", "it serves until Ctrl-C; crates/peer/tests/page calls it"),
-    ("weir emulate", "needs namespaces and ping; tests/live.rs has it"),
-    ("weir testbed", "needs namespaces, and lasts 200 s; tests/live.rs has it"),
-    ("weir dccp serve", "it occupies DCCP's UDP port; tests/dccp.rs has it"),
+    ("weir judge paper rtp-cc-thesis", "minutes of CPU; tests/reproductions.rs has one at a small scale"),
+    ("weir judge paper fbra", "minutes of CPU, as stated"),
+    ("weir judge paper dccp-video", "minutes of CPU, as stated"),
+    ("weir live call listen", "it listens at all addresses"),
+    ("weir live call connect", "HOST and the fingerprint are placeholders"),
+    ("weir live webrtc", "it serves until Ctrl-C; crates/peer/tests/page calls it"),
+    ("weir live emulate", "needs namespaces and ping; tests/live.rs has it"),
+    ("weir live testbed", "needs namespaces, and lasts 200 s; tests/live.rs has it"),
+    ("weir live dccp serve", "it occupies DCCP's UDP port; tests/dccp.rs has it"),
 ];
 
 /// Commands that last until Ctrl-C, by their beginning.
-const ENDLESS: &[&str] = &["weir call loopback"];
+const ENDLESS: &[&str] = &["weir live call loopback"];
 /// Commands that are run with less work, by their beginning: what is replaced, and by what.
 const LESS: &[(&str, &str, &str)] = &[
-    ("weir tune", "--evaluations 20", "--evaluations 2 --generated 4"),
+    ("weir search tune", "--evaluations 20", "--evaluations 2 --generated 4"),
     ("weir overlay", "--nodes 200", "--nodes 60"),
-    ("weir scoreboard", "sluice,gcc", "sluice,gcc --runs 1"),
+    ("weir judge rows", "sluice,gcc", "sluice,gcc --runs 1"),
 ];
 /// When Ctrl-C is typed.
 const TYPED_AFTER: Duration = Duration::from_secs(2);
@@ -132,7 +132,7 @@ fn every_command_succeeds_within_80_columns_and_the_time_stated() {
     let folder = tempfile::tempdir().expect("a folder");
     // Files that the reader is assumed to have.
     std::fs::write(folder.path().join("grid.toml"), "scenarios = \"quick\"\nseeds = 2\n").expect("writable");
-    let clip = "weir clip talking-head --size 640x480 --rate 15 --frames 15 --out decoded.y4m -q";
+    let clip = "weir media clip talking-head --size 640x480 --fps 15 --frames 15 --out decoded.y4m -q";
     assert_eq!(at_terminal(folder.path(), clip, None).0, Some(0));
     let mut count = 0;
     for Listed { command, remark } in &all {
@@ -166,7 +166,9 @@ fn the_table_shown_is_the_one_that_is_printed() {
     let table: Vec<&str> = after.lines().map_while(|l| l.strip_prefix("    ")).collect();
     assert!(table.len() > 5, "{table:?}");
     let folder = tempfile::tempdir().expect("a folder");
-    let command = "weir compare --runs 1 --scenario rmcat-comparison/responsiveness";
+    // One scenario of those that are compared, under the same controllers.
+    let command =
+        "weir compare --runs 1 --scenario rmcat-comparison/responsiveness --controllers gcc,nada,scream,sluice";
     let (code, text) = at_terminal(folder.path(), command, None);
     let text = plain(&text).replace('\r', "");
     assert!(code == Some(0) && text.contains(&table.join("\n")), "{text}");

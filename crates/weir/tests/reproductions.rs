@@ -1,4 +1,4 @@
-//! The script that compares two outputs of `weir reproduce --json`.
+//! The script that compares two outputs of `weir judge paper --json`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

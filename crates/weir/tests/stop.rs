@@ -89,7 +89,7 @@ fn a_comparison_that_is_killed_goes_on_and_gives_what_an_unbroken_one_gives() {
 fn a_comparison_that_is_stopped_says_so_everywhere_and_compares_equal_numbers_of_runs() {
     for signal in ["-INT", "-TERM"] {
         let folder = folder();
-        let args = ["compare", "--scenario", "small.toml", "--runs", "4000", "--threads", "2", "--json", "-q"];
+        let args = ["compare", "--scenario", "small.toml", "--runs", "4000", "--jobs", "2", "--json", "-q"];
         let o = stopped(start(folder.path(), &args, Stdio::null()), Duration::from_millis(2_500), signal);
         assert_eq!(o.status.code(), Some(130), "{signal}: {}", text(&o.stderr));
         let json: serde_json::Value = serde_json::from_slice(&o.stdout).expect("JSON");
@@ -109,7 +109,7 @@ fn a_comparison_that_is_stopped_says_so_everywhere_and_compares_equal_numbers_of
         assert!(page.contains(&format!("stopped after {finished} of 8000 runs")), "the page says so");
     }
     let folder = folder();
-    let args = ["compare", "--scenario", "small.toml", "--runs", "4000", "--threads", "1", "-q"];
+    let args = ["compare", "--scenario", "small.toml", "--runs", "4000", "--jobs", "1", "-q"];
     let o = stopped(start(folder.path(), &args, Stdio::null()), Duration::from_millis(1_500), "-INT");
     let table = text(&o.stdout);
     assert!(table.starts_with("stopped after ") && table.contains("small nada"), "{table}");
@@ -118,7 +118,7 @@ fn a_comparison_that_is_stopped_says_so_everywhere_and_compares_equal_numbers_of
 #[test]
 fn a_reproduction_that_is_stopped_says_so() {
     let folder = folder();
-    let args = ["reproduce", "rmcat-comparison", "--table", "2", "--runs", "300", "--json", "-q", "--out", "out"];
+    let args = ["judge", "paper", "rmcat-comparison", "--table", "2", "--runs", "300", "--json", "-q", "--out", "out"];
     let o = stopped(start(folder.path(), &args, Stdio::null()), Duration::from_millis(2_000), "-TERM");
     assert_eq!(o.status.code(), Some(130), "{}", text(&o.stderr));
     let json: serde_json::Value = serde_json::from_slice(&o.stdout).expect("JSON");
@@ -135,14 +135,14 @@ fn reads_that_block_end_at_the_signal() {
     assert!(made.success());
     let with_trace = SMALL.replace("\"1 Mbps\"", "{ trace = \"trace.csv\" }");
     std::fs::write(path.join("traced.toml"), with_trace).expect("written");
-    let clip = ["clip", "sports", "--size", "64x48", "--frames", "2", "--out", "clip.y4m", "-q"];
+    let clip = ["media", "clip", "sports", "--size", "64x48", "--frames", "2", "--out", "clip.y4m", "-q"];
     assert!(start(path, &clip, Stdio::null()).wait().expect("ends").success());
     let cases: [(&[&str], &str); 6] = [
-        (&["quality", "clip.y4m", "-"], "standard input"),
-        (&["quality", "clip.y4m", "-", "--frames", "frames.csv"], "standard input"),
-        (&["quality", "pipe", "clip.y4m"], "pipe"),
+        (&["media", "quality", "clip.y4m", "-"], "standard input"),
+        (&["media", "quality", "clip.y4m", "-", "--frames", "frames.csv"], "standard input"),
+        (&["media", "quality", "pipe", "clip.y4m"], "pipe"),
         (&["run", "pipe"], "pipe"),
-        (&["scenario", "check", "traced.toml"], "traced.toml"),
+        (&["show", "scenario", "--check", "traced.toml"], "traced.toml"),
         (&["compare", "--scenario", "traced.toml"], "traced.toml"),
     ];
     for (args, what) in cases {
@@ -168,9 +168,9 @@ fn some_pictures(child: &mut Child, path: &Path) -> std::process::ChildStdin {
 fn a_call_whose_camera_says_nothing_more_ends_in_time() {
     let folder = folder();
     let path = folder.path();
-    let clip = ["clip", "sports", "--size", "64x48", "--frames", "20", "--out", "clip.y4m", "-q"];
+    let clip = ["media", "clip", "sports", "--size", "64x48", "--frames", "20", "--out", "clip.y4m", "-q"];
     assert!(start(path, &clip, Stdio::null()).wait().expect("ends").success());
-    let call = ["call", "loopback", "--clip", "-", "-q"];
+    let call = ["live", "call", "loopback", "--clip", "-", "-q"];
     // Before the header, and behind some pictures.
     let o = stopped(start(path, &call, Stdio::piped()), Duration::from_millis(400), "-TERM");
     assert_eq!(o.status.code(), Some(130), "{}", text(&o.stderr));
@@ -180,7 +180,7 @@ fn a_call_whose_camera_says_nothing_more_ends_in_time() {
     assert_eq!(o.status.code(), Some(0), "{}", text(&o.stderr));
     drop(stdin);
     // --duration is heeded: the signal comes when it has ended long ago.
-    let mut child = start(path, &["call", "loopback", "--clip", "-", "--duration", "1", "-q"], Stdio::piped());
+    let mut child = start(path, &["live", "call", "loopback", "--clip", "-", "--duration", "1", "-q"], Stdio::piped());
     let stdin = some_pictures(&mut child, &path.join("clip.y4m"));
     std::thread::sleep(Duration::from_millis(3_500));
     assert_eq!(child.try_wait().expect("asked").map(|s| s.code()), Some(Some(0)));

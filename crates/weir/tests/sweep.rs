@@ -1,4 +1,4 @@
-//! `weir sweep`: every run once, whole files at a stop, faults at their place.
+//! `weir search sweep`: every run once, whole files at a stop, faults at their place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ links.bottleneck.delay = ["20 ms", "80 ms"]
 fn sweep(folder: &Path, grid: &str, arguments: &[&str]) -> Command {
     fs::write(folder.join("grid.toml"), grid).expect("writable");
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    command.args(["sweep", "grid.toml"]).args(arguments).current_dir(folder);
+    command.args(["search", "sweep", "grid.toml"]).args(arguments).current_dir(folder);
     command
 }
 

@@ -27,26 +27,26 @@ fn documented(begin: &str, args: &[&str]) {
 
 #[test]
 fn the_documentation_has_the_programs_tables() {
-    documented("<!-- twins -->\n", &["twin", "run", "--markdown", "-q"]);
-    documented("<!-- scorecard -->\n", &["scorecard", "--markdown", "-q"]);
+    documented("<!-- twins -->\n", &["judge", "twins", "--markdown", "-q"]);
+    documented("<!-- scorecard -->\n", &["judge", "rfc", "--markdown", "-q"]);
 }
 
 #[test]
 fn the_scorecard_fits_a_terminal_and_refuses_unknown_controllers() {
-    let o = weir(&["scorecard", "fixed", "-q"]);
+    let o = weir(&["judge", "rfc", "fixed", "-q"]);
     let text = String::from_utf8(o.stdout).expect("UTF-8");
     assert!(
         o.status.success() && text.contains("5.8-pause-resume") && text.lines().all(|l| l.chars().count() <= 80),
         "{text}"
     );
-    let o = weir(&["scorecard", "nothing", "-q"]);
+    let o = weir(&["judge", "rfc", "nothing", "-q"]);
     let error = String::from_utf8_lossy(&o.stderr).into_owned();
     assert!(!o.status.success() && error.contains("nothing"), "{error}");
 }
 
 #[test]
 fn every_controller_of_the_recordings_is_near_on_most_of_its_links() {
-    let o = weir(&["twin", "run", "--json", "-q"]);
+    let o = weir(&["judge", "twins", "--json", "-q"]);
     let report: serde_json::Value = serde_json::from_slice(&o.stdout).expect("JSON");
     let scores = report["scores"].as_array().expect("scores");
     for controller in ["gcc", "nada", "scream", "scream2"] {
@@ -58,9 +58,9 @@ fn every_controller_of_the_recordings_is_near_on_most_of_its_links() {
 
 #[test]
 fn twins_are_listed_and_unknown_ones_refused() {
-    let list = String::from_utf8(weir(&["twin", "list"]).stdout).expect("UTF-8");
+    let list = String::from_utf8(weir(&["show", "twins"]).stdout).expect("UTF-8");
     assert!(list.contains("gcc/three") && list.lines().all(|l| l.chars().count() <= 80), "{list}");
-    let o = weir(&["twin", "run", "gcc/nothing"]);
+    let o = weir(&["judge", "twins", "gcc/nothing"]);
     let error = String::from_utf8_lossy(&o.stderr).into_owned();
     assert!(!o.status.success() && error.contains("no twin has this name"), "{error}");
 }

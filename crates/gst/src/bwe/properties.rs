@@ -28,7 +28,7 @@ pub(super) fn all() -> Vec<glib::ParamSpec> {
             .build(),
         glib::ParamSpecBoxed::builder::<gst::Structure>("controller-params")
             .nick("Parameters of the controller")
-            .blurb("Numbers by name, such as \"params,beta=0.8\"; `weir list controllers --json` has them all")
+            .blurb("Numbers by name, such as \"params,beta=0.8\"; `weir show controllers --json` has them all")
             .mutable_playing()
             .build(),
         bitrate(

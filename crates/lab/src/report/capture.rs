@@ -2,6 +2,7 @@
 
 use crate::report::atomic_write::write_atomically;
 use crate::report::pcap::{Announcement, Datagram, Direction, PacketKind, Payload, PcapFileError, PcapWriter};
+use crate::results::RunResult;
 use crate::run::{Capture, CapturePoint, CapturedPacket, RunError, RunOptions, run_with};
 use crate::scenario::Scenario;
 use pcap_file::PcapError;
@@ -48,18 +49,18 @@ fn described(at: CapturePoint, scenario: &Scenario) -> (&'static str, String) {
 }
 
 /// Runs a scenario and writes its RTP, RTCP and DCCP packets as pcapng, the last as IP protocol 33; the file is written
-/// completely or not at all. Returns the number of packets.
+/// completely or not at all. Returns the run's result and the number of packets.
 pub fn write(
     scenario: &Scenario,
     seed: u64,
     options: &RunOptions<'_>,
     path: &Path,
     what: CaptureOptions,
-) -> Result<u64, CaptureError> {
+) -> Result<(RunResult, u64), CaptureError> {
     let payload_type = weir_session::StreamIdentity::default().payload_type;
     let payload = if what.zeros { Payload::Zeros } else { Payload::Snapped };
     let mut packets = 0;
-    let mut stopped = None;
+    let mut ended = None;
     let fail = |e: PcapFileError| match e {
         PcapFileError::Write(PcapError::IoError(e)) => e,
         e => io::Error::other(e.to_string()),
@@ -90,16 +91,16 @@ pub fn write(
             return Err(fail(e));
         }
         writer.finish().map_err(fail)?;
-        if let Err(e) = result {
-            stopped = Some(e);
-            return Err(io::Error::other("the run failed"));
-        }
-        Ok(())
+        let failed = result.is_err();
+        ended = Some(result);
+        if failed { Err(io::Error::other("the run failed")) } else { Ok(()) }
     });
-    match (stopped, written) {
-        (Some(e), _) => Err(CaptureError::Run(Box::new(e))),
-        (None, Err(source)) => Err(CaptureError::Write { file: path.display().to_string(), source }),
-        (None, Ok(())) => Ok(packets),
+    let fail_write = |source| CaptureError::Write { file: path.display().to_string(), source };
+    match (ended, written) {
+        (Some(Err(e)), _) => Err(CaptureError::Run(Box::new(e))),
+        (_, Err(source)) => Err(fail_write(source)),
+        (Some(Ok(result)), Ok(())) => Ok((result, packets)),
+        (None, Ok(())) => Err(fail_write(io::Error::other("nothing was run"))),
     }
 }
 

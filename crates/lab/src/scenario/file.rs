@@ -48,8 +48,8 @@ impl ScenarioFile {
         let short: Vec<&str> = known.iter().filter_map(|n| n.rsplit('/').next()).collect();
         let near = suggest::nearest(name_or_path, known.iter().chain(&short).copied());
         let help = near.map_or_else(
-            || "`weir list scenarios` shows the built-in ones".into(),
-            |n| format!("did you mean `{n}`? `weir list scenarios` shows all"),
+            || "`weir show scenarios` shows the built-in ones".into(),
+            |n| format!("did you mean `{n}`? `weir show scenarios` shows all"),
         );
         Err(InputError::whole(name_or_path, "neither a built-in scenario nor a file").help(help))
     }
@@ -180,6 +180,14 @@ impl ScenarioFile {
     /// The controllers that replace `$controller`; none if the file has no placeholder.
     pub fn controllers(&self) -> &[String] {
         &self.compare
+    }
+
+    /// The file with one more controller to compare, where it compares any and not this one already.
+    pub fn and_compares(mut self, controller: &str) -> Self {
+        if !self.compare.is_empty() && self.compare.iter().all(|c| c != controller) {
+            self.compare.push(controller.into());
+        }
+        self
     }
 
     /// The scenario of one variant and controller. `controller` is required if the file has the placeholder, and

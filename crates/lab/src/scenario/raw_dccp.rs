@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DccpSettings")]
 pub(super) struct RawDccpSettings {
-    /// Parameters of the CCID by name: numbers in the parameter's unit, or strings with a unit. `weir dccp list` lists them.
+    /// Parameters of the CCID by name: numbers in the parameter's unit, or strings with a unit. `weir show ccids` lists them.
     #[serde(default)]
     pub(super) params: Named<RawNumber>,
     /// Whether packets are sent as ECN-capable; false if absent.
@@ -51,7 +51,7 @@ pub(super) enum RawQueuePolicy {
 flow! {
     /// A DCCP flow without RTP: as much as congestion control permits, or a live source's data (`rate`).
     RawDccp as "DccpFlow" {
-        /// Congestion control by its number, both ways; `weir dccp list` lists them.
+        /// Congestion control by its number, both ways; `weir show ccids` lists them.
         ccid: At<u8>,
         /// Rate of a live source's data, without headers; data for which the send queue has no room is refused.
         rate: Option<At<Rate>>,

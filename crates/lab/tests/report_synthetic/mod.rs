@@ -169,7 +169,7 @@ pub(crate) fn report() -> Report {
     Report {
         title: "GCC, NADA and SCReAM on one link".into(),
         summary: "Made-up runs with the shapes of real ones, for looking at the report and testing it.".into(),
-        command: "weir reproduce rmcat-comparison --runs 3".into(),
+        command: "weir judge paper rmcat-comparison --runs 3".into(),
         stopped: None,
         reproduction: Some(reproduce(&paper(), &all)),
         scenarios: vec![

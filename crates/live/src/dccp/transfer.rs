@@ -1,4 +1,4 @@
-//! Bulk data whose delivery is verified, datagram by datagram: what `weir dccp` sends and counts.
+//! Bulk data whose delivery is verified, datagram by datagram: what `weir live dccp` sends and counts.
 //!
 //! Each datagram contains its number, its length and a checksum of all of it, so that loss, duplicates and damage are
 //! counted separately.

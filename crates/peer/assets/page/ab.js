@@ -40,7 +40,7 @@ async function load() {
     $(`controller-${side}`).value = names.includes(asked[n]) ? asked[n] : usual[n];
   });
   $("max").value = given.get("max") ?? menu.max_kbps;
-  $("about-link").textContent = menu.has_link ? "Each is behind a link of its own, and both links are equal." : "There is no emulated link: start weir call webrtc with --link to put equal ones before both.";
+  $("about-link").textContent = menu.has_link ? "Each is behind a link of its own, and both links are equal." : "There is no emulated link: start weir live webrtc with --link to put equal ones before both.";
   show();
   document.body.dataset.ready = "yes";
 }
@@ -188,4 +188,4 @@ $("save").addEventListener("click", save);
 for (const id of ["controller-a", "controller-b", "max"]) $(id).addEventListener("change", change);
 $("settings").addEventListener("submit", (event) => event.preventDefault());
 addEventListener("pagehide", () => run?.calls.forEach((call) => call.stop().catch(() => {})));
-load().catch((e) => notice(`${e.message}. Open the address that weir call webrtc has printed, with /ab before its #.`));
+load().catch((e) => notice(`${e.message}. Open the address that weir live webrtc has printed, with /ab before its #.`));

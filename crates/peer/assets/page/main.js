@@ -194,4 +194,4 @@ $("max").addEventListener("change", () => change({ max_kbps: chosen().max }));
 for (const id of ["loss", "by-link"]) $(id).addEventListener("change", () => change(between()));
 $("settings").addEventListener("submit", (event) => event.preventDefault());
 addEventListener("pagehide", () => call?.stop());
-load().catch((e) => notice(`${e.message}. Open the address that weir call webrtc has printed.`));
+load().catch((e) => notice(`${e.message}. Open the address that weir live webrtc has printed.`));

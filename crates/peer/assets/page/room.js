@@ -191,4 +191,4 @@ $("controller").addEventListener("change", change);
 $("max").addEventListener("change", change);
 $("settings").addEventListener("submit", (event) => event.preventDefault());
 addEventListener("pagehide", () => member?.leave());
-load().catch((e) => notice(`${e.message}. Open the address that weir call webrtc has printed, with /room before its #.`));
+load().catch((e) => notice(`${e.message}. Open the address that weir live webrtc has printed, with /room before its #.`));

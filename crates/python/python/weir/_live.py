@@ -10,7 +10,7 @@ from ._simulate import ControllerLike, Progress, _Bar, _controller
 
 
 class Call(Fields):
-    """A live call: ``call.sender`` and ``call.receiver``, as ``weir call loopback --json`` has them (docs/results.md)."""
+    """A live call: ``call.sender`` and ``call.receiver``, as ``weir live call loopback --json`` has them."""
 
     def __repr__(self) -> str:
         sent, received = self.sender.sent_rate_bps / 1e3, self.receiver.received_rate_bps / 1e3
@@ -32,8 +32,8 @@ def call(
     """Makes a call in real time between two sockets of this machine, under a controller that it names or that is a class of
     one's own.
 
-    It is ``weir call loopback --codec model``: frames have sizes and no content, packets are protected by SRTP unless ``srtp`` is
-    false, and the network is the loopback device, which has no bottleneck but what is put there (``tc``, or ``weir emulate``
+    It is ``weir live call loopback --codec model``: frames have sizes and no content, packets are protected by SRTP unless ``srtp`` is
+    false, and the network is the loopback device, which has no bottleneck but what is put there (``tc``, or ``weir live emulate``
     around the whole program). ``progress`` is as for :func:`run`.
 
     A controller of one's own is called on the thread that sends, and takes the interpreter for that time: other Python

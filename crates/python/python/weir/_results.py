@@ -1,4 +1,4 @@
-"""Results as objects. Fields are those of the command line's JSON; ``weir schema run`` and docs/results.md explain them."""
+"""Results as objects. Fields are those of the command line's JSON; ``weir show schema --markdown`` explains them."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ class Comparison(Rows):
 
 
 class Reproduction(Rows):
-    """A paper's numbers beside those measured: ``cells`` and ``claims``, as docs/results.md explains them."""
+    """A paper's numbers beside those measured: ``cells`` and ``claims``, as ``weir show schema --markdown`` explains them."""
 
     def __init__(self, data: dict[str, Any], failures: list[str]) -> None:
         super().__init__(data)

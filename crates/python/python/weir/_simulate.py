@@ -112,8 +112,8 @@ def reproduce(
 ) -> Reproduction:
     """Runs a paper's experiments: its published numbers beside those measured.
 
-    ``paper`` is a name (``weir list papers``) or a folder with a reproduce.toml, ``table`` one of its tables. The numbers are those
-    of ``weir reproduce --json``, at any number of threads. Without ``runs`` each scenario is run as often as the paper says, or 5
+    ``paper`` is a name (``weir show papers``) or a folder with a reproduce.toml, ``table`` one of its tables. The numbers are those
+    of ``weir judge paper --json``, at any number of threads. Without ``runs`` each scenario is run as often as the paper says, or 5
     times.
     """
     with _Bar(progress) as bar:

@@ -1,12 +1,22 @@
-//! Arguments of the commands that make many runs: `weir compare` and `weir reproduce`.
+//! Arguments of `weir compare`, and those common to commands that make many runs.
 
 use clap::ValueHint;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
+pub(super) const EXAMPLES: &str = "\
+Ctrl-C or SIGTERM shows what has finished, over as many runs of one controller as of another, and says what is missing.
+Durations: without arguments some 5 s on one core; a run of 300 s of one call takes 20 to 100 ms, with a real encoder up to
+a minute. Progress says how long the rest takes. Up to 1000000 runs; of more than 10000 the statistics alone are kept.
+
+Examples:
+  weir compare
+  weir compare --scenario responsiveness --scenario my-link.toml --runs 10 --out results
+  weir compare --controllers gcc,nada --json --quiet | jq '.aggregates[].metrics'";
+
 #[derive(clap::Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// Controllers to compare; those named by each scenario if absent
+    /// Controllers to compare; those named by each scenario if absent, and sluice where no scenario is named
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub(crate) controllers: Option<Vec<String>>,
     /// A scenario by name or file, any number of times; those of the paper rmcat-comparison if absent
@@ -35,47 +45,9 @@ pub(crate) struct CompareArgs {
 #[derive(clap::Args, Debug)]
 pub(crate) struct WorkArgs {
     /// Runs at a time; the results do not depend on it [default: one for each core]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[arg(long, alias = "threads", value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// No progress bar and no remarks on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct ReproduceArgs {
-    /// A paper's name (see `weir list papers`), or a folder with a reproduce.toml
-    #[arg(value_name = "PAPER|FOLDER")]
-    pub(crate) paper: String,
-    /// Only this table
-    #[arg(long, value_name = "N")]
-    pub(crate) table: Option<String>,
-    /// Print one JSON object instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Runs of each scenario, each with the next seed; the paper's own number if absent, or 5
-    #[arg(long, value_name = "N")]
-    pub(crate) runs: Option<NonZeroU32>,
-    /// Seed of the first run; the scenario's own if absent
-    #[arg(long, value_name = "S")]
-    pub(crate) seed: Option<u64>,
-    /// Folder for the report; none is written if absent
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
-    /// What the paper's figures are written as, into that folder
-    #[arg(long, value_name = "FORMATS", value_enum, value_delimiter = ',', default_value = "svg")]
-    pub(crate) figures: Vec<FigureFormat>,
-    /// Keep finished runs in this folder, and make only those that it lacks: a command that was stopped goes on
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) resume: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) work: WorkArgs,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum FigureFormat {
-    /// For pages: follows the reader's light or dark setting
-    Svg,
-    /// For papers: dark on white
-    Pdf,
 }

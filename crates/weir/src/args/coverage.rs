@@ -1,4 +1,4 @@
-//! The grammar of `weir coverage`.
+//! Arguments of `weir coverage`.
 
 use clap::Subcommand;
 use std::net::SocketAddr;
@@ -133,8 +133,8 @@ pub(crate) struct ForecastArgs {
     /// Rides that must have reported before a region answers
     #[arg(long, value_name = "K", default_value = "3")]
     pub(crate) anonymity: usize,
-    /// Seconds from one look-ahead to the next, 1 to 3600
-    #[arg(long, value_name = "S", default_value = "10")]
+    /// Time from one look-ahead to the next, 1 s to 1 h
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = crate::values::seconds)]
     pub(crate) interval: f64,
     /// No remarks on standard error
     #[arg(short, long)]
@@ -214,9 +214,9 @@ pub(crate) struct BackupArgs {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct LoadArgs {
-    /// How long, in seconds
-    #[arg(long, value_name = "S", default_value = "60")]
-    pub(crate) seconds: f64,
+    /// How long
+    #[arg(long, alias = "seconds", value_name = "TIME", default_value = "60s", value_parser = crate::values::seconds)]
+    pub(crate) duration: f64,
     /// Updates a second
     #[arg(long, value_name = "N", default_value = "10000")]
     pub(crate) updates: f64,

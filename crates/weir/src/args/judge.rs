@@ -1,35 +1,44 @@
-//! Arguments of the commands that judge controllers: `weir twin` and `weir scorecard`.
+//! Arguments of `weir judge`.
 
-use clap::builder::PossibleValuesParser;
-use weir_lab::judge::rfc::SUITES;
+mod paper;
+mod rfc;
+mod rows;
+mod stability;
+mod twins;
 
-#[derive(clap::Subcommand, Debug)]
-pub(crate) enum TwinCommand {
-    /// List the recordings, and the programs that made them
-    List,
-    /// Repeat recordings in the simulator and print how near the controllers come
-    Run(TwinRunArgs),
-}
+pub(crate) use paper::{FigureFormat, PaperArgs};
+pub(crate) use rfc::RfcArgs;
+pub(crate) use rows::RowsArgs;
+pub(crate) use stability::{StabilityArgs, StabilityGrid};
+pub(crate) use twins::TwinsArgs;
 
-#[derive(clap::Args, Debug)]
-pub(crate) struct TwinRunArgs {
-    /// Twins by name (see `weir twin list`); all if none is given
-    #[arg(value_name = "TWIN")]
-    pub(crate) names: Vec<String>,
-    #[command(flatten)]
-    pub(crate) form: FormArgs,
-}
+use clap::Subcommand;
 
-#[derive(clap::Args, Debug)]
-pub(crate) struct ScorecardArgs {
-    /// Controllers by name (see `weir list controllers`); gcc, nada, scream and scream2 if none is given
-    #[arg(value_name = "CONTROLLER")]
-    pub(crate) controllers: Vec<String>,
-    /// The test cases: rfc8867, or rfc8869 for wireless links
-    #[arg(long, default_value = "rfc8867", value_name = "RFC", value_parser = PossibleValuesParser::new(SUITES.map(|s| s.name)))]
-    pub(crate) suite: String,
-    #[command(flatten)]
-    pub(crate) form: FormArgs,
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir judge rfc gcc nada               test cases of RFC 8867, each criterion written down
+  weir judge rows --controllers sluice,gcc
+  weir judge twins                      beside recordings of the authors' own programs
+  weir judge paper rmcat-comparison     every published number beside the measured one
+  weir judge stability --grid coarse";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum JudgeCommand {
+    /// Judge controllers by the test cases of RFC 8867 or RFC 8869, each criterion written down
+    #[command(after_help = rfc::EXAMPLES)]
+    Rfc(RfcArgs),
+    /// Run controllers over rows of hard situations, and over recorded capacity: goals, met or not, the worst case first
+    #[command(after_help = rows::EXAMPLES)]
+    Rows(RowsArgs),
+    /// Compare controllers with recordings of the authors' own programs
+    #[command(after_help = twins::EXAMPLES)]
+    Twins(TwinsArgs),
+    /// Run a paper's experiments and compare its numbers with the measured ones
+    #[command(after_help = paper::EXAMPLES)]
+    Paper(PaperArgs),
+    /// Map where a controller is stable: one flow on fixed links, by round-trip time, rate and feedback interval
+    #[command(after_help = stability::EXAMPLES)]
+    Stability(StabilityArgs),
 }
 
 /// The form of the scores.

@@ -1,6 +1,18 @@
-//! The grammar of `weir overlay`.
+//! Arguments of `weir overlay`.
 
 use weir_units::DataRate;
+
+pub(super) const EXAMPLES: &str = "\
+The root's stream is divided among trees. A node forwards in one of them and is a leaf in the others; a focus places nodes
+that join, and others where a parent has failed. Each hop has a controller of its own. Uplinks of nodes: 0.6 (20 % of them),
+1.6 (60 %) and 4 times (20 %) the stream's rate; delays between two nodes: 10 to 80 ms.
+A run of 1000 nodes for 20 s takes about a minute of CPU time in the dev profile.
+
+Examples:
+  weir overlay
+  weir overlay --nodes 1000 --trees 5 --leave 20%
+  weir overlay --nodes 300 --trees 3 --division frames --loss 0.5% --controller scream
+  weir overlay --nodes 200 --graceful --json | jq .churn";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct OverlayArgs {
@@ -41,7 +53,7 @@ pub(crate) struct OverlayArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::values::seconds)]
     pub(crate) playout: f64,
     /// Simulated time
-    #[arg(long = "for", value_name = "TIME", default_value = "20s", value_parser = crate::values::seconds)]
+    #[arg(long, alias = "for", value_name = "TIME", default_value = "20s", value_parser = crate::values::seconds)]
     pub(crate) duration: f64,
     /// Seed of links, arrivals and of who leaves
     #[arg(long, value_name = "S", default_value = "1")]

@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn the_worst_case_comes_first_and_nothing_is_loaded() {
         let board = board();
-        let html = render(&Page { board: &board, command: "weir scoreboard --runs 2" }).expect("rendered");
+        let html = render(&Page { board: &board, command: "weir judge rows --runs 2" }).expect("rendered");
         let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
         assert!(place(">far<") < place(">near<"), "sluice is furthest from the goal of y");
         assert!(place(">near<") < place(">plain<"));

@@ -44,7 +44,7 @@ impl Space {
         let mut parts = start.split(':');
         let controller = parts.next().unwrap_or_default().to_owned();
         let wrong = |what: String| InputError::whole(start, what).field("CONTROLLER");
-        let spec = registry.find(&controller).map_err(|e| wrong(e.to_string()).help("weir list controllers"))?;
+        let spec = registry.find(&controller).map_err(|e| wrong(e.to_string()).help("weir show controllers"))?;
         let known = || spec.params.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
         let mut given = Vec::new();
         for part in parts {

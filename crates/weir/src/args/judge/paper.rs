@@ -1,0 +1,56 @@
+//! Arguments of `weir judge paper`.
+
+use crate::args::WorkArgs;
+use clap::ValueHint;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+pub(super) const EXAMPLES: &str = "\
+Durations on two cores: rmcat-comparison some seconds, the others minutes (fbra's and dccp-video's have real encoders). Where
+a paper made more runs than the default, --runs makes as many; --runs 1 is a first look. Progress says how long the rest takes.
+
+Examples:
+  weir judge paper rmcat-comparison
+  weir judge paper fbra --runs 1 --out fbra
+  weir judge paper fbra --runs 30 --resume fbra-runs    may be stopped; the same command goes on
+  weir judge paper rmcat-comparison --table 2 --json --runs 20
+  weir judge paper rmcat-comparison --out paper --figures svg,pdf
+  weir judge paper papers/my-paper      a folder with a reproduce.toml";
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct PaperArgs {
+    /// A paper's name (see `weir show papers`), or a folder with a reproduce.toml
+    #[arg(value_name = "PAPER|FOLDER")]
+    pub(crate) paper: String,
+    /// Only this table
+    #[arg(long, value_name = "N")]
+    pub(crate) table: Option<String>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Runs of each scenario, each with the next seed; the paper's own number if absent, or 5
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<NonZeroU32>,
+    /// Seed of the first run; the scenario's own if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Folder for the report; none is written if absent
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// What the paper's figures are written as, into that folder
+    #[arg(long, value_name = "FORMATS", value_enum, value_delimiter = ',', default_value = "svg")]
+    pub(crate) figures: Vec<FigureFormat>,
+    /// Keep finished runs in this folder, and make only those that it lacks: a command that was stopped goes on
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FigureFormat {
+    /// For pages: follows the reader's light or dark setting
+    Svg,
+    /// For papers: dark on white
+    Pdf,
+}

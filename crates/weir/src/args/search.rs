@@ -1,0 +1,24 @@
+//! Arguments of `weir search`.
+
+mod sweep;
+mod tune;
+
+pub(crate) use sweep::SweepArgs;
+pub(crate) use tune::TuneArgs;
+
+use clap::Subcommand;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir search sweep grid.toml --out results
+  weir search tune sluice --parameters growth,drain_time --evaluations 100";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum SearchCommand {
+    /// Run every combination of a grid once, and keep the results as Parquet
+    #[command(after_help = sweep::EXAMPLES)]
+    Sweep(SweepArgs),
+    /// Search for a controller's parameters over traces, recorded or generated, and rows of goals
+    #[command(after_help = tune::EXAMPLES)]
+    Tune(TuneArgs),
+}

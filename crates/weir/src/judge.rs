@@ -1,0 +1,26 @@
+//! `weir judge`: controllers beside criteria.
+
+mod paper;
+mod rfc;
+pub(crate) mod rows;
+mod stability;
+mod twins;
+
+pub(crate) use paper::Json as PaperJson;
+pub(crate) use rfc::Json as RfcJson;
+pub(crate) use twins::Json as TwinsJson;
+pub(crate) use twins::list as list_twins;
+
+use crate::Done;
+use crate::args::JudgeCommand;
+use crate::session::Session;
+
+pub(crate) fn judge(session: &Session, command: &JudgeCommand) -> Done {
+    match command {
+        JudgeCommand::Rfc(a) => rfc::judge_cases(session, a),
+        JudgeCommand::Rows(a) => rows::judge_rows(session, a),
+        JudgeCommand::Twins(a) => twins::judge_twins(session, a),
+        JudgeCommand::Paper(a) => paper::judge_paper(session, a),
+        JudgeCommand::Stability(a) => stability::map(session, a),
+    }
+}

@@ -1,0 +1,214 @@
+//! `weir judge rows`.
+
+use crate::Done;
+use crate::args::RowsArgs;
+use crate::output::{Failure, print, print_report, remark};
+use crate::session::{Session, threads};
+use crate::tables::{fold, table};
+use std::fmt::Write as _;
+use std::num::NonZeroU32;
+use std::path::Path;
+use weir_lab::judge::rows::{
+    Board, Maker, MetricScores, Order, Page, Row, RowKind, Trace, Traces, read_traces, rows, shown, write, write_rows,
+};
+use weir_lab::report::page::shell_word;
+use weir_lab::scenario::InputError;
+
+/// The rows of recorded capacity, as `--rows` names them.
+const TRACES: &str = "traces";
+/// Runs of each row, simulated.
+const RUNS: u32 = 3;
+/// Formats that nothing in a file identifies.
+const FORMATS: [(&str, weir_path::TraceFormat); 2] = [
+    ("seconds-mbps", weir_path::TraceFormat::SecondsMbps),
+    ("ireland-5g-uplink", weir_path::TraceFormat::Ireland5gUplink),
+];
+
+pub(super) fn judge_rows(session: &Session, args: &RowsArgs) -> Done {
+    let (chosen, with_traces) = choose(&args.rows)?;
+    let traces = if with_traces { open_traces(&args.traces, args.quiet)? } else { vec![] };
+    if let Some(folder) = &args.write {
+        let all: Vec<Row> = chosen.into_iter().chain(traces.iter().map(Trace::row)).collect();
+        write_rows(&all, folder).map_err(|e| Failure::Work(format!("{}: {e}", folder.display())))?;
+        if !args.quiet {
+            remark(&format!("written: {} rows in {}", all.len(), folder.display()));
+        }
+        return Ok(());
+    }
+    let mut controllers: Vec<String> = Vec::new();
+    args.controllers.iter().filter(|c| !c.is_empty()).for_each(|c| {
+        if !controllers.contains(c) {
+            controllers.push(c.clone());
+        }
+    });
+    if controllers.is_empty() {
+        return Err(InputError::whole("--controllers", "no controller is named").help("weir show controllers").into());
+    }
+    let live = live(args, &mut controllers)?;
+    let runs = args.runs.map_or(if args.live { 1 } else { RUNS }, NonZeroU32::get);
+    let order = Order { rows: &chosen, traces: &traces, controllers: &controllers, runs, live: live.as_deref() };
+    let mut board = session.with_progress(args.quiet, true, |options, progress| {
+        order.measure(threads(args.jobs), options, &|what| progress.doing(what.to_owned()))
+    })?;
+    if with_traces && traces.is_empty() {
+        board.not_run.push("traces: no traces; --traces DIR names a folder of recordings".into());
+    }
+    if args.json {
+        print_report("scoreboard", &board)?;
+    } else {
+        print(&text(&board))?;
+    }
+    write_page(&board, &args.out, args.quiet)?;
+    board.failed.iter().for_each(|line| remark(&format!("failed: {line}")));
+    match (board.undone, board.failed.len()) {
+        (0, 0) => Ok(()),
+        (0, failed) => Err(Failure::Work(format!("{failed} runs failed"))),
+        _ => Err(Failure::Interrupted),
+    }
+}
+
+/// With `--live`: what makes runs on the testbed, and each controller beside its simulated self.
+#[cfg(target_os = "linux")]
+fn live(args: &RowsArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Maker<'static>>>, Failure> {
+    use weir_lab::judge::rows::LIVE;
+    use weir_lab::run::RunError;
+    use weir_testbed::{LiveError, LiveOptions, run_live};
+    if !args.live {
+        return Ok(None);
+    }
+    crate::live::with_privilege(args.quiet)?;
+    *controllers = controllers.drain(..).flat_map(|c| [c.clone(), format!("{c}{LIVE}")]).collect();
+    Ok(Some(Box::new(|scenario, seed, options| {
+        let options = LiveOptions { run: *options, congestion: None, capture: None };
+        run_live(scenario, seed, &options).map(|live| live.result).map_err(|e| match e {
+            LiveError::Run(e) => *e,
+            e => RunError::Live { what: e.to_string() },
+        })
+    })))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn live(args: &RowsArgs, _: &mut Vec<String>) -> Result<Option<Box<Maker<'static>>>, Failure> {
+    match args.live {
+        true => Err(InputError::whole("--live", "runs in real time need Linux's network namespaces").into()),
+        false => Ok(None),
+    }
+}
+
+/// The rows that are asked for, and whether the traces are.
+pub(crate) fn choose(wanted: &[String]) -> Result<(Vec<Row>, bool), Failure> {
+    let is_asked =
+        |wanted: &str, key: &str| wanted == key || wanted == key.trim_end_matches(|c: char| c.is_ascii_digit());
+    let all = rows();
+    if let Some(unknown) = wanted.iter().find(|w| *w != TRACES && !all.iter().any(|r| is_asked(w, &r.key))) {
+        let known: Vec<&str> = all.iter().map(|r| r.key.as_str()).chain([TRACES]).collect();
+        let message = format!("no row is named `{unknown}`");
+        return Err(InputError::whole("--rows", message).help(format!("rows: {}", known.join(", "))).into());
+    }
+    let with_traces = wanted.is_empty() || wanted.iter().any(|w| w == TRACES);
+    let asked = |r: &Row| wanted.is_empty() || wanted.iter().any(|w| is_asked(w, &r.key));
+    Ok((all.into_iter().filter(asked).collect(), with_traces))
+}
+
+pub(crate) fn open_traces(folders: &[String], quiet: bool) -> Result<Vec<Trace>, Failure> {
+    let mut all = Vec::new();
+    for given in folders {
+        let (folder, format) = match given.rsplit_once('=') {
+            Some((folder, name)) if !Path::new(given).exists() => {
+                let format = FORMATS.iter().find(|f| f.0 == name).map(|f| f.1).ok_or_else(|| {
+                    let help = format!("{}; other formats are recognised", FORMATS.map(|f| f.0).join(", "));
+                    InputError::whole("--traces", format!("no format is named `{name}`")).help(help)
+                })?;
+                (folder, Some(format))
+            }
+            _ => (given.as_str(), None),
+        };
+        let Traces { traces, skipped } = read_traces(Path::new(folder), format)?;
+        if !quiet {
+            skipped.iter().for_each(|line| remark(&format!("no trace: {line}")));
+        }
+        all.extend(traces);
+    }
+    Ok(all)
+}
+
+fn write_page(board: &Board, folder: &Path, quiet: bool) -> Done {
+    std::fs::create_dir_all(folder).map_err(|e| Failure::Work(format!("{}: {e}", folder.display())))?;
+    let path = folder.join("scoreboard.html");
+    let words: Vec<String> = std::env::args().skip(1).map(|a| shell_word(&a)).collect();
+    write(&Page { board, command: &format!("weir {}", words.join(" ")) }, &path).map_err(Failure::work)?;
+    if !quiet {
+        remark(&format!("written: {}", path.display()));
+    }
+    Ok(())
+}
+
+fn text(board: &Board) -> String {
+    let header: Vec<&str> = ["row", "goal"].into_iter().chain(board.controllers.iter().map(String::as_str)).collect();
+    let mut goals = table(&header, 1);
+    let mut lines: Vec<(f64, [String; 2], &MetricScores)> = Vec::new();
+    for row in board.rows.iter().filter(|r| r.kind != RowKind::Trace) {
+        for metric in row.metrics.iter().filter(|m| m.goal.is_some()) {
+            let unit = if metric.unit.is_empty() { String::new() } else { format!(", {}", metric.unit) };
+            let name = format!("{}: {}{unit}", row.key, metric.label);
+            let closeness = metric.values.first().and_then(|v| v.closeness).unwrap_or(f64::INFINITY);
+            lines.push((closeness, [name, shown(metric.goal)], metric));
+        }
+    }
+    lines.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (_, head, metric) in lines {
+        let cell = |c: &String| {
+            let score = metric.values.iter().find(|v| v.controller == *c);
+            score.map_or_else(
+                || "-".into(),
+                |s| format!("{}{}", shown(s.mean), if s.met == Some(true) { " " } else { "x" }),
+            )
+        };
+        goals.add_row(head.into_iter().chain(board.controllers.iter().map(cell)));
+    }
+    let mut tallies = table(&["controller", "goals met", "furthest from its goal"], 1).last_is_text();
+    for t in &board.tallies {
+        let worst = t.worst.as_ref().map_or_else(
+            || "every goal is met".into(),
+            |w| format!("{}: {}, {} {} (goal {})", w.row, w.metric, shown(w.mean), w.unit, shown(Some(w.goal))),
+        );
+        tallies.add_row([t.controller.clone(), format!("{} of {}", t.met, t.goals), worst]);
+    }
+    let mut out = format!("{goals}\n{tallies}\n");
+    for line in &board.not_run {
+        out.push_str(&fold(&format!("not run: {line}\n")));
+    }
+    if board.undone > 0 {
+        let _ = writeln!(out, "stopped: {} runs were not made", board.undone);
+    }
+    out.push_str(&fold(&format!(
+        "Means over {} runs, the first controller's worst case first; x: the goal is not met. The page has every number.\n",
+        board.runs
+    )));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_chosen_by_name_and_by_letter() {
+        let keys = |wanted: &[&str]| {
+            let wanted: Vec<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
+            let (rows, traces) = choose(&wanted).expect("known");
+            (rows.into_iter().map(|r| r.key).collect::<Vec<_>>(), traces)
+        };
+        assert_eq!(keys(&["h", "d2"]), (vec!["d2".into(), "h10".into(), "h50".into()], false));
+        assert_eq!(keys(&["a"]), (vec!["a".into(), "a0".into()], false));
+        assert_eq!(keys(&["traces"]), (vec![], true));
+        assert_eq!(keys(&[]).0.len(), rows().len());
+        assert!(choose(&["z".into()]).is_err());
+    }
+
+    #[test]
+    fn a_format_that_is_not_known_is_named() {
+        let error = open_traces(&["folder=nonsense".into()], true).expect_err("no such format");
+        assert!(format!("{error:?}").contains("nonsense"), "{error:?}");
+    }
+}

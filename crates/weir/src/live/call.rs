@@ -1,0 +1,118 @@
+//! `weir live call`.
+
+mod ending;
+mod feed;
+mod party;
+mod party_args;
+mod party_streams;
+mod progress;
+mod report;
+mod streams;
+mod video;
+
+use crate::Done;
+use crate::args::live::call::{CallCommand, LoopbackArgs};
+use crate::output::{Failure, print, print_report};
+use crate::session::Session;
+use crate::tables::pairs;
+use feed::Feed;
+use progress::Progress;
+pub(crate) use report::Report;
+#[cfg(feature = "webrtc")]
+pub(super) use report::WebrtcReport;
+use weir_live::call::{CpuShares, LoopbackSummary, Times, Unobserved, loopback, loopback_video};
+
+pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
+    match command {
+        CallCommand::Loopback(a) => over_loopback(session, a),
+        CallCommand::Listen(a) => party::call(session, a, true),
+        CallCommand::Connect(a) => party::call(session, a, false),
+    }
+}
+
+fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
+    if let Some(list) = &args.streams.streams {
+        return streams::call(session, args, list);
+    }
+    let mut config = args.media.config(&session.registry)?;
+    let duration = args.media.duration();
+    let feed = Feed::new(session);
+    let video = match args.media.codec.codec() {
+        Some(codec) => {
+            let send = video::sending(&args.media, codec, &feed)?;
+            config.frame_rate = send.camera.rate().as_f64();
+            let receive = video::receiving(&args.media, codec, send.camera.rate(), args.quality)?;
+            Some((send, receive))
+        }
+        None => None,
+    };
+    let mut progress = Progress::new(args.output.quiet);
+    feed.call_begins(duration);
+    let ends = (&mut progress, &mut Unobserved);
+    let summary = match video {
+        Some(video) => loopback_video(&config, video, &session.registry, duration, &session.stop, ends),
+        None => loopback(&config, &session.registry, duration, &session.stop, ends),
+    };
+    progress.finish();
+    let summary = summary.map_err(Failure::work)?;
+    let recorded = summary.video.as_ref().map_or(Ok(()), |v| {
+        video::recorded(&args.media, args.output.quiet, v.received.recorded, v.received.record_error.as_deref())
+    });
+    if args.output.json { print_report("call", &Report::Loopback(&summary)) } else { print(&table(&summary)) }?;
+    ending::outcome(&summary.sender).and(recorded).and(feed.check())
+}
+
+fn table(s: &LoopbackSummary) -> String {
+    let mbps = |bps: f64| format!("{:.3} Mbit/s", bps / 1e6);
+    let percent = |share: Option<f64>| share.map_or("-".into(), |x| format!("{:.2} %", 100.0 * x));
+    let ms = |x: Option<f64>| x.map_or("-".into(), |x| format!("{x:.2} ms"));
+    let mut rows = vec![
+        ("duration", format!("{:.1} s", s.sender.duration_s)),
+        ("frames", s.sender.frames_sent.to_string()),
+        ("RTP packets", s.sender.sent.rtp_packets.to_string()),
+        ("sent", mbps(s.sender.sent_rate_bps)),
+        ("received", mbps(s.receiver.received_rate_bps)),
+        ("lost", percent(s.receiver.loss)),
+        ("round trip", ms(s.sender.rtt_ms)),
+        ("last target", s.sender.target_bps.map_or("-".into(), |t| mbps(t as f64))),
+    ];
+    if let Some(d) = &s.sender.dccp {
+        let ccid = d.ccid.map_or("-".into(), |n| n.to_string());
+        let rate = d.rate_bps.map_or("-".into(), |r| mbps(r as f64));
+        rows.extend([
+            ("DCCP", format!("CCID {ccid}, {rate}, round trip {}", ms(d.rtt_ms))),
+            ("refused", format!("{} packets of {} frames", d.rejected, d.frames_rejected)),
+        ]);
+    }
+    if let Some(v) = &s.video {
+        let times = |t: Option<Times>| {
+            t.map_or("-".into(), |t| {
+                let (p50, p95, p99, max) = (t.p50_ms, t.p95_ms, t.p99_ms, t.max_ms);
+                format!("median {p50:.1} ms, 95 % {p95:.1} ms, 99 % {p99:.1} ms, most {max:.1} ms")
+            })
+        };
+        let (sent, got) = (&v.sent, &v.received);
+        let codec = format!("{} {}x{} by {}", sent.codec, sent.size.0, sent.size.1, sent.library);
+        let shown = format!("{} intact, {} concealed, {:.1} a second", got.intact, got.concealed, got.shown_rate);
+        let lacking = format!("{} undecodable, {} missed, {} overrun", got.undecodable, got.missed, got.overrun);
+        let cpu = |c: Option<CpuShares>| {
+            let pc = |x: f64| format!("{:.1} %", 100.0 * x);
+            c.map_or("-".into(), |c| format!("session {}, SRTP {}, socket {}", pc(c.session), pc(c.srtp), pc(c.socket)))
+        };
+        rows.extend([
+            ("codec", codec),
+            ("pictures", format!("{}, {} skipped, {} dropped", sent.pictures, sent.skipped, sent.dropped)),
+            ("shown", shown),
+            ("not shown", lacking),
+            ("glass to glass", times(got.glass_to_glass)),
+            ("encoding", times(sent.encoding)),
+            ("decoding", times(got.decoding)),
+            ("PSNR (Y)", got.psnr_y_db.map_or("-".into(), |p| format!("{p:.2} dB of {} pictures", got.compared))),
+            ("CPU", format!("encoder {}, decoder {}", percent(Some(sent.cpu)), percent(Some(got.cpu)))),
+            ("CPU, sender", cpu(s.sender.cpu)),
+            ("CPU, receiver", cpu(s.receiver.cpu)),
+        ]);
+    }
+    rows.extend(ending::rows(&s.receiver));
+    pairs(&rows)
+}

@@ -1,0 +1,169 @@
+//! Common parts of calls between two processes, with one stream or several.
+
+use crate::args::live::call::{PartyArgs, Way};
+use crate::output::{Failure, remark};
+use crate::session::Session;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use weir_cc::Transport;
+use weir_lab::scenario::InputError;
+use weir_live::call::{CallConfig, Joined, Party, PartyMedia, PathAddress, PathUse};
+use weir_live::sdp::{Agreement, Direction};
+use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Trust};
+use weir_session::multipath::{MAX_PATHS, PathClass, PathPolicy};
+
+/// Maximum refusals printed individually per second; the others are counted.
+const MAX_LINES: u32 = 10;
+
+pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
+    match e {
+        weir_live::call::CallError::Signal(SignalError::Stopped) => Failure::Interrupted,
+        e => Failure::work(e),
+    }
+}
+
+/// Direction of media; by default the connecting end sends.
+pub(super) fn direction(args: &PartyArgs, listens: bool) -> Direction {
+    match args.direction.unwrap_or(if listens { Way::Receive } else { Way::Send }) {
+        Way::Send => Direction::Send,
+        Way::Receive => Direction::Receive,
+        Way::Both => Direction::SendReceive,
+    }
+}
+
+pub(super) fn signalling(args: &PartyArgs) -> Result<Signalling, Failure> {
+    Ok(args.signal.parse().map_err(|e: SignalError| InputError::whole("--signal", e.to_string()))?)
+}
+
+pub(super) fn trust(args: &PartyArgs) -> Result<Trust, Failure> {
+    let parse =
+        |text: &String| text.parse().map_err(|e: SignalError| InputError::whole("--fingerprint", e.to_string()));
+    let fingerprint = args.fingerprint.as_ref().map(parse).transpose()?;
+    Ok(Trust { fingerprint, insecure: args.insecure })
+}
+
+/// The file of the listener's identity.
+fn identity_path(args: &PartyArgs) -> Result<PathBuf, Failure> {
+    if let Some(path) = &args.identity {
+        return Ok(path.clone());
+    }
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
+    let Some(folder) = folder else {
+        let what = "absent, and neither XDG_CONFIG_HOME nor HOME is set: name a file for the certificate and its key";
+        return Err(InputError::whole("--identity", what).into());
+    };
+    Ok(folder.join("weir").join("call-identity.pem"))
+}
+
+fn path_class(name: &str) -> Result<PathClass, InputError> {
+    PathClass::named(name).ok_or_else(|| {
+        let known = PathClass::NAMES.map(|n| n.0).join(", ");
+        InputError::whole("--path", format!("no class of paths is named {name:?}: {known}"))
+    })
+}
+
+/// This end's description: its streams and paths.
+pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedia>) -> Result<Party, Failure> {
+    let (mut paths, mut policies) = (Vec::new(), Vec::new());
+    for text in &args.paths.path {
+        let (text, class) = text.rsplit_once('=').map_or((&text[..], None), |(text, class)| (text, Some(class)));
+        let path: PathAddress = text.parse().map_err(|what| InputError::whole("--path", what))?;
+        policies.push(PathPolicy::of(class.map_or(Ok(PathClass::default()), path_class)?));
+        if paths.contains(&path) {
+            return Err(InputError::whole("--path", format!("{path} is given twice: each path has its own")).into());
+        }
+        paths.push(path);
+    }
+    if paths.len() > MAX_PATHS {
+        let what = format!("given {} times: a call has {MAX_PATHS} paths at most", paths.len());
+        return Err(InputError::whole("--path", what).into());
+    }
+    if !paths.is_empty() && matches!(call.transport, Some(Transport::Dccp { .. })) {
+        return Err(InputError::whole("--path", "a call over DCCP has one path: use --transport udp").into());
+    }
+    let uses = PathUse {
+        scheduler: args.paths.scheduler.clone(),
+        coupling: args.paths.coupling.clone(),
+        policies,
+        sufficient_rate: args.paths.sufficient_rate,
+    };
+    uses.check().map_err(|e| InputError::whole("--scheduler, --coupling", e.to_string()))?;
+    let offers_paths = !paths.is_empty();
+    let mut paths = paths.into_iter();
+    Ok(Party {
+        first_path: paths.next().or(args.address.map(PathAddress::Ip)),
+        port: args.port,
+        further_paths: paths.collect(),
+        offers_paths,
+        ..Party::new(CallConfig { paths: uses, ..call }, media, trust(args)?)
+    })
+}
+
+/// The other end's addresses.
+pub(super) fn remotes(a: &Agreement) -> String {
+    a.paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+/// Agrees on a call with the other end.
+pub(super) fn join(session: &Session, args: &PartyArgs, party: &Party, listens: bool) -> Result<Joined, Failure> {
+    let by = signalling(args)?;
+    let quiet = args.output.quiet;
+    if args.insecure && !quiet {
+        remark("--insecure: keys and media may cross the network unprotected");
+    }
+    if !listens {
+        if !quiet {
+            remark(&format!("calling {}", args.signal));
+        }
+        return party.connect(&by, &session.stop).map_err(failure);
+    }
+    let identity = match &by {
+        Signalling::Tls(_) => Some(Identity::load_or_generate(&identity_path(args)?).map_err(Failure::work)?),
+        _ => None,
+    };
+    let fingerprint = identity.as_ref().map(Identity::fingerprint);
+    let mut listener = Listener::bind(&by, identity, &party.trust).map_err(Failure::work)?;
+    if !quiet {
+        let at = listener.local_addr().map_or_else(|| args.signal.clone(), |at| at.to_string());
+        let print = fingerprint.map_or(String::new(), |f| format!("\n  --fingerprint {f}"));
+        remark(&format!("waiting at {at}{print}"));
+    }
+    let mut log = RefusalLog { quiet, ..RefusalLog::default() };
+    let joined = party.listen(&mut listener, &session.stop, &mut |r| log.add(r)).map_err(failure);
+    log.finish();
+    joined
+}
+
+/// A line for each refused connection, within a limit.
+#[derive(Default)]
+struct RefusalLog {
+    quiet: bool,
+    since: Option<Instant>,
+    lines: u32,
+    omitted: u64,
+}
+
+impl RefusalLog {
+    #[expect(clippy::disallowed_methods, reason = "lines a second of a person's terminal")]
+    fn add(&mut self, refused: &Refused) {
+        let now = Instant::now();
+        if self.since.is_none_or(|s| now - s >= Duration::from_secs(1)) {
+            self.finish();
+            (self.since, self.lines) = (Some(now), 0);
+        }
+        if self.lines >= MAX_LINES || self.quiet {
+            self.omitted += 1;
+            return;
+        }
+        self.lines += 1;
+        remark(&format!("refused {}", refused.why));
+    }
+
+    fn finish(&mut self) {
+        let omitted = std::mem::take(&mut self.omitted);
+        if omitted > 0 && !self.quiet {
+            remark(&format!("refused {omitted} more"));
+        }
+    }
+}

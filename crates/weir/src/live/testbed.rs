@@ -1,0 +1,185 @@
+//! `weir live testbed`.
+
+use super::with_privilege;
+use crate::args::OneArgs;
+use crate::args::live::TestbedArgs;
+use crate::compare::{finish, report_of, stopped, write_report};
+use crate::output::{Failure, print, print_report, remark};
+use crate::run::stem;
+use crate::session::Session;
+use crate::{Done, result_tables};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use weir_lab::compare::{Outcome, OutcomeJson};
+use weir_lab::report::series_files::write_series;
+use weir_lab::results::RunResult;
+use weir_lab::run::RunError;
+use weir_lab::scenario::Scenario;
+use weir_live::emulate::Accuracy;
+use weir_testbed::{Difference, LiveError, LiveOptions, LiveRun, run_live};
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
+    #[serde(flatten)]
+    outcome: OutcomeJson<'a>,
+    /// Accuracy of the emulator, run by run.
+    accuracy: &'a [Accuracy],
+    /// With `--compare`: each run and its simulated twin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differences: Option<&'a [Difference]>,
+    /// With `--compare`: the simulated runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    simulated: Vec<&'a RunResult>,
+}
+
+pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
+    let scenarios = scenarios(session, args)?;
+    with_privilege(args.quiet)?;
+    let planned = u64::from(args.runs.get());
+    let several = scenarios.len() > 1 || planned > 1;
+    let mut made: Vec<Vec<(LiveRun, Option<RunResult>)>> = scenarios.iter().map(|_| Vec::new()).collect();
+    let mut ended = None;
+    // Set by set, so that a stop leaves as many runs of one controller as of another.
+    'all: for run in 0..planned {
+        for ((scenario, first), made) in scenarios.iter().zip(&mut made) {
+            match one(session, args, scenario, first.wrapping_add(run), several) {
+                Ok((live, twin)) => {
+                    report(args, scenario, &live)?;
+                    made.push((live, twin));
+                }
+                Err(e) => {
+                    ended = Some(e);
+                    break 'all;
+                }
+            }
+        }
+    }
+    let is_stopped = matches!(ended, Some(Failure::Interrupted));
+    let sets = made.iter().map(Vec::len).min().unwrap_or(0);
+    let (mut groups, mut simulated, mut accuracy, mut differences) = (vec![], vec![], vec![], vec![]);
+    for ((scenario, _), made) in scenarios.into_iter().zip(made) {
+        let (mut live, mut twins) = (vec![], vec![]);
+        for (i, (run, twin)) in made.into_iter().enumerate() {
+            // After a stop, runs of the last set are counted alone.
+            if !is_stopped || i < sets {
+                differences.extend(twin.as_ref().map(|t| Difference::new(&scenario.label(), &run.result, t)));
+                twins.extend(twin);
+                accuracy.push(run.accuracy);
+            }
+            live.push(run.result);
+        }
+        simulated.push((scenario.clone(), twins));
+        groups.push((scenario, live));
+    }
+    let twins = Outcome::of(simulated);
+    if is_stopped {
+        let outcome = Outcome::stopped(groups, planned);
+        show(args, &outcome, &twins, &accuracy, &differences)?;
+        return finish(outcome);
+    }
+    // Finished runs are shown and kept, even if a later one fails.
+    let outcome = Outcome::of(groups);
+    if outcome.count() > 0 {
+        show(args, &outcome, &twins, &accuracy, &differences)?;
+    }
+    ended.map_or_else(|| finish(outcome), Err)
+}
+
+/// The scenario under every requested controller, and the first seed.
+fn scenarios(session: &Session, args: &TestbedArgs) -> Result<Vec<(Scenario, u64)>, Failure> {
+    let one = |controller: Option<&String>| {
+        session.one(&OneArgs {
+            scenario: args.scenario.clone(),
+            controller: controller.cloned(),
+            variant: args.variant.clone(),
+            seed: args.seed,
+            quiet: args.quiet,
+        })
+    };
+    match &args.controllers[..] {
+        [] => Ok(vec![one(None)?]),
+        all => all.iter().map(|c| one(Some(c))).collect(),
+    }
+}
+
+/// One run in real time, and its twin if requested.
+fn one(
+    session: &Session,
+    args: &TestbedArgs,
+    scenario: &Scenario,
+    seed: u64,
+    several: bool,
+) -> Result<(LiveRun, Option<RunResult>), Failure> {
+    let series = args.out.is_some();
+    let capture = args.pcap.as_deref().map(|p| if several { numbered(p, scenario, seed) } else { p.to_owned() });
+    if !args.quiet {
+        remark(&format!("{}, seed {seed}: {:.0} s in real time", scenario.label(), scenario.duration.as_secs_f64()));
+    }
+    let live = session.with_progress(args.quiet, series, |o, progress| {
+        progress.doing(format!("{}, seed {seed}", scenario.label()));
+        let options = LiveOptions { run: *o, congestion: args.tcp.as_deref(), capture: capture.as_deref() };
+        run_live(scenario, seed, &options)
+    });
+    let live = live.map_err(|e| match e {
+        LiveError::Run(e) if matches!(*e, RunError::Stopped { .. }) => Failure::Interrupted,
+        e => Failure::work(e),
+    })?;
+    if let (Some(path), Some(packets), false) = (&capture, live.captured, args.quiet) {
+        remark(&format!("{packets} packets: {}", path.display()));
+    }
+    let twin = args.compare.then(|| {
+        session.with_progress(true, false, |o, _| weir_lab::run::run(scenario, seed, o)).map_err(crate::run::failure)
+    });
+    Ok((live, twin.transpose()?))
+}
+
+/// `run.pcapng` of one of several runs becomes `run-LABEL-SEED.pcapng`.
+fn numbered(path: &Path, scenario: &Scenario, seed: u64) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    path.with_file_name(format!("{name}-{}-{seed}{extension}", stem(&scenario.label())))
+}
+
+/// Reports a run at once, and keeps its series.
+fn report(args: &TestbedArgs, scenario: &Scenario, run: &LiveRun) -> Done {
+    if !args.quiet {
+        remark(run.accuracy.to_string().trim_end());
+        run.result.live.iter().flat_map(|l| &l.remarks).for_each(|r| remark(r));
+    }
+    if let Some(folder) = &args.out {
+        let name = format!("{}-{}", stem(&scenario.label()), run.result.seed);
+        let paths = write_series(&run.result, folder, &name).map_err(Failure::work)?;
+        if !args.quiet {
+            paths.iter().for_each(|p| remark(&format!("series: {}", p.display())));
+        }
+    }
+    Ok(())
+}
+
+fn show(
+    args: &TestbedArgs,
+    outcome: &Outcome,
+    twins: &Outcome,
+    accuracy: &[Accuracy],
+    differences: &[Difference],
+) -> Done {
+    if args.json {
+        let differences = args.compare.then_some(differences);
+        print_report(
+            "testbed",
+            &Json { outcome: outcome.json(), accuracy, differences, simulated: twins.runs().collect() },
+        )?;
+    } else {
+        print(&stopped(outcome))?;
+        print(&result_tables::outcome(outcome))?;
+        if args.compare && outcome.count() > 0 {
+            print("simulated twins\n")?;
+            print(&result_tables::outcome(twins))?;
+            differences.iter().try_for_each(|d| print(&d.to_string()))?;
+        }
+    }
+    let Some(folder) = args.out.as_ref().filter(|_| outcome.count() > 0) else { return Ok(()) };
+    let report = report_of("In real time", outcome, ["", " in real time, over an emulated network"], None);
+    write_report(&report, None, outcome, (folder, &[]), args.quiet)
+}

@@ -1,0 +1,65 @@
+//! `weir search sweep`.
+
+use crate::Done;
+use crate::args::SweepArgs;
+use crate::output::{Failure, print, remark};
+use crate::reading::heeding;
+use crate::session::{Session, threads};
+use weir_lab::judge::sweep::{Dataset, Grid, chunks, make_all};
+
+pub(super) fn sweep(session: &Session, args: &SweepArgs) -> Done {
+    let (path, registry) = (args.grid.clone(), session.registry.clone());
+    let name = args.grid.display().to_string();
+    let runs = heeding(&session.stop, &name, move || Grid::read(&path)?.runs(&registry))??;
+    let all = runs.len();
+    if args.dry_run && !args.out.exists() {
+        return print(&format!("{}: none is kept yet\n", counted(all, "run")));
+    }
+    let dataset = Dataset::open(&args.out).map_err(Failure::Work)?;
+    let known = dataset.keys(args.retry_failures).map_err(Failure::Work)?;
+    let left: Vec<_> = runs.into_iter().filter(|run| !known.contains(&run.key)).collect();
+    let (missing, kept) = (left.len(), all - left.len());
+    if args.dry_run {
+        return print(&format!("{}: {kept} kept in {}, {missing} to make\n", counted(all, "run"), args.out.display()));
+    }
+    let (mut done, mut failed) = (0_usize, Vec::new());
+    let made = session.with_progress(args.quiet, false, |options, progress| {
+        let one = |kept: &weir_lab::judge::sweep::Kept| {
+            done += 1;
+            progress.set_share(done as f64 / missing as f64);
+            progress.doing(format!("{done} of {missing} runs"));
+            if let Some(error) = &kept.error {
+                failed.push(error.clone());
+            }
+        };
+        let keep = |part: &[_]| dataset.keep(part);
+        make_all(&chunks(left), threads(args.jobs), options.registry, options.stop, keep, one)
+    });
+    made.map_err(Failure::Work)?;
+    let lost = missing - done;
+    print(&format!(
+        "{}: {kept} kept before, {done} made, {} failed; {}\n",
+        counted(all, "run"),
+        failed.len(),
+        args.out.join("runs").display()
+    ))?;
+    if !args.quiet {
+        failed.iter().take(3).for_each(|e| remark(&format!("failed: {e}")));
+    }
+    if lost > 0 {
+        remark(&format!("{} missing: the same command makes the rest", counted(lost, "run")));
+        return Err(Failure::Interrupted);
+    }
+    match failed.len() {
+        0 => Ok(()),
+        n => Err(Failure::Work(format!(
+            "{} failed: {} says why",
+            counted(n, "run"),
+            args.out.join("failures").display()
+        ))),
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
