@@ -24,8 +24,9 @@ enum Needs {
 
 const LINUX: bool = cfg!(target_os = "linux");
 
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
     Part { command: &["coverage"], needs: Needs::Feature("coverage"), is_there: cfg!(feature = "coverage") },
+    Part { command: &["search", "tune"], needs: Needs::Feature("tune"), is_there: cfg!(feature = "tune") },
     // Before the next, which begins like it.
     Part {
         command: &["live", "webrtc"],

@@ -21,7 +21,9 @@ pub(crate) use judge::{
 pub(crate) use media::{ClipArgs, Luma, MediaCommand, QualityArgs};
 pub(crate) use overlay::{Division, OverlayArgs};
 pub(crate) use run::{At, CaptureArgs, ExplainArgs, OneArgs, RunArgs};
-pub(crate) use search::{SearchCommand, SweepArgs, TuneArgs};
+#[cfg(feature = "tune")]
+pub(crate) use search::TuneArgs;
+pub(crate) use search::{SearchCommand, SweepArgs};
 pub(crate) use show::{ListArgs, ShowCommand};
 
 use clap::{Parser, Subcommand};

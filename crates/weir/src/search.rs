@@ -1,6 +1,7 @@
 //! `weir search`: many runs.
 
 mod sweep;
+#[cfg(feature = "tune")]
 mod tune;
 
 use crate::Done;
@@ -10,6 +11,7 @@ use crate::session::Session;
 pub(crate) fn search(session: &Session, command: &SearchCommand) -> Done {
     match command {
         SearchCommand::Sweep(a) => sweep::sweep(session, a),
+        #[cfg(feature = "tune")]
         SearchCommand::Tune(a) => tune::tune(session, a),
     }
 }

@@ -78,7 +78,9 @@ fn help_has_today_s_names_alone() {
     #[cfg(target_os = "linux")]
     assert_eq!(commands, ["run", "compare", "judge", "search", "live", "media", "show", "bench", "help"], "{help}");
     assert!(
-        !commands.contains(&"overlay") && help.contains("\n  overlay ") && help.contains("\n  coverage "),
+        !commands.contains(&"overlay")
+            && help.contains("\n  overlay ")
+            && help.contains("\n  coverage ") == cfg!(feature = "coverage"),
         "{help}"
     );
 }
@@ -94,6 +96,7 @@ fn a_command_that_is_not_built_in_says_how_to_get_it_in_one_line() {
     let lacking = text(&weir(folder.path(), &["--help"]).stdout);
     for (args, feature, is_there) in [
         (&["coverage", "demo", "--keep"][..], "coverage", cfg!(feature = "coverage")),
+        (&["search", "tune", "gcc"], "tune", cfg!(feature = "tune")),
         (&["live", "webrtc", "--clip", "sports"], "webrtc", cfg!(feature = "webrtc")),
     ] {
         assert_eq!(lacking.contains(&format!("(--features {feature})")), !is_there, "{lacking}");

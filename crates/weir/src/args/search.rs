@@ -1,9 +1,11 @@
 //! Arguments of `weir search`.
 
 mod sweep;
+#[cfg(feature = "tune")]
 mod tune;
 
 pub(crate) use sweep::SweepArgs;
+#[cfg(feature = "tune")]
 pub(crate) use tune::TuneArgs;
 
 use clap::Subcommand;
@@ -19,6 +21,7 @@ pub(crate) enum SearchCommand {
     #[command(after_help = sweep::EXAMPLES)]
     Sweep(SweepArgs),
     /// Search for a controller's parameters over traces, recorded or generated, and rows of goals
+    #[cfg(feature = "tune")]
     #[command(after_help = tune::EXAMPLES)]
     Tune(TuneArgs),
 }
