@@ -3,6 +3,7 @@
 mod circles;
 mod licences;
 mod source;
+mod style;
 
 use std::collections::BTreeSet;
 use std::fs;
