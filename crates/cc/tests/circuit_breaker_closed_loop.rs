@@ -1,6 +1,6 @@
 //! No controller trips the circuit breaker in normal operation; a source that does not adapt, or adapts too late, does.
 
-mod link;
+use crate::link;
 use link::{FlowPlan, LinkPlan, run};
 use weir_cc::Registry;
 use weir_cc::circuit_breaker::Reason;

@@ -1,6 +1,6 @@
 //! DP-FEC alone, beside TCP, and on a link that is too narrow; feedback every 10 ms.
 
-mod link;
+use crate::link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
 use weir_units::TimeDelta;
 

@@ -1,6 +1,6 @@
 //! GCC with REMB over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms; receiver reports every second.
 
-mod link;
+use crate::link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
 
 fn alone(plan: &LinkPlan, params: &[(&str, f64)]) -> FlowTrace {

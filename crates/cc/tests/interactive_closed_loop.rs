@@ -1,7 +1,7 @@
 //! RRTCC, C-NADU and TMMBR over a link that narrows from 256 to 100 kbit/s and widens again, as in Nagy et al., MMSys
 //! 2014, section 5.2: 30 frames per second, a queue of 50 packets, and at most 400 ms end to end.
 
-mod call;
+use crate::call;
 use call::{CallPlan, CallTrace, call};
 use weir_units::TimeDelta;
 

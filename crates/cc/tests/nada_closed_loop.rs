@@ -1,6 +1,6 @@
 //! NADA over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms, both variants.
 
-mod link;
+use crate::link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
 
 const VARIANTS: [&str; 2] = ["nada", "nada-receiver"];

@@ -1,7 +1,7 @@
 //! C-NADU and TMMBR over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms. Each packet is a frame and
 //! there are no run lengths; receiver reports every second.
 
-mod link;
+use crate::link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
 
 fn alone(controller: &'static str, plan: &LinkPlan) -> FlowTrace {

@@ -1,6 +1,6 @@
 //! TFRC over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms; feedback every 100 ms.
 
-mod link;
+use crate::link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
 
 fn alone(plan: &LinkPlan) -> FlowTrace {

@@ -1,8 +1,7 @@
 //! Decoders tolerate any bytes, and recover.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
+use crate::common;
 use common::{Chain, decoder_for, encoders, picture, psnr};
 use proptest::prelude::*;
 use weir_media::{CodedFrame, Decoded, EncoderConfig, Picture, VideoCodec};

@@ -1,8 +1,7 @@
 //! Requirements on encoders.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
+use crate::common;
 use common::{Chain, encoders, kbps, keys, picture, quality};
 use weir_codecs::{encoder, encoder_of, list};
 use weir_media::{CodedFrame, Decoded, EncoderConfig, RateChange, VideoCodec, VideoError};

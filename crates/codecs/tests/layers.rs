@@ -1,8 +1,7 @@
 //! Requirements on layered encoders: without upper layers the rest is decodable.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
+use crate::common;
 use common::{decoder_for, encoders, picture, psnr};
 use weir_codecs::encoder_of;
 use weir_media::{

@@ -2,8 +2,7 @@
 //! frame.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
+use crate::common;
 use common::{Chain, decoder_for, encoders, keys, quality};
 use weir_codecs::{encoder_of, list};
 use weir_media::{Decoded, EncoderConfig, Picture, VideoCodec};

@@ -1,8 +1,7 @@
 //! Slices of limited size.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
+use crate::common;
 use common::{Chain, encoders, keys, quality};
 use weir_codecs::{encoder_of, list};
 use weir_media::{Decoded, EncoderConfig, VideoCodec};

@@ -1,8 +1,7 @@
 //! Every state with every packet type, each with every combination of valid and invalid numbers, against a table
 //! written from RFC 4340, section 8.5, and section 7.5.3.
 
-mod support;
-
+use crate::support;
 use State::{CloseReq, Closed, Closing, Listen, Open, PartOpen, Request, Respond, TimeWait};
 use support::bench::{ACKS, Ack, Bench, SEQUENCES, Sequence};
 use support::{Seen, forge, seen};

@@ -1,8 +1,7 @@
 //! RFC 4340, section 18: an attacker that does not see the packets but knows addresses and ports cannot affect a
 //! connection, except by chance hits of the windows (section 7.5.5), nor use an end to amplify traffic.
 
-mod support;
-
+use crate::support;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use support::{Link, PEER, PORTS, client_config, datagram, drain, forge, listener, server_config};

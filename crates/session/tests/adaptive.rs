@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::toy::Toy;
 use common::{Call, Fate, Link, Recorder};
 use weir_media::{AdaptivePlayout, PlayoutEvent, ReceivedFrame, Source};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::{Call, Fate as Way, Link, Recorder};
 use weir_cc::circuit_breaker::{Config, Reason};
 use weir_cc::{Limits, Registry, Setup};

@@ -1,7 +1,6 @@
 //! Two ends of a call over a minimal link, with real bytes in both directions.
 
-mod common;
-
+use crate::common;
 use common::{Call, Fate, Link};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_media::{PerfectCodec, Source};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::toy::{Life, Toy};
 use common::{Call, Fate, Link, Recorder};
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,6 @@
 //! Calls over DCCP.
 
-mod dccp_common;
-
+use crate::dccp_common;
 use dccp_common::{Call, Link, Recorder, Watched, at, controller, scenes, sending, sending_packets};
 use std::sync::{Arc, Mutex};
 use weir_dccp::connection::{Config, Datagram, EndReason, State};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::{Call, Fate, Link, Recorded, Recorder};
 use weir_cc::{FeedbackFormat, FeedbackPlan};
 use weir_media::PerfectCodec;

@@ -1,7 +1,6 @@
 //! Forecasts of capacity passed to a call's controller.
 
-mod common;
-
+use crate::common;
 use common::call_plan;
 use weir_cc::Limits;
 use weir_cc::cue::ForecastSegment;

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::{Call, Fate, Link, Recorder};
 use weir_media::audio::{AudioConfig, AudioSource};
 use weir_media::{AdaptivePlayout, PerfectCodec};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::{Call, Fate, Link, Recorder};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_cc::cue::Fate as Recorded;

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::toy::{Life, Toy, byte};
 use common::{Call, Fate, Link, call_plan};
 use std::sync::atomic::{AtomicU64, Ordering};

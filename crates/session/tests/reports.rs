@@ -1,7 +1,6 @@
 //! Regular reports by a controller's plan: run lengths, one-way delay, early reports, next data units.
 
-mod common;
-
+use crate::common;
 use common::{Call, Fate as Way, Link, Recorded, Recorder, Watcher, plan};
 use std::collections::BTreeMap;
 use weir_cc::ReportPlan;

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::toy::Toy;
 use common::{Call, Fate, Link, Recorded, Recorder};
 use rand::{RngExt, SeedableRng};

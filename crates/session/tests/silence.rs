@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::{Call, Fate, Link, call_plan};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

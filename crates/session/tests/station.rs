@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use common::{Recorded, Recorder};
 use weir_cc::cue::{CapacityNotice, EstimateKind, ReceiverEstimate};
 use weir_cc::{Limits, Registry, Setup};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::type_complexity)]
 
-mod common;
-
+use crate::common;
 use common::{Call, Fate as Way, Link};
 use std::sync::{Arc, Mutex};
 use weir_cc::{Limits, Registry, Setup};

@@ -14,10 +14,9 @@
 //! With the depths below that is 28,000 states and 21,000 sequences played to the end; `all_of_it_deeper` covers
 //! 800,000 states and 600,000 sequences.
 
-#[path = "../support/mod.rs"]
-mod support;
 mod world;
 
+use crate::support;
 use std::collections::HashSet;
 use weir_dccp::listener::Cookies;
 use world::Side::{Client, Server};
@@ -140,7 +139,7 @@ fn ending_in_every_way() {
     assert!(check(Cookies::Never, budget, &OPENING, 5) > 2_000);
 }
 
-/// The same, deeper, which takes minutes: `WEIR_DEEP=1 cargo test --release -p weir-dccp --test open_and_close --
+/// The same, deeper, which takes minutes: `WEIR_DEEP=1 cargo test --release -p weir-dccp --test all open_and_close --
 /// --nocapture`.
 #[test]
 fn all_of_it_deeper() {

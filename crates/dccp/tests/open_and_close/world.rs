@@ -1,6 +1,6 @@
 //! Both ends, the network between them and the events that may occur.
 
-use crate::support::{PEER, client_config, datagram, drain, server_config};
+use super::support::{PEER, client_config, datagram, drain, server_config};
 use Side::{Client, Server};
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,6 +1,6 @@
 //! Hand-made packets: each option on each type that permits it, short and long.
 
-use crate::pair::Sent;
+use super::pair::Sent;
 use weir_dccp::option::{DccpOption, FeatureNumber};
 use weir_dccp::packet::{Coverage, Header, PacketType, PacketWriter, ResetCode, ServiceCode, WireSequence};
 use weir_units::{Ecn, Seq48, Timestamp};

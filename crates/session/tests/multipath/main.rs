@@ -1,7 +1,5 @@
 //! Calls over two paths: rates add up, a path that fails is left, and what strangers send is counted.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod coupling;
 mod detection;
 mod establishment;
@@ -14,6 +12,7 @@ mod shared;
 mod skew;
 mod two_paths;
 
+use crate::common;
 use two_paths::{Paths, media_of, plan_of, subflow_of};
 use weir_session::multipath::SCHEDULERS;
 use weir_session::{Datagram, Kind, Outcome};

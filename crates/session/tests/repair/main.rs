@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod red;
 
+use crate::common;
 use common::{Call, Fate as Way, Link, Recorded, Recorder, plan};
 use std::collections::BTreeMap;
 use weir_cc::cue::Fate;

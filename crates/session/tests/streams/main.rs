@@ -4,10 +4,9 @@
 
 mod allocation;
 mod changes;
-#[path = "../common/mod.rs"]
-mod common;
 mod losses;
 
+use crate::common;
 use common::{Call, Fate, Link, Recorded, Recorder};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

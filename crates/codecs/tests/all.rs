@@ -1,0 +1,9 @@
+//! The tests of weir-codecs from outside, in one program: each file or folder is a module of it.
+
+mod audio;
+mod common;
+mod decoders;
+mod encoders;
+mod layers;
+mod references;
+mod slices;

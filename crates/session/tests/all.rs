@@ -1,0 +1,31 @@
+//! The tests of weir-session from outside, in one program: each file or folder is a module of it.
+
+mod adaptive;
+mod breaker;
+mod call;
+mod common;
+mod content;
+mod dccp;
+mod dccp_common;
+mod feedback;
+mod forecast;
+mod lips;
+mod many_streams;
+#[path = "multipath/main.rs"]
+mod multipath;
+mod outage;
+#[path = "overlay/main.rs"]
+mod overlay;
+mod picture;
+mod remote;
+#[path = "repair/main.rs"]
+mod repair;
+mod reports;
+mod retransmission;
+mod silence;
+mod station;
+#[path = "streams/main.rs"]
+mod streams;
+mod system;
+#[path = "timers/main.rs"]
+mod timers;
