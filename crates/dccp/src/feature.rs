@@ -34,7 +34,7 @@ pub struct ResetCause {
 /// A feature whose value has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Changed {
-    /// Which.
+    /// The feature.
     pub number: FeatureNumber,
     /// Its end.
     pub location: Location,

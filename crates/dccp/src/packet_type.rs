@@ -22,7 +22,7 @@ pub enum PacketType {
     Close = 6,
     /// The connection is terminated.
     Reset = 7,
-    /// Which numbers are current? (RFC 4340, section 7.5.4).
+    /// Tests whether numbers are current (RFC 4340, section 7.5.4).
     Sync = 8,
     /// The reply to it.
     SyncAck = 9,

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use weir_units::{DataSize, Timestamp};
 
-/// What is dropped when the queue is full.
+/// Choice of the message to drop when the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueuePolicy {
     /// New datagrams are refused, as the kernel's queue did: `send` returns that it would block.
@@ -23,7 +23,7 @@ pub enum QueuePolicy {
 pub struct QueueConfig {
     /// Packets that may wait, at least 1; 5 was the Linux kernel's (`tx_qlen`).
     pub capacity: usize,
-    /// What is dropped when it is full.
+    /// Choice of the message to drop when it is full.
     pub policy: QueuePolicy,
 }
 

@@ -1,4 +1,4 @@
-//! Which packets a repair packet protects.
+//! Sets of packets that a repair packet protects.
 
 /// A set of packets: sequence numbers from `base`, at most [`Coverage::SPAN`] of them.
 ///

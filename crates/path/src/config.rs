@@ -21,7 +21,7 @@ pub struct LinkConfig {
     pub limit: Limit,
     /// How the queue selects packets to drop or mark below the limit.
     pub discipline: Discipline,
-    /// Which packets are lost at random.
+    /// Random loss of packets.
     pub loss: Loss,
     /// Where they are lost.
     pub loss_position: LossPosition,
@@ -44,7 +44,7 @@ pub struct LinkConfig {
     /// The link layer of a radio link, which transmits in place of the link's own transmitter. The capacity is then the rate
     /// of its medium. There can be no shaper.
     pub radio: Option<Radio>,
-    /// What is known of the flows, for disciplines by class and for radio links with separate stations.
+    /// Properties of the flows, for disciplines by class and for radio links with separate stations.
     pub members: Members,
 }
 

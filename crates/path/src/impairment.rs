@@ -1,4 +1,4 @@
-//! What few links have: random loss, jitter, reordering, duplication and ECN faults, drawn for each packet; changes of
+//! Impairments that few links have: random loss, jitter, reordering, duplication and ECN faults, drawn for each packet; changes of
 //! these in time; a policer.
 
 use crate::checks::{check_delay, check_share};
@@ -117,7 +117,7 @@ pub(crate) struct Draw {
 /// Impairments that change at given times. Each replaces its constant counterpart in [`crate::LinkConfig`].
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Variation {
-    /// Which packets are lost at random, by the time at which they are offered. A Gilbert-Elliott chain begins in a state
+    /// Random loss of packets, by the time at which they are offered. A Gilbert-Elliott chain begins in a state
     /// drawn at its first packet.
     pub loss: Option<Steps<Loss>>,
     /// Propagation delay, by the end of a packet's transmission. Where it decreases, packets overtake those sent before,

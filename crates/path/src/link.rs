@@ -274,7 +274,7 @@ impl<P: Clone> Line<P> {
         Queued { item, arrived: self.now, bytes, flow, ecn, draw: Draw::default() }
     }
 
-    /// What happens to a packet before the queue: why it is lost there, if it is.
+    /// Fate of a packet before the queue: why it is lost there, if it is.
     #[inline(always)]
     fn impair(&mut self, packet: &mut Queued<P>) -> Option<DropReason> {
         let impairments = self.impairments.as_mut()?;

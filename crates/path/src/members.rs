@@ -1,7 +1,7 @@
 use crate::dscp::Dscp;
 use std::sync::Arc;
 
-/// What a link knows of a flow.
+/// Properties of a flow that a link knows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Member {
     /// The code point of its packets.
@@ -12,7 +12,7 @@ pub struct Member {
     pub to_station: bool,
 }
 
-/// What a link knows of its flows, by their number ([`crate::Packet::flow`]). Kept per flow and not per packet, so that a
+/// Properties of a link's flows, by their number ([`crate::Packet::flow`]). Kept per flow and not per packet, so that a
 /// packet carries nothing for it. Cheap to clone.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Members(Option<Arc<[Member]>>);

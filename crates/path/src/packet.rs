@@ -1,4 +1,4 @@
-//! What passes a link: packets on their way in, and what becomes of them.
+//! Packets on their way into a link, and their fates.
 
 use crate::stats::DropReason;
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};

@@ -14,7 +14,7 @@ use weir_units::{DataRate, DataSize, TimeDelta};
 pub struct Preset {
     /// The name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Its description, in a line.
     pub summary: &'static str,
     make: fn() -> LinkConfig,
 }

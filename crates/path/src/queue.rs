@@ -67,7 +67,7 @@ macro_rules! disciplines {
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => <$module::Config as Definition>::NAME,)+ }
             }
-            /// What it does, in one line.
+            /// Its description, in one line.
             pub const fn summary(&self) -> &'static str {
                 match self { $(Self::$variant(_) => <$module::Config as Definition>::SUMMARY,)+ }
             }

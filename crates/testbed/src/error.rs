@@ -13,7 +13,7 @@ pub enum LiveError {
     /// The scenario exceeds what one machine can run in real time.
     #[error("{what}")]
     Cannot {
-        /// What exceeds it, and the alternative.
+        /// The part that exceeds it, and the alternative.
         what: String,
     },
     /// An end cannot be made, or the run was stopped.

@@ -32,7 +32,7 @@ const ENDLESS: u64 = u64::MAX;
 /// Interval of a stream's writes.
 const STREAM_TICK: TimeDelta = TimeDelta::from_millis(10);
 
-/// What is sent.
+/// Data to send.
 #[derive(Clone, Debug)]
 pub(super) enum Workload {
     /// Data at a rate; data not accepted by the network waits.
@@ -87,7 +87,7 @@ pub(super) struct TrafficConfig {
     pub(super) to: SocketAddrV4,
     /// The kernel's name of the congestion control, known to exist.
     pub(super) congestion: String,
-    /// What is sent.
+    /// Data to send.
     pub(super) workload: Workload,
     /// Seed of sizes and times.
     pub(super) seed: u64,

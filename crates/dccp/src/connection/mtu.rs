@@ -68,7 +68,7 @@ pub(super) struct PathMtu {
     rtt: TimeDelta,
     /// Large packets since one was acknowledged, and since when.
     unconfirmed: (u32, Timestamp),
-    /// Which of the newest numbers were of large packets.
+    /// Set of the newest numbers that were of large packets.
     large: [u64; (REMEMBERED / 64) as usize],
 }
 

@@ -13,7 +13,7 @@ const DATA: u8 = 1;
 const CAME: u8 = 2;
 const MARKED: u8 = 4;
 
-/// What acknowledgements newly report.
+/// News in acknowledgements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Fate {
     /// Data packets lost.

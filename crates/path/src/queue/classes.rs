@@ -1,4 +1,4 @@
-//! What disciplines by class share: a drop-tail queue for each class, with a part of the link's room.
+//! Common part of disciplines by class: a drop-tail queue for each class, with a part of the link's room.
 
 use super::discipline::Setup;
 use super::fifo::{Backlog, Fifo, Room};

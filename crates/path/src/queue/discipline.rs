@@ -59,7 +59,7 @@ pub struct Setup {
     pub room: Room,
     /// Its random source, separate from the link's own.
     pub random: Random,
-    /// What is known of the flows.
+    /// Properties of the flows.
     pub members: Members,
 }
 
@@ -67,7 +67,7 @@ pub struct Setup {
 pub trait Definition: Parameters {
     /// The name in scenario files and on the command line.
     const NAME: &'static str;
-    /// What it does, in one line.
+    /// Its description, in one line.
     const SUMMARY: &'static str;
     /// Its specification.
     const SOURCE: &'static str;

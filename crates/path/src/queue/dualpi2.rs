@@ -199,7 +199,7 @@ impl<P> Queue<P> {
         self.credit = MTU * (2.0 * self.config.classic_weight - 1.0);
     }
 
-    /// Which queue sends (`scheduler`): weighted round robin, or a time-shifted FIFO (figure 10).
+    /// Choice of the queue that sends (`scheduler`): weighted round robin, or a time-shifted FIFO (figure 10).
     fn is_l4s_next(&self, now: Timestamp) -> bool {
         let tshift = self.config.tshift;
         match (self.l4s.fifo.packets(), self.classic.fifo.packets()) {

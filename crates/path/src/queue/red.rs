@@ -81,7 +81,7 @@ pub struct Queue<P> {
     idle_since: Timestamp,
 }
 
-/// What to do with an arriving packet.
+/// Decision on an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     Pass,

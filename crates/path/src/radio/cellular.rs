@@ -139,7 +139,7 @@ pub(crate) struct Cell<P> {
     again: Vec<i64>,
 }
 
-/// What became of a transport block.
+/// Fate of a transport block.
 struct Outcome {
     at: Timestamp,
     lost: bool,
@@ -275,7 +275,7 @@ impl<P> Cell<P> {
             sent.push_back(Sent { packet, start, end: bearer.released, lost });
         }
         let bearer = &mut self.bearers[index];
-        // What nobody needs of a slot is not kept for the next.
+        // Capacity of a slot that nobody needs is not kept for the next.
         bearer.fraction = if bearer.head.is_some() { room } else { 0.0 };
         if outcome.is_some() {
             for &next in &self.again {

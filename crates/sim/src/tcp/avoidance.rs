@@ -110,7 +110,7 @@ pub struct Connection {
     pub srtt: Option<TimeDelta>,
 }
 
-/// What happens to a connection beside acknowledgements.
+/// Events of a connection beside acknowledgements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathEvent {
     /// The connection has been opened.

@@ -4,7 +4,7 @@ use crate::tcp_segment::SackBlock;
 use std::collections::VecDeque;
 use weir_units::{TimeDelta, Timestamp};
 
-/// What became of a segment in flight.
+/// Fate of a segment in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     InFlight,

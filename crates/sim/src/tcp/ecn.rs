@@ -29,7 +29,7 @@ impl EcnFeedback {
     }
 }
 
-/// What a receiver knows of marks.
+/// A receiver's state of marks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct MarkEcho {
     /// Classic: a mark that the sender has not yet confirmed (RFC 3168, section 6.1.3). DCTCP: whether the last
@@ -73,7 +73,7 @@ impl MarkEcho {
     }
 }
 
-/// What a sender reads of marks.
+/// A sender's state of marks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct MarkCount {
     ace: u8,

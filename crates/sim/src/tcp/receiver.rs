@@ -25,7 +25,7 @@ pub struct Receiver {
     syn_ack: bool,
     /// The timestamp to echo (RFC 7323, section 4.3).
     echo: Timestamp,
-    /// What the last segment repeated, to be reported by D-SACK.
+    /// Range that the last segment repeated, to be reported by D-SACK.
     duplicate: Option<SackBlock>,
     last_ack: u64,
     marks: MarkEcho,

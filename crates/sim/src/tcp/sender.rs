@@ -353,7 +353,7 @@ impl Agent for Sender {
     }
 
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
-        // What waited may have been acknowledged.
+        // Waiting segments may have been acknowledged.
         self.paced_until = None;
         let mut s = TcpSegment {
             timestamp: now,

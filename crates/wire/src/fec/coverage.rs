@@ -50,7 +50,7 @@ impl core::fmt::Debug for Mask {
     }
 }
 
-/// Which packets of one stream a repair packet protects.
+/// Set of packets of one stream that a repair packet protects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
     /// The sequence number from which offsets count. The RFCs require the lowest protected one; Chromium (156) sends

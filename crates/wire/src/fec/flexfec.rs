@@ -38,7 +38,7 @@ pub enum Packet<'a> {
 pub struct Repair<'a> {
     /// The fields XORed over the protected packets.
     pub recovery: Recovery,
-    /// What is protected, by stream, in the order of the RTP header's CSRC list.
+    /// Protected packets, by stream, in the order of the RTP header's CSRC list.
     pub blocks: Blocks<'a>,
     /// The XOR of everything after the fixed headers.
     pub payload: Octets<'a>,

@@ -175,7 +175,7 @@ pub fn rebuild(information: Octets<'_>) -> Result<(u8, Octets<'_>), Error> {
     Ok((flow, adu))
 }
 
-/// What sender and receiver of the scheme must agree on (FEC scheme-specific information, section 5.1.1.2).
+/// Parameters that sender and receiver of the scheme must agree on (FEC scheme-specific information, section 5.1.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SchemeInfo {
     /// Length of the symbols in bytes, or its upper bound (E).

@@ -80,7 +80,7 @@ impl<'a> Repair<'a> {
             left = rest;
         }
     }
-    /// Which packets a level of this repair packet protects.
+    /// Set of packets that a level of this repair packet protects.
     pub const fn coverage(&self, level: &Level<'_>) -> Coverage {
         Coverage { base: self.base, pattern: Pattern::Mask(level.mask) }
     }

@@ -120,7 +120,7 @@ impl Entry for Metric {
 /// A received message.
 #[derive(Clone, Copy)]
 pub struct Feedback<'a> {
-    /// Who sends the feedback.
+    /// The sender of the feedback.
     pub sender_ssrc: u32,
     /// The time from which offsets count back: middle 32 bits of an NTP time of the feedback's sender.
     pub report_timestamp: u32,

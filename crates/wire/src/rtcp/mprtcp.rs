@@ -35,7 +35,7 @@ pub struct Mprtcp<'a> {
     pub sender_ssrc: u32,
     /// The stream that it concerns ("SSRC of first source").
     pub media_ssrc: u32,
-    /// What it carries.
+    /// Its content.
     pub blocks: Blocks<'a>,
 }
 

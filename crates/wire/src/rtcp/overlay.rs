@@ -136,7 +136,7 @@ pub struct Place {
     pub tree: u8,
     /// The parent's number.
     pub parent: u32,
-    /// What the parent requires of its child.
+    /// Requirements of a parent for its child.
     pub ticket: u64,
     /// The parent's address.
     pub address: SocketAddr,
@@ -176,7 +176,7 @@ pub struct Broken {
     pub peer: u32,
     /// The hop's tree.
     pub tree: u8,
-    /// Which end was lost.
+    /// The end that was lost.
     pub lost: Lost,
     /// Why.
     pub reason: Reason,

@@ -70,7 +70,7 @@ pub struct SenderReport<'a> {
     pub ssrc: u32,
     /// Its information about itself.
     pub info: SenderInfo,
-    /// What it receives; at most 31 blocks are written.
+    /// Reception reports; at most 31 blocks are written.
     pub blocks: List<'a, ReportBlock>,
     /// Profile-specific extension, in whole words.
     pub extension: &'a [u8],
@@ -108,7 +108,7 @@ impl<'a> SenderReport<'a> {
 pub struct ReceiverReport<'a> {
     /// SSRC of the sender.
     pub ssrc: u32,
-    /// What it receives; at most 31 blocks are written.
+    /// Reception reports; at most 31 blocks are written.
     pub blocks: List<'a, ReportBlock>,
     /// Profile-specific extension, in whole words.
     pub extension: &'a [u8],

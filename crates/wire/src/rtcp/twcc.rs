@@ -30,7 +30,7 @@ const LARGE_DELTA: u8 = 2;
 /// A received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback<'a> {
-    /// Who sends the feedback.
+    /// The sender of the feedback.
     pub sender_ssrc: u32,
     /// A stream that it concerns.
     pub media_ssrc: u32,

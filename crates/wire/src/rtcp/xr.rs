@@ -62,7 +62,7 @@ pub const BYTES_DISCARDED: u8 = 26;
 pub struct Xr<'a> {
     /// SSRC of the sender.
     pub ssrc: u32,
-    /// What it reports.
+    /// Its content.
     pub blocks: Blocks<'a>,
 }
 

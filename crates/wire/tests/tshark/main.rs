@@ -65,7 +65,7 @@ fn values<'a>(pdml: &'a str, field: &str) -> Vec<&'a str> {
     lines.filter_map(|l| attribute(l, "show")).collect()
 }
 
-/// What the dissector reads in a capture of all cases, packet by packet, as PDML; `None` without a dissector.
+/// Reads the dissection of a capture of all cases, packet by packet, as PDML; `None` without a dissector.
 fn dissected(cases: &[Case], args: &[String]) -> Option<Vec<String>> {
     if Command::new("tshark").arg("--version").output().is_err() {
         println!("tshark is not installed (apt-get install tshark): dissection not checked");
@@ -86,7 +86,7 @@ fn dissected(cases: &[Case], args: &[String]) -> Option<Vec<String>> {
     Some(packets)
 }
 
-/// What differs from the case in its dissection.
+/// Lists the differences of the dissection from the case.
 fn faults_of(case: &Case, pdml: &str) -> Vec<String> {
     let mut faults = vec![];
     if pdml.contains("_ws.malformed") || pdml.contains("Malformed") {

@@ -38,7 +38,7 @@ struct Entry {
     dropped: u8,
 }
 
-/// What an acknowledgement newly reports.
+/// News in an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct News {
     /// Data packets received, marked or not.

@@ -1,4 +1,4 @@
-//! Which packets are lost or marked, at the receiver (RFC 5348, section 5.1; RFC 4342, sections 6.1 and 10.2).
+//! Detection of lost and marked packets, at the receiver (RFC 5348, section 5.1; RFC 4342, sections 6.1 and 10.2).
 
 use super::options::NDUPACK;
 use super::window_counter::distance;

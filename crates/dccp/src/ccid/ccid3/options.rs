@@ -70,7 +70,7 @@ pub(super) fn write_u32(out: &mut PacketWriter<'_>, number: u8, value: u32) -> b
     out.option(&DccpOption::Ccid { number, data: &value.to_be_bytes() })
 }
 
-/// What the options of an acknowledgement report.
+/// Reports in the options of an acknowledgement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
     /// Bytes a second.

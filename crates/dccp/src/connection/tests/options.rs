@@ -339,7 +339,7 @@ fn applications_may_report_unusable_data() {
 #[test]
 fn vectors_stay_short_for_any_pattern() {
     use super::super::Ccids;
-    // Which packets acknowledge depends on the timing of both ends; no pattern may leave vectors that are never
+    // The choice of packets that acknowledge depends on the timing of both ends; no pattern may leave vectors that are never
     // acknowledged.
     for (delay, gap_client, gap_server) in [(0, 1, 1), (20, 2, 2), (20, 7, 1), (5, 5, 0), (1, 3, 7)] {
         let link = Link { delay: TimeDelta::from_millis(delay), ..Link::default() };

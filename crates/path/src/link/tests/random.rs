@@ -1,4 +1,4 @@
-//! What holds for any link and any packets.
+//! Properties of any link with any packets.
 
 use super::*;
 

@@ -43,7 +43,7 @@ struct Contender {
     last_lane: usize,
 }
 
-/// What a station sends to one receiver, and has not had acknowledged.
+/// Packets that a station sends to one receiver, and has not had acknowledged.
 #[derive(Clone, Debug)]
 struct Lane<P> {
     packets: VecDeque<Mpdu<P>>,
@@ -136,7 +136,7 @@ impl<P> Medium<P> {
         }
     }
 
-    /// What the others have done while no station of a flow had anything to send.
+    /// Activity of the others while no station of a flow had anything to send.
     fn join_others(&mut self, now: Timestamp) {
         if self.contenders.len() == self.own || now <= self.idle_from {
             return;

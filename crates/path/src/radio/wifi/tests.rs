@@ -23,7 +23,7 @@ fn push(link: &mut Link<u64>, now: Timestamp, flow: u32, item: u64) -> bool {
     link.push(now, packet) == Verdict::Queued
 }
 
-/// What came out, by flow.
+/// Output, by flow.
 #[derive(Default, PartialEq, Debug)]
 struct Out {
     delivered: Vec<Vec<Delivery<u64>>>,

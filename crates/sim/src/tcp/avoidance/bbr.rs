@@ -61,7 +61,7 @@ enum State {
     ProbeRtt,
 }
 
-/// What acknowledgements say of bandwidth probing.
+/// State of bandwidth probing as acknowledgements show it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckPhase {
     Init,

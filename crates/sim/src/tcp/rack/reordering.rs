@@ -34,7 +34,7 @@ impl MinRtt {
     }
 }
 
-/// What the reordering window depends on.
+/// Inputs of the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditions {
     pub(super) min_rtt: Option<TimeDelta>,

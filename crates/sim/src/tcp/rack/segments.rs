@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use weir_units::Timestamp;
 
-/// What became of the last transmission of a segment.
+/// Fate of the last transmission of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     InFlight,

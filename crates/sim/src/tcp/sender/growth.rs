@@ -1,4 +1,4 @@
-//! What an acknowledgement says to congestion avoidance: round-trip time, marks, and growth of the window.
+//! Input of congestion avoidance from an acknowledgement: round-trip time, marks, and growth of the window.
 
 use super::{Phase, Sender};
 use crate::tcp::avoidance::{AckInfo, CongestionAvoidance, Marks};

@@ -8,7 +8,7 @@ use crate::tcp::tail_loss_probe::TailLossProbe;
 use crate::tcp_segment::TcpSegment;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Which of the three timers the sender's only one is (RFC 8985, section 8).
+/// The role of the sender's only timer, of three (RFC 8985, section 8).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Timer {
     #[default]

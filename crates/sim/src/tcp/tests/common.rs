@@ -45,7 +45,7 @@ pub(super) fn capacity(rate: DataRate, seconds: f64) -> f64 {
     rate.as_bps_f64() / 8.0 * seconds * 1_448.0 / 1_500.0
 }
 
-/// What happened on a link in a minute, after 20 s to settle.
+/// Events on a link in a minute, after 20 s to settle.
 pub(super) struct Minute {
     /// Share of the capacity used by each flow's data.
     pub(super) shares: Vec<f64>,

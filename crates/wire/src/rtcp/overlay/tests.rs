@@ -9,7 +9,7 @@ fn written(message: Message<'_>) -> Vec<u8> {
     out
 }
 
-/// What a datagram of one packet contains.
+/// Content of a datagram of one packet.
 fn read(bytes: &[u8]) -> Option<Overlay<'_>> {
     let raw = raw_packets(bytes).next()?.ok()?;
     match Packet::parse(&raw).ok()? {
