@@ -21,6 +21,7 @@ mod quantity;
 mod queue;
 mod sample;
 
+use crate::controller::Target;
 use crate::cue::TransportFeedback;
 use crate::parts::rtt;
 use crate::spec::Start;
@@ -39,8 +40,10 @@ use queue::Queue;
 use sample::timing::Timing;
 use sample::usage::Usage;
 use sample::{Sample, Sampler};
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataSize, TimeDelta, Timestamp};
 
+/// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
+const RTP_HEADER: DataSize = DataSize::from_bytes(20);
 /// Factor on the age at which the least delay expires in competitive mode: a queue that others keep full hides it for as long
 /// as they last.
 const COMPETING_WINDOW: i64 = 6;
@@ -67,13 +70,16 @@ pub struct Sluice {
     history: RateHistory,
     /// When feedback counts as missing.
     due: Option<Timestamp>,
+    /// The target in force: it is asked for after every packet, and changes with cues and timeouts only.
+    target: Target,
 }
 
 impl Sluice {
     /// A controller at the start rate. Errors: see [`Config::check`].
     pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
         config.check("sluice")?;
-        Ok(Self {
+        let rate = start.limits.clamp(start.rate);
+        let mut sluice = Self {
             config,
             start: start.now,
             weight: 1.0,
@@ -85,9 +91,12 @@ impl Sluice {
             state: ModeState::default(),
             growth: Growth::default(),
             bounds: Bounds::new(start.limits),
-            history: RateHistory::new(start.limits.clamp(start.rate).into()),
+            history: RateHistory::new(rate.into()),
             due: None,
-        })
+            target: Target { overhead: RTP_HEADER, ..Target::paced(rate, rate) },
+        };
+        sluice.update_target();
+        Ok(sluice)
     }
 
     fn time(&self, now: Timestamp) -> Time {
@@ -209,10 +218,12 @@ impl Sluice {
         });
     }
 
-    /// The pacing rate.
-    fn pacing(&self) -> Rate {
-        let pacing = self.growth.pacing(self.history.rate(), self.path.view(), self.state.is_starting);
-        pacing.of_source(self.usage.burst(), &self.config.pacing)
+    /// Derives the target from the state.
+    fn update_target(&mut self) {
+        let rate = self.history.rate();
+        let pacing = self.growth.pacing(rate, self.path.view(), self.state.is_starting);
+        self.target.media_rate = self.bounds.media_rate(rate);
+        self.target.pacing_rate = pacing.of_source(self.usage.burst(), &self.config.pacing).into();
     }
 }
 

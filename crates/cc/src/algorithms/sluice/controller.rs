@@ -6,10 +6,8 @@ use super::mode::Mode;
 use super::quantity::{Rate, Span};
 use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket};
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
-const RTP_HEADER: DataSize = DataSize::from_bytes(20);
 /// Interval between two cuts while feedback is missing.
 const CUT_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
 /// Queue from which missing feedback cuts the rate in competitive mode.
@@ -35,13 +33,15 @@ impl Controller for Sluice {
                 self.bounds.requested = Some(e.rate.into());
                 self.apply_bounds(self.time(e.now));
             }
-            _ => {}
+            _ => return,
         }
+        self.update_target();
     }
 
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.bounds.limits = limits;
         self.apply_bounds(self.time(now));
+        self.update_target();
     }
 
     fn coupled_rate(&self) -> Option<DataRate> {
@@ -54,28 +54,15 @@ impl Controller for Sluice {
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
-        let t = self.time(now);
-        if let Some(rate) = self.state.drains.take_end(t) {
-            self.set_rates(Rates::same(rate), t);
+        self.end_drain(now);
+        if self.due.is_some_and(|due| now >= due) {
+            self.miss_feedback(now);
         }
-        if self.due.is_none_or(|due| now < due) {
-            return;
-        }
-        self.due = Some(now + CUT_INTERVAL);
-        let queue = self.timing.unreported_queue(t);
-        if self.state.competition.is_on() && queue < SILENT_QUEUE {
-            return;
-        }
-        let factor = 1.0 + (self.queue.wanted - queue) / Span::from(self.config.correction.time);
-        let base = self.history.rate().at_most(self.path.view().capacity());
-        self.state.mode = Mode::Unreported;
-        self.set_rates(Rates { rate: base * factor.clamp(0.0, 1.0), reference: self.history.reference() }, t);
-        self.growth.interrupt();
+        self.update_target();
     }
 
     fn target(&self) -> Target {
-        let media_rate = self.bounds.media_rate(self.history.rate());
-        Target { overhead: RTP_HEADER, ..Target::paced(media_rate, self.pacing().into()) }
+        self.target
     }
 
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
@@ -111,5 +98,30 @@ impl Controller for Sluice {
         out("mode", self.state.mode.number());
         out("starting", f64::from(u8::from(self.state.is_starting)));
         out("rounds", f64::from(self.growth.rounds()));
+    }
+}
+
+impl Sluice {
+    /// Returns to the rate after a drain that has ended.
+    fn end_drain(&mut self, now: Timestamp) {
+        let now = self.time(now);
+        if let Some(rate) = self.state.drains.take_end(now) {
+            self.set_rates(Rates::same(rate), now);
+        }
+    }
+
+    /// Cuts the rate by the queue that the packet awaited must be in.
+    fn miss_feedback(&mut self, now: Timestamp) {
+        self.due = Some(now + CUT_INTERVAL);
+        let now = self.time(now);
+        let queue = self.timing.unreported_queue(now);
+        if self.state.competition.is_on() && queue < SILENT_QUEUE {
+            return;
+        }
+        let factor = 1.0 + (self.queue.wanted - queue) / Span::from(self.config.correction.time);
+        let base = self.history.rate().at_most(self.path.view().capacity());
+        self.state.mode = Mode::Unreported;
+        self.set_rates(Rates { rate: base * factor.clamp(0.0, 1.0), reference: self.history.reference() }, now);
+        self.growth.interrupt();
     }
 }

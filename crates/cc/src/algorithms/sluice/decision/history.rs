@@ -20,40 +20,40 @@ struct Change {
 pub(in super::super) struct RateHistory {
     ring: [Change; CAPACITY],
     count: usize,
+    /// The last change.
+    last: Change,
 }
 
 impl RateHistory {
     /// A rate since the controller's start, its own reference.
     pub(in super::super) fn new(rate: Rate) -> Self {
+        let last = Change { rate, reference: rate, ..Change::default() };
         let mut ring = [Change::default(); CAPACITY];
-        ring[0] = Change { rate, reference: rate, ..Change::default() };
-        Self { ring, count: 1 }
-    }
-
-    fn last(&self) -> &Change {
-        &self.ring[(self.count - 1) % CAPACITY]
+        ring[0] = last;
+        Self { ring, count: 1, last }
     }
 
     /// The rate in force.
     pub(in super::super) fn rate(&self) -> Rate {
-        self.last().rate
+        self.last.rate
     }
 
     /// The reference of the rate in force.
     pub(in super::super) fn reference(&self) -> Rate {
-        self.last().reference
+        self.last.reference
     }
 
     /// Rate and reference change at `now`.
     pub(in super::super) fn set(&mut self, rate: Rate, reference: Rate, now: Time) {
-        let old = *self.last();
+        let old = self.last;
         if old.rate == rate && old.reference == reference {
             return;
         }
         let at = now.max(old.at);
         let bits = old.bits + old.rate * (at - old.at);
         let reference_bits = old.reference_bits + old.reference * (at - old.at);
-        self.ring[self.count % CAPACITY] = Change { at, bits, reference_bits, rate, reference };
+        self.last = Change { at, bits, reference_bits, rate, reference };
+        self.ring[self.count % CAPACITY] = self.last;
         self.count += 1;
     }
 
