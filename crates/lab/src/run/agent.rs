@@ -47,10 +47,10 @@ impl CallEnd {
     }
     #[cold]
     fn take_forecast(&mut self, now: Timestamp) {
-        if let Some(segments) = self.forecast.as_mut().and_then(|f| f.poll(now)) {
-            if let Some(mut p) = self.endpoint.path_mut(PathId::FIRST) {
-                p.on_capacity_forecast(segments, now);
-            }
+        if let Some(segments) = self.forecast.as_mut().and_then(|f| f.poll(now))
+            && let Some(mut path) = self.endpoint.path_mut(PathId::FIRST)
+        {
+            path.on_capacity_forecast(segments, now);
         }
     }
 }
