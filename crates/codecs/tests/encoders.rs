@@ -1,5 +1,4 @@
 //! Requirements on encoders.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use crate::common;
 use common::{Chain, encoders, kbps, keys, picture, quality};

@@ -1,5 +1,4 @@
 //! Slices of limited size.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use crate::common;
 use common::{Chain, encoders, keys, quality};

@@ -1,5 +1,7 @@
 //! Two ends of a call over a minimal link, with real bytes in both directions.
 
+#![allow(clippy::unwrap_used)]
+
 use crate::common;
 use common::{Call, Fate, Link};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};

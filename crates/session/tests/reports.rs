@@ -1,5 +1,7 @@
 //! Regular reports by a controller's plan: run lengths, one-way delay, early reports, next data units.
 
+#![allow(clippy::unwrap_used)]
+
 use crate::common;
 use common::{Call, Fate as Way, Link, Recorded, Recorder, Watcher, plan};
 use std::collections::BTreeMap;

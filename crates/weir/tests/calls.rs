@@ -204,11 +204,11 @@ fn a_learned_policy_controls_calls_and_its_file_is_not_told() {
         assert!((500_000..=1_500_000).contains(&target), "{end}");
     }
     for (arguments, fault) in [
-        (["live", "call", "loopback", "--controller", "onnx:absent.onnx"], "absent.onnx"),
-        (["live", "webrtc", "--controller", "onnx:absent.onnx"], "absent.onnx"),
-        (["run", "quick", "--controller", "onnx:Cargo.toml"], "Cargo.toml"),
+        (&["live", "call", "loopback", "--controller", "onnx:absent.onnx"][..], "absent.onnx"),
+        (&["live", "webrtc", "--controller", "onnx:absent.onnx"], "absent.onnx"),
+        (&["run", "quick", "--controller", "onnx:Cargo.toml"], "Cargo.toml"),
     ] {
-        let out = weir(&arguments).output().expect("weir runs");
+        let out = weir(arguments).output().expect("weir runs");
         assert!(!out.status.success() && said(&out).contains(fault), "{}", said(&out));
     }
 }

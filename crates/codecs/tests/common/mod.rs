@@ -1,5 +1,5 @@
 //! A moving picture to encode, and a measure of the difference between pictures.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test takes what it needs")]
+#![allow(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = "each test takes what it needs")]
 
 use weir_codecs::{decoder_of, encoder_of};
 use weir_media::{
