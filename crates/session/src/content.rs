@@ -1,7 +1,7 @@
 //! Store of received media content until its frame is played.
 
 use crate::frames::FramePart;
-use crate::receiver::ReceivedPacket;
+use crate::received_packet::ReceivedPacket;
 use std::collections::VecDeque;
 use weir_media::{PlayoutEvent, ReceivedFrame, ReceivedPayload};
 use weir_units::{DataSize, TimeDelta, Timestamp};

@@ -8,12 +8,11 @@ use crate::allocation::Demand;
 use crate::config::{
     EndConfig, GroupConfig, HeaderExtensions, IncomingConfig, OutgoingConfig, PathConfig, ReceivingPath, SendingPath,
 };
-use crate::endpoint::{Endpoint, StreamError};
 use crate::identity::StreamIdentity;
 use weir_cc::tunable::SetupError;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, Pair, Receiver, Registry, ReportPlan, Sender, Setup};
 use weir_media::Source;
-use weir_units::{Ecn, Timestamp};
+use weir_units::Ecn;
 
 /// What an end is made of. A direction in which it has no stream or no path is absent for the whole call.
 #[derive(Default)]
@@ -53,13 +52,6 @@ impl EndPlan {
     pub fn on(mut self, path: impl Into<PathConfig>) -> Self {
         self.paths.push(path.into());
         self
-    }
-    /// Makes the end of a call that begins at `now`.
-    ///
-    /// # Errors
-    /// As [`Endpoint::new`].
-    pub fn make(self, now: Timestamp) -> Result<Endpoint, StreamError> {
-        Endpoint::new(self, now)
     }
 }
 
@@ -164,19 +156,6 @@ impl CallPlan {
         self.sending.push(sending);
         self.receiving.push(receiving);
     }
-
-    /// Makes the sending and the receiving end.
-    ///
-    /// # Errors
-    /// As [`Endpoint::new`].
-    pub fn into_ends(self, now: Timestamp) -> Result<(Endpoint, Endpoint), StreamError> {
-        let Self { sender, receiver, outgoing, incoming, sending, receiving, group } = self;
-        let paths = sending.into_iter().map(PathConfig::from).collect();
-        let sender = EndPlan { end: sender, outgoing, incoming: Vec::new(), paths, group };
-        let paths = receiving.into_iter().map(PathConfig::from).collect();
-        let receiver = EndPlan { incoming, paths, ..EndPlan::new(receiver) };
-        Ok((sender.make(now)?, receiver.make(now)?))
-    }
 }
 
 /// An end's own name and seed.
@@ -206,8 +185,9 @@ impl EndConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::StreamError;
     use weir_media::PerfectCodec;
-    use weir_units::{DataRate, DataSize};
+    use weir_units::{DataRate, DataSize, Timestamp};
 
     fn setup() -> Setup {
         let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(2) };

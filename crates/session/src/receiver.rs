@@ -2,7 +2,6 @@
 
 mod align;
 mod lips;
-mod packet;
 mod path;
 mod playing;
 mod repair;
@@ -14,7 +13,6 @@ pub(crate) mod source;
 mod stream;
 mod subflow;
 
-pub(crate) use packet::ReceivedPacket;
 pub(crate) use path::ReceivePath;
 pub use stream::ReceiveCounters;
 pub(crate) use stream::{IncomingStream, SenderReports, Shared};

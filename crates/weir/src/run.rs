@@ -21,13 +21,19 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     }
     let (scenario, seed) = session.one(&args.one)?;
     let keeps_series = args.series.is_some() || args.explain.explain;
-    let result = session.with_progress(args.one.quiet, keeps_series, |options, progress| {
+    let (result, written) = session.with_progress(args.one.quiet, keeps_series, |options, progress| {
         progress.doing(format!("{}, seed {seed}", scenario.label()));
         match &args.capture.pcap {
-            Some(path) => pcap::run(&scenario, seed, options, &args.capture, path, args.one.quiet),
-            None => weir_lab::run::run(&scenario, seed, options).map_err(failure),
+            Some(path) => {
+                let (result, written) = pcap::run(&scenario, seed, options, &args.capture, path)?;
+                Ok::<_, Failure>((result, Some(written)))
+            }
+            None => Ok((weir_lab::run::run(&scenario, seed, options).map_err(failure)?, None)),
         }
     })?;
+    if let Some(written) = written.filter(|_| !args.one.quiet) {
+        remark(&written);
+    }
     if args.explain.explain {
         let of = format!("{}, seed {seed}", scenario.label());
         let series = result.series.as_ref().ok_or_else(|| Failure::Work("the run kept no time series".into()))?;

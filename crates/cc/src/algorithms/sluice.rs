@@ -15,6 +15,7 @@ mod config;
 mod controller;
 mod decision;
 mod entry;
+mod history;
 mod mode;
 mod path;
 mod quantity;
@@ -30,9 +31,9 @@ pub use config::{
     CompeteConfig, Config, CorrectionConfig, DrainConfig, GrowthConfig, MarkConfig, NoiseConfig, PacingConfig,
     QueueConfig, ServiceConfig,
 };
-use decision::history::RateHistory;
 use decision::limits::Bounds;
 use decision::{Decision, Growth, Rates, Situation};
+use history::RateHistory;
 use mode::{ModeState, Pressure, Step};
 use path::{Path, Sender};
 use quantity::{Rate, Span, Time};

@@ -16,9 +16,6 @@ use weir_session::{
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
-/// RTP payload types of repair packets, parity, Reed-Solomon and retransmission; the media's is 96.
-pub const REPAIR_PAYLOAD_TYPES: [u8; 3] = [97, 98, 99];
-
 /// The synchronisation sources of a flow's ends and of the base stations that report to them.
 pub(super) struct Ssrcs {
     pub sender: u32,

@@ -1,9 +1,9 @@
 //! The observer of a run: passes packets to the recorder and to a capture.
 
-use super::call::REPAIR_PAYLOAD_TYPES;
 use super::captured::{Capture, CapturedPacket, Passage, WatchedLinks};
 use super::first_packets::FirstPackets;
 use super::path_meter::PathMeter;
+use super::streams::REPAIR_PAYLOAD_TYPES;
 use crate::metrics::{DropCause, Recorder};
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};

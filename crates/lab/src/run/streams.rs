@@ -1,6 +1,5 @@
 //! Streams of a call after its first.
 
-use super::call::REPAIR_PAYLOAD_TYPES;
 use crate::scenario::{RtpFlow, RtpStream, StreamSource};
 use weir_media::audio::{AudioConfig, AudioSource};
 use weir_media::{MediaError, PerfectCodec, Source};
@@ -9,6 +8,8 @@ use weir_session::{CallPlan, StreamIdentity};
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
+/// RTP payload types of repair packets, parity, Reed-Solomon and retransmission; the media's is 96.
+pub const REPAIR_PAYLOAD_TYPES: [u8; 3] = [97, 98, 99];
 /// Payload types of the media: from here on, one per stream.
 const FIRST_PAYLOAD_TYPE: u8 = 100;
 /// Time from capture to playout of audio if the flow has none.

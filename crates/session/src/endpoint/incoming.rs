@@ -5,7 +5,7 @@ use super::{Endpoint, Sync};
 use crate::datagram::{Datagram, Kind};
 use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal, RtcpOutcome};
-use crate::receiver::ReceivedPacket;
+use crate::received_packet::ReceivedPacket;
 use crate::repair_format::{Format, ReceivedRepair};
 use crate::session_params::RapidSynchronisation;
 use core::net::SocketAddr;

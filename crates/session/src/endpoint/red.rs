@@ -5,7 +5,7 @@ use super::incoming::{kind_of_media, parse_rtp};
 use crate::datagram::{Datagram, Kind};
 use crate::identity::Red;
 use crate::outcome::{Outcome, Refusal};
-use crate::receiver::ReceivedPacket;
+use crate::received_packet::ReceivedPacket;
 use crate::repair_format::{Format, ReceivedRepair};
 use weir_wire::fec::{Octets, red};
 

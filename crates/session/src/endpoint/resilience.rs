@@ -3,7 +3,7 @@
 use super::Endpoint;
 use crate::datagram::Kind;
 use crate::outcome::{Outcome, Refusal};
-use crate::receiver::ReceivedPacket;
+use crate::received_packet::ReceivedPacket;
 use crate::resilience::{ReceiveResilience, SendResilience};
 use weir_media::resilience::{Decision, Mechanisms};
 use weir_units::Timestamp;

@@ -1,10 +1,10 @@
 //! State of a path in the receiving direction: the contents and timing of feedback, and the controller's receiver half.
 
-use super::packet::ReceivedPacket;
 use super::subflow::Subflow;
 use crate::arrivals::ArrivalLog;
 use crate::config::ReceivingPath;
 use crate::feedback::TwccWriter;
+use crate::received_packet::ReceivedPacket;
 use crate::sent::nearest;
 use crate::session_params::{Profile, SessionParams};
 use weir_cc::cue::{self, CapacityForecast, CapacityNotice};

@@ -1,8 +1,8 @@
 //! Playout in the receiving direction.
 
-use super::packet::ReceivedPacket;
 use super::path::ReceivePath;
 use super::stream::IncomingStream;
+use crate::received_packet::ReceivedPacket;
 use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
 use weir_media::audio::{AudioPacket, AudioSlot, AudioSlotContent};

@@ -1,11 +1,11 @@
 //! Repair in the receiving direction: protected packets and recovered ones.
 
-use super::packet::ReceivedPacket;
 use super::path::ReceivePath;
 use super::stream::{DEFAULT_DEADLINE, IncomingStream};
 use crate::arrivals::ArrivalLog;
 use crate::frames::{FrameLedger, RecoveryStats};
 use crate::observer::MaybeObserver;
+use crate::received_packet::ReceivedPacket;
 use crate::recovery::{RepairReceiveCounters, RepairReceiver, RepairReception};
 use crate::repair_format::{Format, ProtectedStream, ReceivedRepair};
 use weir_units::Timestamp;

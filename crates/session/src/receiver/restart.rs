@@ -1,8 +1,8 @@
 //! Restarted sources: which state of an incoming stream is kept, and which is reset.
 
-use super::packet::Jump;
 use super::path::ReceivePath;
 use super::stream::{IncomingStream, Shared};
+use crate::received_packet::Jump;
 use weir_units::Timestamp;
 
 /// Timestamps that differ by more than this from the clock's prediction indicate a restarted source.

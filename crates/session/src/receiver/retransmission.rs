@@ -1,6 +1,5 @@
 //! Retransmission in the receiving direction: requests for gaps, and retransmitted packets (RFC 4588).
 
-use super::packet::ReceivedPacket;
 use super::path::ReceivePath;
 use super::resent::ResentStream;
 use super::stream::{DEFAULT_DEADLINE, IncomingStream};
@@ -9,6 +8,7 @@ use crate::frames::FramePart;
 use crate::identity::StreamIdentity;
 use crate::nack::Arrived;
 use crate::observer::MaybeObserver;
+use crate::received_packet::ReceivedPacket;
 use crate::sent::nearest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_media::resilience::Mechanisms;

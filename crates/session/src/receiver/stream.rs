@@ -1,7 +1,6 @@
 //! State of an incoming stream: statistics, playout, repair, retransmission and pictures.
 
 use super::lips::SenderClock;
-use super::packet::{Jump, ReceivedPacket};
 use super::path::ReceivePath;
 use super::resent::ResentStream;
 use super::skewed::Skewed;
@@ -17,6 +16,7 @@ use crate::interval::IntervalLog;
 use crate::nack::{NackConfig, Nacker};
 use crate::observer::MaybeObserver;
 use crate::picture::PictureRequests;
+use crate::received_packet::{Jump, ReceivedPacket};
 use crate::recovery::{RepairReceiver, RepairReception};
 use crate::resilience::ReceiveResilience;
 use crate::rtcp::{Heard, NextUnit};

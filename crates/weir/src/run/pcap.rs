@@ -2,22 +2,22 @@
 
 use super::{failure, stem};
 use crate::args::{At, CaptureArgs};
-use crate::output::{Failure, remark};
+use crate::output::Failure;
 use std::path::Path;
 use weir_lab::report::capture::{self, CaptureError, CaptureOptions};
 use weir_lab::results::RunResult;
 use weir_lab::run::{CapturePoint, RunOptions};
 use weir_lab::scenario::Scenario;
 
-/// Runs a scenario and writes its packets; in a folder, the file is named after the run.
+/// Runs a scenario and writes its packets; in a folder, the file is named after the run. Also returns a line that says how
+/// many packets went where.
 pub(super) fn run(
     scenario: &Scenario,
     seed: u64,
     options: &RunOptions<'_>,
     args: &CaptureArgs,
     path: &Path,
-    quiet: bool,
-) -> Result<RunResult, Failure> {
+) -> Result<(RunResult, String), Failure> {
     let out = if path.is_dir() { path.join(format!("{}.pcapng", stem(&scenario.label()))) } else { path.to_owned() };
     let at = match args.pcap_at {
         At::Sender => CapturePoint::Sender,
@@ -29,9 +29,7 @@ pub(super) fn run(
         CaptureError::Run(e) => failure(*e),
         e => Failure::work(e),
     })?;
-    if !quiet {
-        // As it was typed: `./` says nothing.
-        remark(&format!("{packets} packets: {}", out.strip_prefix(".").unwrap_or(&out).display()));
-    }
-    Ok(result)
+    // As it was typed: `./` says nothing.
+    let written = format!("{packets} packets: {}", out.strip_prefix(".").unwrap_or(&out).display());
+    Ok((result, written))
 }

@@ -1,17 +1,16 @@
 //! Fifth stage: the rate on a busy link, on one with room, and during a drain.
 
-pub(super) mod history;
 pub(super) mod limits;
 mod notice;
 pub(super) mod pacing;
 mod recovery;
 
 use super::config::Config;
+use super::history::RateHistory;
 use super::mode::{DRAIN_SHARE, Mode, SATURATED};
 use super::path::{Served, View};
 use super::quantity::{Rate, Span, Time};
 use super::queue::Queue;
-use history::RateHistory;
 use pacing::Pacing;
 use recovery::Recovery;
 

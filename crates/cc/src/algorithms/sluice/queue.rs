@@ -1,7 +1,7 @@
 //! Third stage: the queue expected now and the queue wanted.
 
 use super::config::QueueConfig;
-use super::decision::history::RateHistory;
+use super::history::RateHistory;
 use super::path::View;
 use super::quantity::{PACKET, Rate, Span, Time};
 

@@ -1,6 +1,6 @@
 //! How much of the allowed rate the source and the pacer use.
 
-use super::super::decision::history::RateHistory;
+use super::super::history::RateHistory;
 use super::super::quantity::{Bits, PACKET, Span, Time};
 use super::Sample;
 

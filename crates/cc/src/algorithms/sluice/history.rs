@@ -1,6 +1,6 @@
 //! The integral of the rate: how much it allowed to be sent until a time.
 
-use super::super::quantity::{Bits, Rate, Time};
+use super::quantity::{Bits, Rate, Time};
 
 /// Changes remembered.
 const CAPACITY: usize = 128;
@@ -17,7 +17,7 @@ struct Change {
 
 /// The rate over time, and the reference that it was derived from.
 #[derive(Clone, Debug)]
-pub(in super::super) struct RateHistory {
+pub(super) struct RateHistory {
     ring: [Change; CAPACITY],
     count: usize,
     /// The last change.
@@ -26,7 +26,7 @@ pub(in super::super) struct RateHistory {
 
 impl RateHistory {
     /// A rate since the controller's start, its own reference.
-    pub(in super::super) fn new(rate: Rate) -> Self {
+    pub(super) fn new(rate: Rate) -> Self {
         let last = Change { rate, reference: rate, ..Change::default() };
         let mut ring = [Change::default(); CAPACITY];
         ring[0] = last;
@@ -34,17 +34,17 @@ impl RateHistory {
     }
 
     /// The rate in force.
-    pub(in super::super) fn rate(&self) -> Rate {
+    pub(super) fn rate(&self) -> Rate {
         self.last.rate
     }
 
     /// The reference of the rate in force.
-    pub(in super::super) fn reference(&self) -> Rate {
+    pub(super) fn reference(&self) -> Rate {
         self.last.reference
     }
 
     /// Rate and reference change at `now`.
-    pub(in super::super) fn set(&mut self, rate: Rate, reference: Rate, now: Time) {
+    pub(super) fn set(&mut self, rate: Rate, reference: Rate, now: Time) {
         let old = self.last;
         if old.rate == rate && old.reference == reference {
             return;
@@ -66,18 +66,18 @@ impl RateHistory {
     }
 
     /// Bits that the rate allowed until `time`; for times older than the history, as if its first rate had held.
-    pub(in super::super) fn bits(&self, time: Time) -> Bits {
+    pub(super) fn bits(&self, time: Time) -> Bits {
         let c = self.before(time);
         c.bits + c.rate * (time - c.at)
     }
 
     /// The mean rate between two times; `None` if they are one.
-    pub(in super::super) fn mean(&self, from: Time, to: Time) -> Option<Rate> {
+    pub(super) fn mean(&self, from: Time, to: Time) -> Option<Rate> {
         (from != to).then(|| (self.bits(to) - self.bits(from)) / (to - from))
     }
 
     /// Bits that the rate allowed over those that the reference would have, between two times; 1 where that is nothing.
-    pub(in super::super) fn ratio(&self, from: Time, to: Time) -> f64 {
+    pub(super) fn ratio(&self, from: Time, to: Time) -> f64 {
         let reference = |time: Time| {
             let c = self.before(time);
             c.reference_bits + c.reference * (time - c.at)

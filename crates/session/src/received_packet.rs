@@ -62,7 +62,7 @@ impl<'a> ReceivedPacket<'a> {
         self.kind == Kind::Media
     }
     /// What distinguishes frames; `None` without media.
-    pub(super) fn frame(&self) -> Option<FramePart> {
+    pub(crate) fn frame(&self) -> Option<FramePart> {
         self.has_media().then_some(self.part())
     }
     pub(crate) fn part(&self) -> FramePart {
@@ -77,7 +77,7 @@ impl<'a> ReceivedPacket<'a> {
 
 /// A jump of sequence numbers.
 #[derive(Clone, Copy)]
-pub(super) struct Jump {
+pub(crate) struct Jump {
     /// The highest number before the jump.
     pub before: u64,
     /// The first number after it.
