@@ -1,4 +1,7 @@
 //! The interface that every controller implements.
+//!
+//! A controller needs no registry. Each has a `Config` of public fields and `new(config, &start)`; the registry sets
+//! parameters by name and calls the same constructor; both check the same ranges.
 
 use crate::cue::{
     CapacityForecast, CapacityNotice, Cue, FramePlayout, NadaMode, QueueState, ReceivedPacket, SentPacket,

@@ -1,4 +1,9 @@
 //! The controllers by name: list and dispatch. Entries are described by [`crate::spec`].
+//!
+//! Names of the user may read files, names of strangers may not. `Registry::find` is for the command line and
+//! scenarios, and asks families of controllers (`onnx:FILE`) for entries; `get` and `make` know only what was found or
+//! is listed. The other end of a call receives a built-in name in place of a file's (`live::call::announced`), so that
+//! it sends the reports needed and learns no path.
 
 mod families;
 

@@ -1,4 +1,10 @@
 //! What a controller is made from, and what it requires of the session: the types of the registry's entries.
+//!
+//! Entries and their list are separate modules. `cc::spec` has the vocabulary of an entry (`Spec`, `Algorithm`);
+//! `cc::registry` has the list and the dispatch. Controllers import the first and never the second.
+//!
+//! A controller states its transport (`Spec::transport`): `ccid2`, `ccid3` and their relatives are the application's
+//! rules over that CCID, so that any scenario compares them with controllers over UDP.
 
 use crate::controller::{Controller, Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;

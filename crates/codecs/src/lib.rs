@@ -25,6 +25,9 @@
 //! | shows what has arrived of a frame | yes | yes | the head and more | no |
 //! | goes on behind a lost frame | yes | yes | yes | with reference selection |
 //! | odd sizes | coded one sample larger | coded one sample larger | yes | yes |
+//!
+//! Foreign code has one room. `codecs` has one folder or file per library, each behind a feature; a frame's claims are
+//! checked before a library parses it, and the choice of references is plain Rust, tested without a codec.
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 #[cfg(any(feature = "openh264", feature = "x264", feature = "vpx"))]

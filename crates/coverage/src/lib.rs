@@ -23,6 +23,9 @@
 //! let known = map.capacity(here.cell(map.resolution()), &filter, now).expect("three devices reported");
 //! assert!((known.quantiles.p50.as_kbps_f64() - 1000.0).abs() < 30.0);
 //! ```
+//!
+//! The service's dependencies are its own feature's. the command line builds without them unless `full` or `coverage`
+//! is asked for; tokio, hyper, axum, SQLite and PostgreSQL's client are what they are for.
 
 mod api;
 mod cached;

@@ -1,6 +1,9 @@
 //! Looking ahead: which capacity an end will meet, along a known route, in an area ahead, or by subscription to regions
 //! of poor coverage (thesis, section 7.2: "known travel route, area lookahead or by subscribing to areas with poor
 //! coverage, typically using geo-fencing").
+//!
+//! Only capacity over time enters a call. A look-ahead's answer has no places, and `CapacityVector::coarse` removes
+//! what would let someone with the map find the route.
 
 mod area;
 mod fence;

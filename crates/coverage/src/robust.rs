@@ -1,4 +1,8 @@
 //! Location and weights that a few false reports cannot move.
+//!
+//! A device has one voice in a region. Its reports there are one decayed sketch; the median is over devices, those
+//! that disagree with most others lose their weight there, and those that disagree everywhere lose it everywhere. Both
+//! are needed: the first fails where liars are the majority of a few, the second for who lies at one place.
 
 /// The tuning constant of Tukey's biweight for 95 % efficiency at the normal distribution (P. Huber, E. Ronchetti, "Robust
 /// Statistics", 2009, section 4.8).

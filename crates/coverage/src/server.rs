@@ -2,6 +2,10 @@
 //!
 //! A batch of updates is answered once it is durable. One thread writes: it joins what waits into one transaction, so that
 //! many batches share one flush of the disk, and then adds them to the map. The map is read from the database at the start.
+//!
+//! A coverage map is in memory; its database keeps the reports. The map is made again from them at each start, so that
+//! its form may change without a migration. One thread writes: batches that wait share one transaction, and each is
+//! answered after it (SQLite with a synchronous WAL, or PostgreSQL).
 
 mod answers;
 mod clock;

@@ -3,6 +3,13 @@
 //! Data is sent from the half-connection's sender to its receiver, acknowledgements in the other direction. A CCID has
 //! a half at each end: [`CcidSender`] decides when data may be sent, [`CcidReceiver`] when and with what to
 //! acknowledge. The connection implements what all of them share: headers, features, Ack Vectors, timestamps.
+//!
+//! DCCP's TFRC and `cc`'s share their numbers: X, X_recv_set and loss intervals are `cc::tfrc`'s. CCIDs find loss
+//! events by window counters at the receiver, `cc` by arrival times at the sender. CUBIC's window is `cc::cubic`'s, in
+//! segments; the simulator's TCP rounds it to bytes, CCID 5 to packets.
+//!
+//! The video CCID has an experimental number (248) and is used only on request. CCID 5 (CUBIC) has no assigned number
+//! either; 5 is that of its Linux draft.
 
 mod registry;
 

@@ -30,6 +30,10 @@
 //!   The ECN nonce (section 12.2) is neither sent nor verified, and Nonce Echoes are zero: RFC 3540 is historic, and
 //!   ECT(1) has another meaning since RFC 8311.
 //! - Without any other measurement the round-trip time is assumed to be 200 ms (section 3.4).
+//!
+//! A connection is one state machine; its two half-connections' CCIDs plug in by number, built-in ones by enum, others
+//! by trait object. Ack Vectors, features, timestamps and the send queue are the connection's, since all CCIDs share
+//! them.
 
 mod ccids;
 mod close;

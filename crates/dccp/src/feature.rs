@@ -1,4 +1,8 @@
 //! Feature negotiation (RFC 4340, section 6): values that both ends agree on, by Change and Confirm options.
+//!
+//! Features are one flat table of ten, at both ends (`dccp::feature`): a value requested by the other end applies at
+//! once and its Confirm is sent with the next packet. Init Cookies need no state at the server: the cookie contains
+//! the Request's Changes under an HMAC, and the connection is created by replaying that Request.
 
 mod read;
 mod table;

@@ -1,4 +1,9 @@
 //! Many scenarios, variants, controllers and seeds at once: what to run, running it, and what came of it.
+//!
+//! Runs are made set by set. A set is one run of each scenario, variant and controller; results are taken in that
+//! order and a set counts once it is complete, so that a stop leaves as many runs of one controller as of another.
+//! Runs start as threads become free, at most a few ahead of the oldest one in progress; above 10,000 runs only
+//! statistics are kept.
 
 mod group;
 mod journal;

@@ -53,6 +53,9 @@
 //!
 //! Ramp-up, settling, Jain's index over time and `tcp_share` are sampled once per sampling interval and have that
 //! precision.
+//!
+//! Every run keeps its rates per second: goodput and target, so that means over all runs can be plotted while time
+//! series are kept for the first seed only.
 
 mod capacity;
 mod fairness;

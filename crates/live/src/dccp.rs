@@ -22,6 +22,11 @@
 //! assert_eq!(&buffer[..length], b"hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! DCCP's sockets: one thread per UDP port, one lock per connection. An application's data is sent from its own
+//! thread; the port's thread receives and runs timers. A panic ends only its connection. ICMP errors are accepted only
+//! for recently sent packets. A server uses one more thread for any number of connections (`transfer::serve`); the
+//! port limits them in total and per source.
 
 mod config;
 mod connect;

@@ -7,6 +7,9 @@
 //!
 //! Hosts are distinguished by address (see [`Side::ipv4`]): host `n` of either side belongs to flow `n`, which has its
 //! own route.
+//!
+//! The emulator is the simulator in real time. `live::emulate` runs `sim`'s engine with time from the clock; its
+//! agents are the TUN devices, so links, draws and observers are shared.
 
 mod accuracy;
 mod exit;

@@ -3,6 +3,8 @@
 //! Of the libraries examined, this one is maintained, needs only a Rust and C toolchain, and reaches the speed that
 //! `weir bench live` measures. There is no DTLS-SRTP here: keys are sent by the signalling channel, which has to be
 //! secure.
+//!
+//! SRTP's keys are in SDP (RFC 4568); there is no DTLS-SRTP.
 
 mod replay;
 

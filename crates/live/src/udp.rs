@@ -4,6 +4,8 @@
 //! [`quinn_udp::BATCH_SIZE`] are received by one. Coalescing on receipt (UDP GRO) is switched off: quinn-udp's control
 //! buffer has no room for its message besides ECN, address and time, and the kernel then omits the mark; also, a
 //! congestion controller needs each packet's own time.
+//!
+//! UDP's receive offload is off: coalesced packets lose their ECN marks.
 
 mod error;
 

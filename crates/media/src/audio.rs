@@ -17,6 +17,10 @@
 //! let settings = choose(DataRate::from_kbps(48), headers, &AudioLimits::default(), None);
 //! assert_eq!((settings.packet_time, settings.bit_rate), (PacketTime::Ms20, DataRate::from_kbps(32)));
 //! ```
+//!
+//! Audio has one packet per frame, of variable length: headers are a third to a half of audio at low rates, so packet
+//! time and bit rate follow the share including headers (`audio::choose`). It has its own playout, since sound
+//! continues over missing packets.
 
 mod choose;
 mod codec;

@@ -1,4 +1,9 @@
 //! Real encoders as sources of frames, in real or simulated time.
+//!
+//! Encoders run in any kind of time. Frame n is encoded when the polling clock reaches it; a tap records the
+//! originals, which are compared by RTP timestamp with the displayed pictures. With one thread the same pictures give
+//! the same bytes, so quality results are deterministic. Live calls encode and decode on threads of their own and wake
+//! the loop by an eventfd.
 
 mod params;
 mod pushed;

@@ -3,6 +3,10 @@
 //! A picture is coded as one *layer frame* per spatial layer; upper ones refine it. Pictures of upper temporal layers
 //! are not referred to by lower ones. A middlebox can therefore drop everything above some [`LayerId`], and the rest is
 //! decodable. Simulcast differs: it has several encodings of the same pictures, each a separate stream.
+//!
+//! A layer frame is a frame. Those of one picture share capture time and timestamp and the last has the marker, so
+//! models and encoders, queues and middleboxes treat them alike. VP9's layers use flexible mode: each frame states its
+//! references, so dropped layers are no loss to a receiver.
 
 use crate::MediaError;
 use core::fmt;

@@ -19,6 +19,11 @@
 //! let near = Conditions { loss: 0.01, rtt: TimeDelta::from_millis(40), ..Conditions::default() };
 //! assert!(policy.update(&near).mechanisms.contains(Mechanisms::NACK));
 //! ```
+//!
+//! Error resilience: `media::resilience` decides, `session` implements. The receiver switches NACK and references, the
+//! sender slice sizes and unequal protection, both by one policy from the same reports; overhead is subtracted from
+//! the media rate (`session::resilience::Room`). Figure 5.4 of the dissertation has no scale: the policy's is
+//! inferred, as documented there.
 
 mod applicability;
 mod policy;

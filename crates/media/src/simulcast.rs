@@ -1,4 +1,6 @@
 //! Simulcast: one camera for several encoders.
+//!
+//! Simulcast is several sources with one clock: a paused one has a target of zero and resumes with a key frame.
 
 use crate::{MediaError, Picture, PictureSource, scale};
 use core::fmt;

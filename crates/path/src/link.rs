@@ -1,3 +1,10 @@
+//! A link: its queue, its transmitter or radio, and what happens to a packet on its way.
+//!
+//! Links compute departures when packets arrive. A queue in front of a known capacity needs no event for the end of a
+//! transmission, so a hop costs one event; `path::Link` serves its queue lazily. A discipline that drops queued
+//! packets states when the next drop may occur, and the link then has an event at that transmission, so that drops are
+//! observed in time.
+
 use crate::capacity::{Capacity, Server};
 use crate::config::LinkConfig;
 use crate::error::ConfigError;

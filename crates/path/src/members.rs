@@ -1,3 +1,8 @@
+//! Properties of flows that a link knows.
+//!
+//! State of links about flows is kept per flow (`path::Members`: code point and station, by the number of the sending
+//! agent), so that packets carry nothing for it.
+
 use crate::dscp::Dscp;
 use std::sync::Arc;
 

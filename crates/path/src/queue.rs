@@ -13,6 +13,11 @@
 //! assert!(codel.set("target", Value::Switch(true)).is_err());
 //! # Ok::<(), weir_path::ConfigError>(())
 //! ```
+//!
+//! A queue discipline owns its packets, and accounts for them. `path::queue::Ledger` is the only means to drop or
+//! mark, and counts it. Disciplines are an enum generated from one list: trait objects would slow the hot path.
+//! Counters (`path::Action`, `DropReason`) are matched without a catch-all, so that the compiler reports each place
+//! for a new reason.
 
 mod classes;
 pub mod codel;

@@ -2,6 +2,11 @@
 //!
 //! A [`Radio`] replaces the link's transmitter. Its rate is the link's capacity; how much of it packets get follows from
 //! the model, and [`Radio::sustained`] is that rate in the long run.
+//!
+//! A radio takes the place of a link's transmitter. Its transmissions are carried out lazily too, when a packet
+//! arrives or the link is popped; what is not received stays in its window, so that packets leave in order. Queues of
+//! stations are one variant of a link's queue, which is chosen where the discipline is: other links have no check for
+//! it. A Wi-Fi medium shared by stations is one link that both directions cross.
 
 mod cellular;
 mod wifi;

@@ -3,6 +3,11 @@
 //! Each member's call has a thread and a session of its own. There its packets become frames again (`assembly`), which are passed to the other
 //! members' threads. Each of those chooses one of a member's encodings by the target of its own controller (`layers`), and sends the frames
 //! as a stream of its own: sources, numbers, timestamps, retransmission and pacing are those of its session (`places`).
+//!
+//! A room forwards frames, not packets. A member's packets become whole frames again (`peer::room`), and each other
+//! member's session sends them as frames of its own stream: its numbers, pacing, retransmission and queue bounds are
+//! those that it has anyway, and a change of encodings leaves no trace in them. The price is that a packet waits for
+//! its frame. Encodings are chosen by `session::allocation`, as a sender allocates to a simulcast.
 
 mod assembly;
 mod feed;

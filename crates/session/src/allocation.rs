@@ -15,6 +15,11 @@
 //! The sum never exceeds the target, and does not fall when the target rises. A stream or encoding that was off is
 //! switched on once it would fit a target lower by [`Hysteresis::margin`] for [`Hysteresis::hold`]; one that is on
 //! stays on while it fits. With [`Hysteresis::first_video_soon`] the first stream of video waits for less.
+//!
+//! The target is allocated by a pure function (`session::allocation`): minimum rates in order, then audio, then video
+//! by weight; encodings of a simulcast follow their stream's rate. While a stream is disabled, padding is sent up to
+//! the rate that it needs, since most controllers do not raise their target far above the rate sent. A call of one
+//! stream without bounds has no cost from it.
 
 pub use weir_media::MediaKind;
 use weir_units::{DataRate, TimeDelta, Timestamp};

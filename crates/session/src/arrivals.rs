@@ -1,4 +1,7 @@
 //! Arrival times of packets, from which per-packet feedback is built.
+//!
+//! Reports over RFC 8888 overlap by one interval, so that a lost report loses no information; TWCC reports each packet
+//! once, as in practice.
 
 use weir_units::{Ecn, Timestamp};
 

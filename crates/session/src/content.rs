@@ -1,4 +1,11 @@
 //! Store of received media content until its frame is played.
+//!
+//! Media carried as a length only is a payload of zeros. All codes are linear, so repair of such media is exact, and a
+//! simulated repair packet is as long as a real one.
+//!
+//! Content is optional, and costs nothing if absent. `take_payloads` -> RTP queue (a ring of bytes) -> packet -> FEC
+//! over whole packets -> `ContentStore` by sequence number -> `take_frame` at its playout event. Model sources stay
+//! lengths.
 
 use crate::frames::FramePart;
 use crate::received_packet::ReceivedPacket;

@@ -18,6 +18,10 @@
 //! Media waits for the connection to open: earlier frames are dropped, and the first one afterwards is a key frame.
 //! RTCP for which the queue has no room waits (RFC 5762, section 4.2), the newest compound only; its timer runs from
 //! when it was made. A connection that has ended must be replaced by the caller: [`DccpEnd::set_connection`].
+//!
+//! Over DCCP a session passes packets one by one: those that congestion control permits are sent, the rest wait in the
+//! connection's queue; the controller gets refusals once per frame. Where the thesis's text and code disagree, the
+//! code is followed.
 
 mod config;
 mod connected;

@@ -1,4 +1,7 @@
 //! Fates of the media packets of a reporting interval: the receiver's side of run-length reports.
+//!
+//! Run-length reports cover each packet once. An interval ends at the newest packet; a packet received after its
+//! report counts as lost. A lost report is not repeated.
 
 use crate::identity::FeedbackSsrcs;
 use crate::session_params::XrBlocks;

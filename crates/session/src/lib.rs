@@ -11,6 +11,17 @@
 //! its header bytes and a count of payload bytes. If the source's frames have content, packets carry it; at the other
 //! end, with [`IncomingConfig::content`], [`Endpoint::take_frame`] returns the received content of a frame once
 //! [`Endpoint::poll_playout`] has returned its event.
+//!
+//! A session is two lists, of streams and of paths. A stream has a source, queue, repair and statistics, and no
+//! controller; a path has a controller, pacer, sent history and sequence numbers, and no codec. `session::Sender` and
+//! `Receiver` combine them. With one path all streams use it, and nothing is paid for others. With several, a
+//! scheduler (`session::multipath`, by name) chooses the path of each packet, and the target is the scheduler's sum of
+//! the paths' targets. A packet's transport-wide number is then its subflow's (MPRTP), and feedback on a path takes
+//! that path, in multipath RTCP. Paths behind one bottleneck can be coupled to one flow's share
+//! (`GroupConfig::coupling`, RFC 8699). A path of which nothing is reported in time is suspected and carries no media
+//! until something is; one that stays silent has failed, is checked every 250 ms, and must answer for a while first,
+//! longer after each failure. Each path keeps the order of its packets, so that a receiver requests a packet once all
+//! paths in use have delivered later ones.
 
 pub mod allocation;
 mod arrivals;

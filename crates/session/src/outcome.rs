@@ -1,4 +1,6 @@
 //! The outcome of a received datagram.
+//!
+//! `handle_datagram` returns the kind of the datagram, so that the caller never parses it again.
 
 use crate::datagram::Kind;
 use crate::ids::IncomingId;

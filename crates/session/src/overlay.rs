@@ -13,6 +13,13 @@
 //! The focus answers a first request with a cookie, and a parent accepts only children with a ticket that the focus has
 //! made for their address: nothing is sent to an address whose owner has not asked for it. Control messages
 //! ([`weir_wire::rtcp::overlay`]) are not encrypted.
+//!
+//! An overlay's node forwards in one tree. The loss of a node then interrupts one tree for those below it, and each
+//! sends about as much as it receives (`session::overlay`). Each hop from parent to child is a path of its own, with
+//! its controller, feedback and MPRTP subflow numbers; RTP's own numbers are end to end. The tree of a packet follows
+//! from its RTP header, so that any parent can repeat it. The focus is centralised, and places nodes only below those
+//! connected to the root, so that there are no cycles to find. Its credentials are HMACs: it keeps no state for a
+//! request whose address is not confirmed, and no parent sends to an address without a ticket.
 
 mod allowance;
 mod config;

@@ -1,4 +1,9 @@
 //! The sender's half of repair: an encoder over the media packets as they are sent, and a queue of repair packets.
+//!
+//! Repair packets are a separate RTP stream (as in RFC 8627), with its own source, sequence numbers and reports. They
+//! are sent right after the media packet that completes them, through the pacer like any other. While a call sends
+//! media only, RTP and transport-wide sequence numbers coincide and nothing is stored; from the first repair packet
+//! on, `session::sent` stores both.
 
 use crate::identity::ParityFormat;
 use crate::repair_format::{self, Format, RepairOf};

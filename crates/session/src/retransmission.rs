@@ -1,5 +1,8 @@
 //! The sender's half of retransmission: keeps packets for a while, and retransmits them on a stream of their own when
 //! the other end reports them missing (RFC 4588, multiplexed by SSRC).
+//!
+//! Retransmissions are separate streams (RFC 4588, by SSRC), and separate packets to controllers. NACKs are sent at
+//! once, limited by a leaky bucket of 5 % in addition to regular RTCP.
 
 use crate::sent::SentStream;
 use std::collections::VecDeque;

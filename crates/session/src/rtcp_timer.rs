@@ -1,4 +1,7 @@
 //! Timing of RTCP packets: RFC 3550, section 6.3, with the early-feedback rules of RFC 4585, section 3.5.
+//!
+//! Controllers' report plans are not randomised: with two members no synchronisation has to be avoided. RTCP's 5 % is
+//! still respected, by the randomised interval of RFC 3550, whichever is longer.
 
 use rand::{Rng, RngExt};
 use weir_cc::ReportPlan;

@@ -3,6 +3,9 @@
 //!
 //! It requires Linux: TUN devices, network namespaces and a selectable TCP congestion control. On other systems this
 //! crate is empty.
+//!
+//! Testbeds leave nothing behind. Namespaces have no name and are held by threads; programs run in PID namespaces tied
+//! to them: however the process ends, the kernel removes the rest.
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,8 @@
 //! The map page and what it is made of: files of `assets/`, embedded. Nothing comes from elsewhere.
+//!
+//! The map page is plain modules of JavaScript, without a build step. The service sends the corners of cells, so that
+//! the page needs no H3 library; Leaflet draws them, since there are no tiles and a canvas of some thousand polygons
+//! is what it does well (147 kB; MapLibre is 1 MB and needs WebGL); uPlot draws the chart, as in the report.
 
 use axum::Router;
 use axum::body::Body;

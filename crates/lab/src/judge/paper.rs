@@ -6,6 +6,8 @@
 //! `tcp_fair_share_of_tcp` an even share is the capacity over the number of TCP flows alone. In a window two more
 //! are available: `jain`, Jain's index of the RTP flows' media rates, and `late_comer_ratio`, the media rate
 //! of the RTP flow that started last over the mean of the earlier ones.
+//!
+//! A published condition may be several variants. `places` in a paper's description states which, and which flow.
 
 mod claims;
 pub mod data;

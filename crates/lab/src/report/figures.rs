@@ -2,6 +2,9 @@
 //!
 //! SVG files have no external resources and follow the reader's light or dark setting; lines differ by dashes as well as by
 //! colour, and a title and a description serve readers who do not see them.
+//!
+//! Figures as SVG are written by this module, since they follow the reader's light or dark theme by CSS, which the
+//! plotting library does not support.
 
 mod drawing;
 mod kinds;

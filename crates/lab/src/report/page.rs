@@ -2,6 +2,11 @@
 //!
 //! uPlot, which the file contains with its licence, draws plots in the browser; tables are plain HTML, so that the numbers can
 //! be read without scripts. Light and dark follow the system or a switch; lines differ by dashes as well as by colour.
+//!
+//! The report's plots over time are uPlot's, all else is Observable Plot's: uPlot zooms and follows the pointer across
+//! plots of thousands of points; Plot draws SVG, so also what the page saves as SVG and PNG. `crates/lab/assets/page/`
+//! is the page's script, `assets/plot/` says how Plot's file is made. Every run keeps an `Outline` (rows of a second,
+//! quantiles) for bands and distributions; series are kept for one.
 
 mod charts;
 mod command;

@@ -2,6 +2,10 @@
 //!
 //! Packets that arrive on a path from another address than its own show that the other end has moved, or that a stranger
 //! sends copies of the call's packets. The path follows them once the new address has answered a challenge.
+//!
+//! On sockets path N joins both ends' N-th addresses, as their descriptions list them; an end with fewer uses its
+//! first again. A path is directed to another address only after a challenge was answered there
+//! (`session::endpoint::address_check`), whether packets arrive from it or the other end offers it.
 
 use std::net::SocketAddr;
 use weir_units::{PathId, TimeDelta, Timestamp};

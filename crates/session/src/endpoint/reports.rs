@@ -1,4 +1,7 @@
 //! Handling of RTCP: reports and feedback become cues, requests go to the stream that they concern.
+//!
+//! All reports come from an end's own source (a reporting group, RFC 8861); its other sources join its compounds with
+//! their sender reports (RFC 8108). A report-based controller gets all streams of a compound at once.
 
 use super::{Endpoint, Sync};
 use crate::picture::FirId;

@@ -1,4 +1,7 @@
 //! State of a path in the receiving direction: the contents and timing of feedback, and the controller's receiver half.
+//!
+//! Per-packet feedback follows the controller's plan, inside RTCP's 5 %. REMB and TMMBR follow the early-feedback
+//! rules of RFC 4585, regular reports RFC 3550's randomised timer; suppressed regular packets cause no wake-up.
 
 use super::subflow::Subflow;
 use crate::arrivals::ArrivalLog;

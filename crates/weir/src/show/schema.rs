@@ -1,4 +1,8 @@
 //! JSON schemas of what `--json` prints.
+//!
+//! Outputs have schemas. They are derived from the printed types and kept in `crates/weir/schemas/`; tests compare
+//! files, documentation and real output with them. `WEIR_BLESS=1 cargo test -p weir --test schemas` updates the files
+//! after a change.
 
 use super::lists;
 use crate::output::{Failure, print, schema_id};
