@@ -61,6 +61,7 @@ impl Grid {
 
 /// One link.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StabilityLink")]
 pub struct Cell {
     /// Round-trip time in ms.
     pub rtt_ms: f64,
