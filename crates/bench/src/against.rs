@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Interval at which the stop flag is looked at while a program runs.
@@ -42,7 +42,11 @@ struct Worktree<'a> {
 
 impl<'a> Worktree<'a> {
     fn new(root: &'a Path, commit: &str) -> Result<Self, AgainstError> {
-        let folder = std::env::temp_dir().join(format!("weir-bench-{}-{}", &commit[..12], std::process::id()));
+        // A process may have several of one commit at a time.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("weir-bench-{}-{}-{number}", &commit[..12], std::process::id());
+        let folder = std::env::temp_dir().join(name);
         let worktree = Self { root, folder };
         git(root, &["worktree", "add", "--detach", "--quiet", &worktree.folder.to_string_lossy(), commit])
             .map_err(failed)?;
