@@ -106,7 +106,7 @@ impl Growth {
         self.rounds
     }
 
-    /// Feedback is missing: growth begins anew.
+    /// Feedback is missing: growth starts again.
     pub(super) fn interrupt(&mut self) {
         self.rounds = 0;
     }
