@@ -12,7 +12,7 @@ pub const STEP: TimeDelta = TimeDelta::from_millis(60);
 const REPORTS: i64 = 2;
 /// Shortest interval of reports.
 const LEAST_FEEDBACK: TimeDelta = TimeDelta::from_millis(5);
-/// Pacing over media rate, so that a frame has left before the next (the factor of [`crate::algorithms::fixed`]).
+/// Pacing over media rate, so that a frame has left before the next (the factor of [`Fixed`](crate::algorithms::Fixed)).
 const PACING: f64 = 2.5;
 
 /// Decides on the next interval's rate.

@@ -1,6 +1,6 @@
 //! The methods of V. Singh, "Protocols and Algorithms for Adaptive Multimedia Systems" (Aalto University, 2015), section 7.2, that
 //! follow a map of network coverage alone: a stream of a set rate, the start rate, and what a forecast makes of it. They react to
-//! nothing on the path. "No adaptation" is [`crate::algorithms::fixed`].
+//! nothing on the path. "No adaptation" is [`Fixed`](crate::algorithms::Fixed).
 //!
 //! The dissertation has a paragraph on each and no parameters; those are choices made here.
 

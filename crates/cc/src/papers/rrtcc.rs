@@ -3,7 +3,7 @@
 //!
 //! The receiver models the transit time of frames as d(i) = dL(i) / C + m(i) + v(i), estimates 1 / C and m with a
 //! Kalman filter, compares m with a fixed threshold and reports its estimate in TMMBR messages once per second; the
-//! sender's own estimate follows loss. Differences from [`crate::papers::gcc_remb`]: whole frames and their sizes in the
+//! sender's own estimate follows loss. Differences from [`GccRemb`](crate::papers::GccRemb): whole frames and their sizes in the
 //! filter, the threshold, an increase that depends on the round-trip time, and TFRC in the loss-based rule.
 //!
 //! The drafts leave most numbers open. "libwebrtc" below is the estimator that they describe, as of 2012 and 2013.

@@ -4,7 +4,7 @@ use weir_units::{DataSize, TimeDelta};
 
 crate::tunables! {
     /// Configuration of BBR for media. Defaults without another source are those of libwebrtc's
-    /// `modules/congestion_controller/bbr` ([`crate::algorithms::bbr_rtc`]); names in brackets are its constants or the keys of its
+    /// `modules/congestion_controller/bbr` ([`BbrRtc`](crate::algorithms::BbrRtc)); names in brackets are its constants or the keys of its
     /// field trial `WebRTC-BweBbrConfig`.
     pub struct Config {
         /// Round trips over which the greatest bandwidth counts (`kBandwidthWindowSize`: the cycle's 8 and 2).

@@ -74,7 +74,7 @@ crate::tunables! {
         /// Time without reports that counts as a report of complete loss (section 4 leaves it open; libwebrtc has no such
         /// rule); 0 disables it.
         feedback_timeout: TimeDelta = 5_000.0, 0.0 => 120_000.0;
-        /// Pacing rate as a multiple of the media rate (not in the draft; 2.5 as in [`crate::papers::gcc_remb`]).
+        /// Pacing rate as a multiple of the media rate (not in the draft; 2.5 as in [`GccRemb`](crate::papers::GccRemb)).
         pacing_factor: f64 = 2.5, 1.0 => 100.0;
     }
 }
