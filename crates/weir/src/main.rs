@@ -6,7 +6,7 @@ use weir_cc::Registry;
 fn main() -> ExitCode {
     let mut registry = Registry::builtin();
     #[cfg(feature = "rtc-gcc")]
-    registry.add::<weir_webrtc::rtc_gcc::RtcGcc>();
+    registry.add::<weir_adapters::rtc_gcc::RtcGcc>();
     #[cfg(not(feature = "rtc-gcc"))]
     registry.add_family("rtc-gcc", |name| {
         let why = "this build has no estimator of webrtc-rs: cargo build --release --features rtc-gcc".into();

@@ -25,7 +25,7 @@ const FLOORS: [(&str, u32); 24] = [
     ("live", 4),
     ("coverage", 4),
     ("lab", 4),
-    ("webrtc", 4),
+    ("adapters", 4),
     ("peer", 5),
     ("testbed", 5),
     ("bench", 5),

@@ -105,7 +105,7 @@ struct Hello {
     now: Instant,
     next: Option<Instant>,
     peer: Option<Vec<u8>>,
-    /// What is still to be said to str0m.
+    /// Events not yet passed to str0m.
     said: u8,
     answer: bool,
 }

@@ -1,4 +1,4 @@
-//! What an application reads.
+//! Rates that the application reads.
 
 use crate::core::Core;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -9,7 +9,7 @@
 //! ```
 //! use rtc_interceptor::{PacerBuilder, Registry, Slot, TwccReceiverBuilder, TwccSenderBuilder};
 //! use weir_units::DataRate;
-//! use weir_webrtc::{CongestionControl, Settings};
+//! use weir_adapters::{CongestionControl, Settings};
 //!
 //! let weir = CongestionControl::new("nada", &Settings::default())?;
 //! let rates = weir.rates();
@@ -20,7 +20,7 @@
 //!     .with(Slot::TwccReceiver, TwccReceiverBuilder::new().build());
 //! assert_eq!(rates.media_rate(), DataRate::from_kbps(300));
 //! # let _ = registry.build();
-//! # Ok::<(), weir_webrtc::Refused>(())
+//! # Ok::<(), weir_adapters::Refused>(())
 //! ```
 //!
 //! With `rtc`'s `configure_congestion_control(registry, estimator, feedback, &mut media_engine)` an [`Estimator`] goes where

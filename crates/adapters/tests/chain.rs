@@ -10,7 +10,7 @@ use rtc_shared::marshal::MarshalSize;
 use sansio::Protocol;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use weir_webrtc::{CongestionControl, Estimator, Rates, Refused, Settings};
+use weir_adapters::{CongestionControl, Estimator, Rates, Refused, Settings};
 
 const TRANSPORT_CC: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 const DELAY: Duration = Duration::from_millis(25);
@@ -24,7 +24,7 @@ enum Feedback {
     Rfc8888,
 }
 
-/// What a call did in one of its phases.
+/// Results of one phase of a call.
 #[derive(Debug, Default, Clone, Copy)]
 struct Phase {
     /// Received over capacity.

@@ -2,7 +2,7 @@
 # webrtc-rs's own example `bandwidth-estimation-from-disk`, as published in its package, with a controller of Weir's in place of its
 # estimator: three lines, one of them in Cargo.toml. Pion receives for a while, and its feedback moves the server between three films.
 #
-#     crates/webrtc/examples/webrtc-rs/run.sh [CONTROLLER] [SECONDS]
+#     crates/adapters/examples/webrtc-rs/run.sh [CONTROLLER] [SECONDS]
 #
 # With `theirs` for a controller the example is left as it is.
 # Their file is taken from cargo's registry, and changed below the target folder. Needs go and ffmpeg.
@@ -33,7 +33,7 @@ rtc = "=$version"
 serde_json = "1"
 signal = { package = "rtc-signal", version = "=$version" }
 tokio = { version = "1", features = ["full"] }
-weir-webrtc = { path = "$root/crates/webrtc" }
+weir-adapters = { path = "$root/crates/adapters" }
 [workspace]
 TOML
 [ -f "$work/Cargo.lock" ] || cp Cargo.lock "$work/Cargo.lock"
@@ -43,7 +43,7 @@ source=$(compgen -G "${CARGO_HOME:-$HOME/.cargo}/registry/src/*/rtc-$version/exa
 
 # 2 and 3: the import that is no longer used, and the estimator.
 sed -e 's/^use rtc::interceptor::{BandwidthEstimator, EstimatorStats, Gcc, PacketReport, Registry};/use rtc::interceptor::{BandwidthEstimator, EstimatorStats, PacketReport, Registry};/' \
-    -e "s/ReportingEstimator::new(Gcc::new(INITIAL_BITRATE, MIN_BITRATE, MAX_BITRATE));/ReportingEstimator::new(weir_webrtc::Estimator::new(\"$controller\", \&weir_webrtc::Settings::default())?);/" \
+    -e "s/ReportingEstimator::new(Gcc::new(INITIAL_BITRATE, MIN_BITRATE, MAX_BITRATE));/ReportingEstimator::new(weir_adapters::Estimator::new(\"$controller\", \&weir_adapters::Settings::default())?);/" \
     "$source" >"$work/src/main.rs"
 [ "$controller" != theirs ] || cp "$source" "$work/src/main.rs"
 diff "$source" "$work/src/main.rs" || true

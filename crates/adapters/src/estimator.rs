@@ -23,7 +23,7 @@ impl Estimator {
     pub fn new(name: &str, settings: &Settings) -> Result<Self, Refused> {
         Core::new(name, settings).map(|core| Self(Rates::new(core)))
     }
-    /// What the application reads.
+    /// The rates that the application reads.
     pub fn rates(&self) -> Rates {
         self.0.clone()
     }

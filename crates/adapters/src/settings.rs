@@ -1,9 +1,9 @@
-//! What an application sets.
+//! Settings of the application.
 
 use weir_cc::{Limits, Setup};
 use weir_units::{DataRate, Timestamp};
 
-/// What a controller is made from, beside its name.
+/// Limits, start rate and parameters of a controller.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Bounds on the media rate.

@@ -4,8 +4,8 @@
 mod call;
 
 use call::run;
-use weir_webrtc::Settings;
-use weir_webrtc::str0m::Beside;
+use weir_adapters::Settings;
+use weir_adapters::str0m::Beside;
 
 #[test]
 fn controllers_use_the_link_and_follow_its_fall() {

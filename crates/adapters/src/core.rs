@@ -108,7 +108,7 @@ impl Core {
     }
 }
 
-/// What feedback says about one packet.
+/// Feedback about one packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Report {
     /// Its number by the order of sending.

@@ -1,4 +1,4 @@
-//! Which packet a report means: by its transport-wide number, or by stream and RTP sequence number.
+//! Finds the packet that a report names, by its transport-wide number, or by stream and RTP sequence number.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -31,7 +31,7 @@ pub struct CongestionControl {
     sent: SentNumbers,
     /// Number of the next packet.
     next: u64,
-    /// What the pacer has been given.
+    /// Packets handed to the pacer.
     pacing_rate: Option<DataRate>,
     reports: Vec<Report>,
     read: VecDeque<TaggedPacket>,
@@ -55,7 +55,7 @@ impl CongestionControl {
             written: VecDeque::new(),
         })
     }
-    /// What the application reads.
+    /// The rates that the application reads.
     pub fn rates(&self) -> Rates {
         self.rates.clone()
     }

@@ -1,7 +1,7 @@
 //! A controller beside str0m 0.25 in RTP mode, with str0m's own estimate off: it paces what the application writes, and reads
 //! transport-wide feedback.
 //!
-//! What str0m shows of both are its raw packets (`RtcConfig::enable_raw_packets`), each sent packet with its header, copied; their
+//! str0m shows both as raw packets (`RtcConfig::enable_raw_packets`), each sent packet with its header, copied; their
 //! documentation calls them expensive and for tests. What is missing as public interface, in str0m's own terms:
 //!
 //! - an event for a packet sent (transport-wide number, size, whether padding), and one with the `TwccSendRecord`s of each feedback: today
@@ -51,7 +51,7 @@ impl Beside {
         let pacer = Pacer::new(&rates.core().target(), weir_units::Timestamp::ZERO);
         Ok(Self { rates, pacer, sent: SentNumbers::default(), next: 0, zero: None, reports: Vec::new() })
     }
-    /// What the application reads.
+    /// The rates that the application reads.
     pub fn rates(&self) -> Rates {
         self.rates.clone()
     }

@@ -1,6 +1,6 @@
 //! Weir's controllers beside str0m: two of its ends through a simulated link of 2 Mbit/s, 0.5, 2, for 20 s each, 25 ms, 60,000 bytes of queue.
 //!
-//!     cargo run -p weir-webrtc --example str0m --features str0m -- CONTROLLER...
+//!     cargo run -p weir-adapters --example str0m --features str0m -- CONTROLLER...
 
 mod call;
 

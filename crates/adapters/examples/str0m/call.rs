@@ -11,10 +11,10 @@ use str0m::media::MediaKind;
 use str0m::net::{Protocol, Receive};
 use str0m::rtp::{RtpWrite, Ssrc};
 use str0m::{Candidate, Event, Input, Output, Rtc};
+use weir_adapters::Settings;
+use weir_adapters::str0m::Beside;
 use weir_path::{Capacity, Departure, Limit, Link, LinkConfig, Packet, Schedule, Step, Verdict};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
-use weir_webrtc::Settings;
-use weir_webrtc::str0m::Beside;
 
 const PAYLOAD: usize = 1_100;
 const FRAME: Duration = Duration::from_micros(33_333);
@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// Most packets that wait for the pacer.
 const QUEUE: usize = 200;
 
-/// What a phase of the call was like.
+/// Results of one phase of the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Phase {
     /// Payload received over capacity, in its second half.
@@ -91,7 +91,7 @@ impl Way {
         Timestamp::ZERO + TimeDelta::from_nanos((now - self.zero).as_nanos() as i64)
     }
 
-    /// What an end has to send enters, until that end waits.
+    /// Passes on what an end sends, until that end waits.
     fn take(&mut self, rtc: &mut Rtc, now: Instant, mut seen: impl FnMut(&Event)) {
         let at = self.time(now);
         loop {
@@ -110,7 +110,7 @@ impl Way {
         }
     }
 
-    /// What has left it is received.
+    /// Hands over packets that have left the link.
     fn give(&mut self, rtc: &mut Rtc, now: Instant) {
         let at = self.time(now);
         while let Some(departure) = self.link.pop(at) {
