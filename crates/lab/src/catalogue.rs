@@ -1,5 +1,4 @@
-//! What there is to choose from, as programs outside Rust list it: controllers with their parameters, and the scenarios
-//! that ship with Weir.
+//! Lists of the controllers, with their parameters, and of the scenarios that ship with Weir, for programs outside Rust.
 
 use super::scenario::{InputError, ScenarioFile, builtin_scenarios};
 use serde::Serialize;
@@ -18,7 +17,7 @@ pub struct Parameter {
     pub min: f64,
     /// Greatest value.
     pub max: f64,
-    /// What it does, and its source.
+    /// Its effect, and its source.
     pub doc: &'static str,
 }
 
@@ -44,7 +43,7 @@ pub struct Shipped {
     pub name: String,
     /// One line for lists.
     pub title: String,
-    /// What it shows, and its source.
+    /// Its purpose, and its source.
     pub doc: String,
     /// The controllers that it compares; none if it names its own.
     pub controllers: Vec<String>,

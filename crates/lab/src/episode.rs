@@ -13,7 +13,7 @@ use weir_cc::intervals::{Interval, Observation, rate};
 use weir_sim::mix;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// What an environment draws its episodes from.
+/// Configuration of an environment: the calls that its episodes are drawn from, the observation and the reward.
 pub struct Course {
     /// Makes the calls.
     pub stepping: Stepping,
@@ -21,9 +21,9 @@ pub struct Course {
     pub scenarios: Vec<Scenario>,
     /// Changes its bottleneck at random.
     pub links: Option<LinkRanges>,
-    /// What the policy is given.
+    /// The observation that the policy is given.
     pub observation: Observation,
-    /// What it is to maximise.
+    /// The reward that the policy is to maximise.
     pub reward: Reward,
 }
 
@@ -59,7 +59,7 @@ struct Running {
     scenario: Scenario,
 }
 
-/// What a step gave beside the observation.
+/// Result of a step, beside the observation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stepped {
     /// The reward; 0 if the call has just begun.

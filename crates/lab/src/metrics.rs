@@ -172,7 +172,7 @@ pub enum DropCause {
     Sender,
 }
 
-/// What is known of a flow only at the end of the run.
+/// Values of a flow that are known only at the end of the run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlowEnd {
     /// The controller's internals by name; those without a value are omitted.

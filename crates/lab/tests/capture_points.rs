@@ -1,4 +1,4 @@
-//! What captures at the ends of a lossy path and behind its bottleneck hold.
+//! Contents of captures at the ends of a lossy path and behind its bottleneck.
 
 use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
 use pcap_file::pcapng::{Block, PcapNgReader};

@@ -65,7 +65,7 @@ struct Found {
     series: Option<Series>,
 }
 
-/// What determines the runs of a scenario apart from the seed.
+/// Digest of all that determines the runs of a scenario, except the seed.
 #[derive(Clone, Debug)]
 pub(super) struct ScenarioDigest(Sha256);
 

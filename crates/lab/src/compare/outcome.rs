@@ -1,4 +1,4 @@
-//! What came of a plan.
+//! Finished and failed runs of a plan.
 
 use crate::results::{Aggregate, Joiner, RunResult, aggregate};
 use crate::scenario::Scenario;
@@ -40,7 +40,7 @@ impl Finished {
     }
 }
 
-/// What came of a plan.
+/// Finished and failed runs of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub(super) groups: Vec<Finished>,
@@ -49,7 +49,7 @@ pub struct Outcome {
     pub failures: Vec<String>,
     /// How many failed.
     pub failed: u64,
-    /// What the stop flag cut short. The runs here are those of whole sets.
+    /// Runs not made because of the stop flag; those here are of whole sets.
     pub stopped: Option<Stopped>,
 }
 
@@ -58,7 +58,7 @@ pub struct Outcome {
 pub struct ScenarioText {
     /// Its name.
     pub name: String,
-    /// What names it on a command line: the name of a built-in one, or a path.
+    /// Name as a command-line argument: the name of a built-in scenario, or a path.
     pub argument: String,
     /// The file.
     pub text: String,
@@ -66,7 +66,7 @@ pub struct ScenarioText {
     pub seeds: Vec<u64>,
 }
 
-/// What a stop left undone.
+/// Counts of finished and of planned runs, if a stop left some undone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Stopped {
     /// Runs that finished, those included that are left out because their set did not.
@@ -79,7 +79,7 @@ pub struct Stopped {
     pub planned_sets: u64,
     /// Runs of these sets.
     pub used: u64,
-    /// What has fewer runs than planned.
+    /// Scenarios, variants and controllers that have fewer runs than planned.
     pub missing: Vec<Missing>,
 }
 
@@ -150,7 +150,7 @@ impl fmt::Display for Stopped {
 /// All runs as one JSON object.
 #[derive(Serialize, JsonSchema)]
 pub struct OutcomeJson<'a> {
-    /// What a stop left undone.
+    /// Counts of finished and of planned runs, if a stop left some undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<&'a Stopped>,
     /// Runs that failed, in words.
@@ -208,7 +208,7 @@ impl Outcome {
         self.groups.iter().filter_map(|g| Some((&g.scenario, g.aggregate()?)))
     }
 
-    /// What `--json` prints.
+    /// Returns the object that `--json` prints.
     pub fn json(&self) -> OutcomeJson<'_> {
         OutcomeJson {
             stopped: self.stopped.as_ref(),

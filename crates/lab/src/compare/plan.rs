@@ -1,4 +1,4 @@
-//! What to run, and in which order.
+//! A plan of runs, and their order.
 
 use super::group::Group;
 use super::journal::{Journal, ScenarioDigest};

@@ -81,7 +81,7 @@ pub struct Phase {
     pub variant: String,
     /// The phase ("40-60s"), with the link if media flows in both directions.
     pub label: String,
-    /// What the media flows carry over what fits.
+    /// Rate carried by the media flows over the rate that fits.
     #[serde(rename = "use")]
     pub used: f64,
     /// The least use that passes: 0.85, and less beside TCP.
@@ -299,7 +299,7 @@ fn phase(
     })
 }
 
-/// What an adaptive flow's TCP flow carries in the benchmark, with headers, in bit/s.
+/// Rate of an adaptive flow's TCP flow in the benchmark, with headers, in bit/s.
 fn tcp_rate(scenario: &Scenario, with_tcp: &Span<'_>, flow: usize) -> f64 {
     let payload = scenario.flows[flow].rtp().map_or(DataSize::ZERO, |r| r.payload()).as_bytes().max(1);
     with_tcp.mean(&with_tcp.series.flows[flow].goodput_bps) * (1.0 + TCP_HEADERS as f64 / payload as f64)

@@ -15,7 +15,7 @@ use weir_cc::Registry;
 
 /// Path and text of each file of `twins/`, in the order of the paths; listed by `build.rs`.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/twins.rs"));
-/// What describes a folder's program.
+/// File that describes a folder's program.
 const PROGRAM: &str = "program.toml";
 const HEADER: &str = "time_s,flow,target_bps,goodput_bps,delay_ms,delay_max_ms";
 
@@ -68,7 +68,7 @@ pub struct Row {
 pub struct Twin {
     /// Folder and file, as in `gcc/three`.
     pub name: String,
-    /// What happens on the link.
+    /// Events on the link.
     pub title: String,
     /// The program recorded.
     pub program: Program,

@@ -204,7 +204,7 @@ impl Meter {
     pub(super) fn row_goodput(&self) -> u64 {
         self.counted().goodput().saturating_sub(self.row.goodput())
     }
-    /// What the outline keeps of the row that ends now; call before [`Self::end_row`].
+    /// Counts for the outline of the row that ends now; call before [`Self::end_row`].
     pub(super) fn row_counts(&self, end: Timestamp) -> RowCounts {
         let (t, r) = (&self.counted(), &self.row);
         let received = t.packets.received - r.packets.received;
@@ -227,7 +227,7 @@ impl Meter {
         let row = series.target_bps.len();
         set(&mut series.streams, stream, row, || format!("share_bps:{name}"), bps);
     }
-    /// What was sent on a path in the row.
+    /// Records the rate sent on a path in the row.
     pub(super) fn on_path(&mut self, path: usize, name: &str, bps: f64) {
         let Some(series) = &mut self.series else { return };
         let row = series.target_bps.len();

@@ -21,7 +21,7 @@ pub(super) struct OutlineMeter {
     flows: Vec<Sum>,
 }
 
-/// What a flow did in a row of the recorder.
+/// Counts of a flow in one row of the recorder.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowCounts {
     pub(super) is_active: bool,

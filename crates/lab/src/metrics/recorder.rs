@@ -197,7 +197,7 @@ impl Recorder {
             self.meters[flow].on_path(path, name, rate.as_bps_f64());
         }
     }
-    /// What is known of a flow only at the end of the run.
+    /// Sets the values of a flow that are known only at the end of the run.
     pub fn flow_end(&mut self, flow: usize, end: FlowEnd) {
         self.meters[flow].end = end;
     }

@@ -1,4 +1,4 @@
-//! What one node receives, and when.
+//! Delays of the packets that a node receives, and when it was last without a parent.
 
 use super::source::{FRAMES, frame_time};
 use weir_units::{TimeDelta, Timestamp};

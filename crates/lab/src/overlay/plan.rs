@@ -1,4 +1,4 @@
-//! What is run.
+//! Parameters of an overlay's run, and their ranges.
 
 use serde::Serialize;
 use weir_session::overlay::{HopControlError, MAX_TREES};
@@ -82,7 +82,7 @@ pub enum OverlayError {
     /// A value is out of its range.
     #[error("{what} is {value}, expected {expected}")]
     Value {
-        /// Which.
+        /// Name of the value.
         what: &'static str,
         /// Its value.
         value: String,

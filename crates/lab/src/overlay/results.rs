@@ -1,4 +1,4 @@
-//! What a run of an overlay gives.
+//! Results of an overlay's run.
 
 use super::agent::NodeEnd;
 use super::network::{Depth, Overlay};
@@ -36,11 +36,11 @@ pub struct OverlayResult {
     pub joins: Joins,
     /// Hops from the root, before nodes leave.
     pub depth: Depth,
-    /// What nodes that stay have received, from 1 s after they joined on.
+    /// Packets received by the nodes that stay, from 1 s after each has joined on.
     pub delivery: Delivery,
-    /// What nodes that stay have noticed of those that leave; none if none do.
+    /// Effect on the nodes that stay of those that leave; none if none do.
     pub churn: Option<Churn>,
-    /// What was sent on all hops.
+    /// Packets sent on all hops.
     pub traffic: Traffic,
     /// Events of the simulator.
     pub events: u64,
@@ -58,7 +58,7 @@ pub struct Joins {
     pub time_s: Option<Distribution>,
 }
 
-/// What nodes have received.
+/// Packets received by nodes.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OverlayDelivery")]
 pub struct Delivery {
@@ -72,7 +72,7 @@ pub struct Delivery {
     pub delay_ms: Option<Distribution>,
 }
 
-/// What nodes that stay notice of those that leave.
+/// Effect of the nodes that leave on those that stay.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OverlayChurn")]
 pub struct Churn {
@@ -97,7 +97,7 @@ pub struct Churn {
     pub residual_loss: f64,
 }
 
-/// What was sent on all hops.
+/// Packets sent on all hops.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OverlayTraffic")]
 pub struct Traffic {

@@ -24,7 +24,7 @@ pub use runs::{Of, cdf, fairness, throughput};
 use std::io;
 use std::path::Path;
 
-/// What a figure plots over time.
+/// The quantity that a figure plots over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantity {
     /// Rates in kbit/s with the bottleneck's capacity behind them: the controller's target if there is one

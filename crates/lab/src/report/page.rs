@@ -89,7 +89,7 @@ impl ControllerRuns {
 pub struct ScenarioReport {
     /// Heading.
     pub title: String,
-    /// What the scenario shows, in plain text; blank lines separate paragraphs.
+    /// The scenario's purpose, in plain text; blank lines separate paragraphs.
     pub doc: String,
     /// The controllers, in the order of the tables.
     pub controllers: Vec<ControllerRuns>,
@@ -299,7 +299,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     .render()
 }
 
-/// What the template is filled with.
+/// Values for the template.
 #[derive(Default)]
 struct Page<'a> {
     title: &'a str,

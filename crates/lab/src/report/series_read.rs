@@ -36,7 +36,7 @@ pub enum ReadError {
     Content {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What became of a media flow's frames, pictures and repair.
+//! Results of a media flow: frames, pictures and repair.
 
 use super::Distribution;
 use schemars::JsonSchema;

@@ -8,8 +8,8 @@ pub const OUTLINE_QUANTILES: [f64; 29] = [
     0.93, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999, 1.0,
 ];
 
-/// What plots over many runs need of each: kept for every run, where series are kept for some. Rows are a second or more long;
-/// `None` where there is no value.
+/// Coarse series and distributions of one run, kept for every run, where full series are kept for some. Plots over many
+/// runs use them. Rows are a second or more long; `None` where there is no value.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Outline {
     /// Length of a row, in s.

@@ -19,7 +19,7 @@ const HALF_CONFIDENT: f64 = 3.0;
 /// The forecasts of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct ForecastFeed {
-    /// What is foretold for the whole run, the last row an end.
+    /// Forecast capacity for the whole run; the last row only ends the one before it.
     rows: Arc<[Foretold]>,
     look_ahead: TimeDelta,
     interval: TimeDelta,

@@ -23,7 +23,7 @@ pub struct Job {
 /// One of many runs, made when a thread is free.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// What to run.
+    /// The scenario.
     pub scenario: &'a Scenario,
     /// With which seed.
     pub seed: u64,

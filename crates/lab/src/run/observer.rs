@@ -104,7 +104,7 @@ impl<'a> RunObserver<'a> {
         self.paths.resize_with(self.paths.len().max(flow + 1), || None);
         self.paths[flow] = Some(Box::new(meter));
     }
-    /// What was measured of the paths of a flow that has several, with the recorder.
+    /// Returns the measurements of a flow's paths, if it has several, with the recorder.
     pub(crate) fn paths_mut(&mut self, flow: usize) -> Option<(&mut PathMeter, &mut Recorder)> {
         Some((self.paths.get_mut(flow)?.as_deref_mut()?, &mut self.recorder))
     }

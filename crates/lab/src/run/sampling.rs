@@ -164,7 +164,8 @@ impl FlowSampler {
         self.discards = discards;
     }
 
-    /// What is known of the flow only at the end; `call` is its sending and its receiving end if it is a call.
+    /// Returns the values of the flow that are known only at the end; `call` is its sending and its receiving end if it is a
+    /// call.
     pub fn finish(&self, call: Option<(&Endpoint, &Endpoint)>) -> FlowEnd {
         let mut end = FlowEnd {
             frames: Some(self.frames_due).filter(|f| *f > 0),

@@ -20,14 +20,14 @@ pub struct Stepping {
     /// The controller of the flow that is stepped: [`OUTSIDE`], or the observed one.
     controller: String,
     step: TimeDelta,
-    /// What the controllers of the call under construction share with it.
+    /// State that the controllers of the call under construction share with it.
     made: Arc<Mutex<Vec<Shared>>>,
     is_observed: bool,
     /// Held while a call is made, so that it gets its own.
     making: Mutex<()>,
 }
 
-/// What a controller shares with its caller.
+/// State that a controller shares with its caller.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<State>>);
 

@@ -71,7 +71,7 @@ impl InputError {
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         Some((line, column))
     }
-    /// What is wrong, without its place.
+    /// The fault, without its place.
     pub fn message(&self) -> &str {
         &self.0.message
     }

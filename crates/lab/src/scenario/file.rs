@@ -156,7 +156,7 @@ impl ScenarioFile {
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// What names it on a command line: the name where built in, the path otherwise.
+    /// Name as a command-line argument: the name where built in, the path otherwise.
     pub fn argument(&self) -> &str {
         // A file's own name has no folder.
         if self.name.contains('/') { &self.name } else { &self.text.file }
@@ -165,7 +165,7 @@ impl ScenarioFile {
     pub fn title(&self) -> &str {
         &self.versions[0].1.title
     }
-    /// What the scenario shows, and its source.
+    /// The scenario's purpose, and its source.
     pub fn doc(&self) -> &str {
         self.versions[0].1.doc.trim()
     }

@@ -13,7 +13,7 @@ const MOST_ROWS: usize = 1_000_000;
 /// A forecast of capacity that both ends of a call get.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Forecast {
-    /// What it is made of.
+    /// Source of the rates.
     pub known: Foreknown,
     /// Length of its segments; those of [`Foreknown::Foretold`] are in the table.
     pub segment: TimeDelta,
@@ -25,7 +25,7 @@ pub struct Forecast {
     pub factor: f64,
 }
 
-/// What a forecast is made of.
+/// Source of a forecast's rates.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Foreknown {
     /// The link itself.
@@ -45,7 +45,7 @@ pub enum Foreknown {
     Foretold(Arc<[Foretold]>),
 }
 
-/// What a map says of the time from `from` to the next row.
+/// A map's capacity for the time from `from` to the next row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Foretold {
     /// From the beginning of the run.

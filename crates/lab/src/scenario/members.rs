@@ -1,4 +1,4 @@
-//! What links know of flows: their stations on a radio link, and their classes.
+//! Membership of flows on links: their stations on a radio link, and their classes.
 
 use super::error::InputError;
 use super::model::{Flow, Link};

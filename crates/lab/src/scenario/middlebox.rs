@@ -1,4 +1,4 @@
-//! What a link does to packets beside queueing them: token buckets, and changes of the ECN field.
+//! Processing of packets on a link beside queueing: token buckets, and changes of the ECN field.
 
 use super::error::InputError;
 use super::impairment::RawLossPlace;

@@ -24,7 +24,7 @@ pub struct Scenario {
     pub name: String,
     /// One line for headings.
     pub title: String,
-    /// What the scenario shows, and its source.
+    /// The scenario's purpose, and its source.
     pub doc: String,
     /// The variant's name, if the file has variants.
     pub variant: Option<String>,
@@ -198,7 +198,7 @@ pub struct RtpFlow {
     pub source: Source,
     /// How far the source is read ahead, if it is stored content.
     pub read_ahead: Option<TimeDelta>,
-    /// What the application has to send; as much as the target allows if absent.
+    /// Greatest rate that the application has to send; as much as the target allows if absent.
     pub demand: Option<weir_media::Caps>,
     /// The streams that share the target, if the flow has several; [`Self::source`] is then ignored.
     pub streams: Vec<RtpStream>,

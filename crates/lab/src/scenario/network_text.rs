@@ -13,7 +13,7 @@ use weir_path::Capacity;
 
 /// Kinds of flows.
 const FLOWS: [&str; 4] = ["rtp", "tcp", "udp", "dccp"];
-/// What a flow of any kind states about its way.
+/// Fields of the network path, which a flow of any kind has.
 const WAY: [&str; 5] = ["direction", "path", "dscp", "access_delay", "access_rate"];
 
 /// Parts of a scenario file: the network of one of its variants, without its flows.

@@ -8,11 +8,11 @@ use weir_units::DataRate;
 pub struct Multipath {
     /// The scheduler's name in [`SCHEDULERS`](weir_session::multipath::SCHEDULERS).
     pub scheduler: String,
-    /// Which paths are coupled: a name in `weir_session::multipath::Coupling::NAMES`.
+    /// Coupling of the paths: a name in `weir_session::multipath::Coupling::NAMES`.
     pub coupling: String,
     /// Whether frames are played by the skew of the paths.
     pub skew_playout: bool,
-    /// What the application wants of each path, from the first on; the default for those left out.
+    /// Preference of the application for each path, from the first on; the default for those left out.
     pub policies: Vec<PathPolicy>,
     /// Media rate that suffices.
     pub sufficient_rate: Option<DataRate>,

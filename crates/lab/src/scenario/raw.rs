@@ -17,7 +17,7 @@ use serde::Deserialize;
 pub(super) struct RawScenario {
     /// One line for headings.
     pub(super) title: String,
-    /// What the scenario shows, and its source.
+    /// The scenario's purpose, and its source.
     #[serde(default)]
     pub(super) doc: String,
     /// Simulated time of a run.

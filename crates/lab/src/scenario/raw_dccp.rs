@@ -26,7 +26,7 @@ pub(super) struct RawDccpSettings {
     /// Maximum packets waiting for congestion control, before frames show how many are needed; 5, the Linux kernel's,
     /// if absent.
     pub(super) queue: Option<At<u32>>,
-    /// What is dropped when that queue is full; "refuse" if absent.
+    /// Packets that are dropped when that queue is full; "refuse" if absent.
     #[serde(default)]
     pub(super) when_full: RawQueuePolicy,
     /// Whether a frame that does not fit that queue doubles its capacity, which later becomes that of the largest of a
@@ -36,7 +36,7 @@ pub(super) struct RawDccpSettings {
     pub(super) max_wait: Option<At<Time>>,
 }
 
-/// What is dropped when a send queue is full.
+/// Packets that are dropped when a send queue is full.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "QueuePolicy")]

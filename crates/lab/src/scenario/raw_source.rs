@@ -118,7 +118,7 @@ pub(super) struct RawSourceTable {
     pub(super) demand: Option<At<RawDemand>>,
 }
 
-/// What an application has to send.
+/// Greatest rate that the application has to send, over time.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SourceDemand")]

@@ -97,7 +97,7 @@ impl Flows<'_> {
         }
     }
 
-    /// What the application has to send, if the source states it.
+    /// Returns the greatest rate that the application has to send, if the source states it.
     pub(super) fn demand(&self, raw: Option<&At<RawSource>>) -> Result<Option<Caps>, InputError> {
         let Some(demand) = raw.and_then(|r| r.value.options.demand.as_ref()) else { return Ok(None) };
         let RawDemand { steps, repeat } = &demand.value;

@@ -205,8 +205,8 @@ fn trace_error(e: &TraceError) -> InputError {
     InputError::at_line(&e.file, e.line, message).field(&e.field)
 }
 
-/// What a trace has in place of what is expected. A scenario may name any file that its reader may read: what is no number
-/// is not repeated.
+/// Describes the value found in place of the expected one. A scenario may name any file that its reader may read, so text that
+/// is not a number is not repeated.
 fn found(value: &str) -> String {
     let numeric = |c: char| c.is_ascii_digit() || " \t,;.:+-_eE".contains(c);
     match value {

@@ -19,7 +19,7 @@ const DEFAULT_RUNS: u32 = 5;
 /// What `--json` prints.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json<'a> {
-    /// What a stop left undone.
+    /// Counts of finished and of planned runs, if a stop left some undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped: Option<&'a Stopped>,
     #[serde(flatten)]

@@ -18,7 +18,7 @@ pub const LIVE: &str = "@live";
 /// Makes a run in another way than by simulation.
 pub type Maker<'a> = dyn Fn(&Scenario, u64, &RunOptions<'_>) -> Result<RunResult, RunError> + Sync + 'a;
 
-/// What to run.
+/// Rows, traces and controllers to run.
 pub struct Order<'a> {
     /// Rows beyond the traces.
     pub rows: &'a [Row],

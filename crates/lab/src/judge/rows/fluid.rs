@@ -19,10 +19,10 @@ const DRAIN: f64 = 0.4;
 const STANDING: f64 = 0.02;
 const GROWTH: f64 = 2.0;
 
-/// What a fluid sender reaches on a trace, or the mean over several.
+/// Result of a fluid sender on a trace, or the mean over several.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Fluid {
-    /// What arrived on time over what an omniscient sender gets.
+    /// Data that arrived on time over the data that an omniscient sender gets through.
     pub on_time: f64,
     /// 95th percentile of the extra delay in ms.
     pub extra_delay_p95_ms: f64,
@@ -75,7 +75,7 @@ fn send(trace: &Trace, knows_capacity: bool, window: f64) -> Fluid {
         sent.push(sent[i] + rate * STEP);
         delivered.push(delivered[i] + before - queue);
     }
-    // What comes in at a step leaves when the link has served the queue before it, and half of itself, from then on.
+    // Data that arrives in a step leaves when the link has served the queue before it and half of the data itself.
     let (mut on_time, mut arrived, mut delays, mut at) = (0.0, 0.0, Vec::new(), 0);
     for (i, before, bits) in fluid {
         let due = capacity[i] + before + bits / 2.0;

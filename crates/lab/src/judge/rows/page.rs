@@ -142,7 +142,7 @@ fn tallies(board: &Board) -> Vec<TallyLine> {
     board.tallies.iter().map(line).collect()
 }
 
-/// What fluid senders have on time: group, causal and reactive.
+/// On-time shares of the fluid senders: group, causal and reactive.
 fn fluid(board: &Board) -> Vec<(String, String, String)> {
     let groups = board.rows.iter().filter(|r| r.kind == RowKind::Group);
     groups

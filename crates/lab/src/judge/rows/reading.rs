@@ -1,4 +1,4 @@
-//! What the rows read from a run: means, times until a rate is reached, queues.
+//! Reading of numbers from a run: means, times until a rate is reached, queues.
 //!
 //! Times are of the run, in s; a span takes the samples that end after its beginning and not after its end.
 

@@ -41,18 +41,18 @@ pub struct Board {
 pub struct RowScores {
     /// Its name on the command line.
     pub key: String,
-    /// What happens in it.
+    /// Events in the scenario.
     pub title: String,
     /// Its kind.
     pub kind: RowKind,
-    /// What was measured.
+    /// Numbers measured.
     pub metrics: Vec<MetricScores>,
-    /// What fluid senders reach, on traces: one that knows the capacity, one that knows the rate delivered.
+    /// Results of fluid senders, on traces: one that knows the capacity, one that knows the rate delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fluid: Option<FluidScores>,
 }
 
-/// What fluid senders reach on a trace.
+/// Results of fluid senders on a trace.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct FluidScores {
     /// Knows the capacity, a round trip and 50 ms late.
@@ -68,7 +68,7 @@ pub struct MetricScores {
     pub label: String,
     /// Its unit; empty for a ratio.
     pub unit: String,
-    /// Which values are better.
+    /// Direction in which values are better.
     pub better: Better,
     /// The goal, if it has one.
     pub goal: Option<f64>,

@@ -4,7 +4,7 @@ use super::reading::Reading;
 use super::score::Better;
 use std::collections::BTreeMap;
 
-/// What a metric reads; `None` is "never".
+/// Reads a metric from a run; `None` is "never".
 type Read = Box<dyn Fn(&Reading<'_>) -> Option<f64> + Send + Sync>;
 
 /// One number of a row.
@@ -13,7 +13,7 @@ pub struct Metric {
     pub label: String,
     /// Its unit; none for a ratio.
     pub unit: &'static str,
-    /// Which values are better.
+    /// Direction in which values are better.
     pub better: Better,
     /// The goal, if it has one.
     pub goal: Option<f64>,
@@ -47,11 +47,11 @@ pub enum Source {
 pub struct Row {
     /// Its name on the command line.
     pub key: String,
-    /// What happens in it.
+    /// Events in the scenario.
     pub title: String,
     /// Its scenario.
     pub source: Source,
-    /// What is read.
+    /// Numbers read from a run.
     pub metrics: Vec<Metric>,
     /// The controllers that it is for; all if absent.
     pub only: Option<&'static [&'static str]>,

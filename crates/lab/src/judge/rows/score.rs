@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Tolerance of a goal: times are differences of sums, such as 40.35 s less 40 s.
 const CLOSE: f64 = 1e-9;
 
-/// Which values of a metric are better.
+/// Direction in which values of a metric are better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {

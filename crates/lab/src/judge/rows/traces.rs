@@ -35,7 +35,7 @@ pub struct Trace {
     pub(super) opportunities: Vec<u32>,
 }
 
-/// What a folder of traces holds.
+/// Traces in a folder, and files that are none.
 #[derive(Debug, Default)]
 pub struct Traces {
     /// The traces, by name.

@@ -133,7 +133,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// What `docs/sluice.md` states of Sluice.
+    /// The region that `docs/sluice.md` states for Sluice.
     pub const SLUICE: Self = Self { rtt_ms: 200.0, rate_bps: (100e3, 500e6), feedback_ms: (20.0, 200.0) };
 
     /// Whether a cell lies inside.

@@ -1,4 +1,4 @@
-//! What to run.
+//! Grids: lists of scenarios, controllers, variants, seeds and values, every combination of which is a run.
 
 use super::address::{canonical, digest};
 use crate::compare::MAX_RUNS;
@@ -77,7 +77,7 @@ pub struct SweepRun {
     pub key: String,
     /// The scenario.
     pub given: Given,
-    /// What the grid sets in it, as JSON.
+    /// Values that the grid sets in it, as JSON.
     pub set: String,
     /// Its variant.
     pub variant: Option<String>,
@@ -123,7 +123,7 @@ impl Grid {
         let mut policies = Vec::new();
         for name in controllers.iter().flatten() {
             let spec = registry.find(name).map_err(|e| wrong("controllers", e.to_string()))?;
-            // What a file holds is not told by its name.
+            // The name of a policy file does not determine its contents, so the key of the run depends on its source too.
             policies.push(registry.specs().all(|s| s.name != *name).then(|| spec.source.clone()));
         }
         policies.resize(controllers.len(), None);

@@ -30,7 +30,7 @@ pub struct Validation {
     pub best: Judgement,
 }
 
-/// What a campaign has found.
+/// Results of a campaign.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// The start, as the scoreboard names it.

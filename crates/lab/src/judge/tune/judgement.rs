@@ -1,4 +1,4 @@
-//! What makes a candidate good.
+//! Judgement of candidates.
 
 use super::super::rows::{Board, RowKind};
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// The label of what counts on traces.
 const ON_TIME: &str = "on time";
-/// What a goal may lose against the start, as the seeds of a run make it differ.
+/// Loss of closeness that a goal may have against the start without penalty, since results vary with the seeds.
 const NOISE: f64 = 0.01;
 
 /// How good a candidate is. The score is the mean of the worst tenth of the traces, and of the rows how near their goals are on
@@ -23,11 +23,11 @@ pub struct Judgement {
     pub closeness: Option<f64>,
     /// Goals met.
     pub met: usize,
-    /// What goals have lost against the start, summed.
+    /// Closeness that goals have lost against the start, summed.
     pub lost: f64,
 }
 
-/// What is kept of the start: each goal's closeness.
+/// Closeness of each goal at the start.
 pub(super) type Start = Vec<f64>;
 
 impl Judgement {

@@ -113,7 +113,7 @@ impl<'a> Row<'a> {
     }
 
     fn nada(&self) -> Reason {
-        // What loss and marks add to the delay in the congestion signal, ms.
+        // Part of the congestion signal that is due to loss and marks, ms.
         let penalty = self.get("x_curr_ms") - self.get("d_tilde_ms");
         if self.get("rmode") < 0.5 {
             Reason::Room

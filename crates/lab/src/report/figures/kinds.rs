@@ -13,7 +13,7 @@ pub struct Overlay {
     pub variant: String,
     /// The controller that it belongs to; any if empty.
     pub controller: String,
-    /// What it shows.
+    /// Name in the legend.
     pub label: String,
     /// Time in s and value.
     pub points: Vec<(f64, f64)>,
@@ -135,7 +135,7 @@ pub fn internals(
 
 /// One line of a sweep.
 pub struct SweepLine {
-    /// What it shows.
+    /// Name in the legend.
     pub label: String,
     /// Value on the horizontal axis and the numbers measured there, one per run.
     pub points: Vec<(f64, Vec<f64>)>,

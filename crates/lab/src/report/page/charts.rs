@@ -120,7 +120,7 @@ const JAIN: Compared =
 const SHARE: Compared =
     Compared { title: "Share of an RTP flow against a TCP flow", unit: "%", step: 0.1, join: Join::Mean };
 
-/// What the plots of all scenarios have in common.
+/// Layout that the plots of all scenarios have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Layout<'a> {
     /// Names by line style.

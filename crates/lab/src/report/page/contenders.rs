@@ -1,4 +1,4 @@
-//! What the report ranks: the controllers of each scenario, and the flows of mixed runs, by run.
+//! Contenders that the report ranks: the controllers of each scenario, and the flows of mixed runs, by run.
 
 use super::{ControllerRuns, ScenarioReport};
 use crate::results::{FlowKind, FlowSummary, RunResult};

@@ -23,7 +23,7 @@ pub struct DocumentLine {
 /// A plot over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DocumentChart {
-    /// What is plotted.
+    /// The quantity plotted.
     pub title: String,
     /// Its unit.
     pub unit: &'static str,

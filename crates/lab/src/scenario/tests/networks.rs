@@ -24,7 +24,7 @@ fn the_path_of_every_shipped_scenario_is_the_same_in_a_file_of_its_own() {
             let copy = call_over(&file.network_text(*variant, &registry).expect("a network"));
             let (a, b) = (&original.flows[0], &copy.flows[0]);
             for (a, b) in [(&a.forward, &b.forward), (&a.reverse, &b.reverse)] {
-                // What links know of other flows, which the copy has not, stays behind.
+                // The members of links are other flows, which the copy has not: they are not compared.
                 let path = |s: &Scenario, ids: &[usize]| -> Vec<(String, weir_path::LinkConfig)> {
                     let link = |&i: &usize| {
                         let mut config = s.links[i].config.clone();

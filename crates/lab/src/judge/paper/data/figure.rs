@@ -23,7 +23,7 @@ pub struct Figure {
     /// Its variants; all if empty.
     #[serde(default)]
     pub variants: Vec<String>,
-    /// What it shows.
+    /// Kind of plot.
     pub plot: Plot,
     /// Names of the controller's internals, for [`Plot::Internals`].
     #[serde(default)]
@@ -48,7 +48,7 @@ pub struct Figure {
     pub sweep: Option<Sweep>,
 }
 
-/// What a figure shows.
+/// Kind of plot, and its quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plot {
@@ -86,7 +86,7 @@ pub struct Curve {
     /// The controller that it belongs to; any if empty.
     #[serde(default)]
     pub controller: String,
-    /// What it shows.
+    /// Name in the legend.
     pub label: String,
     /// File in the folder of the paper's description.
     pub file: String,
