@@ -18,7 +18,7 @@ const CACHE: &str = "target/bench-against";
 pub enum AgainstError {
     /// The stop flag was set.
     Stopped,
-    /// What failed.
+    /// A command or a file failed, in words.
     Failed(String),
 }
 
@@ -56,7 +56,7 @@ impl<'a> Worktree<'a> {
 
 impl Drop for Worktree<'_> {
     fn drop(&mut self) {
-        // What is left where git fails is a folder for temporary files, and an entry that `git worktree prune` removes.
+        // If git fails, a folder for temporary files is left, and an entry that `git worktree prune` removes.
         let _ = git(self.root, &["worktree", "remove", "--force", &self.folder.to_string_lossy()]);
     }
 }

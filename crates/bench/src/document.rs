@@ -43,7 +43,7 @@ pub fn lacking(document: &str) -> Vec<&'static str> {
     TABLES.iter().map(|t| t.0).filter(|name| !is_marked(name)).collect()
 }
 
-/// What stands above a table.
+/// Line above a table: the origin of its numbers.
 fn led(report: &Report, origin: &Origin) -> String {
     let scale = if report.scale == 1.0 { String::new() } else { format!(" --scale {}", report.scale) };
     let build = if report.debug_build { "; a debug build, whose speed says little" } else { "" };

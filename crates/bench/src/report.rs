@@ -1,4 +1,4 @@
-//! What is measured, as `weir bench --json` prints it.
+//! Measurements, as `weir bench --json` prints them.
 
 use crate::ns3::Beside;
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ impl Unit {
     }
 }
 
-/// What a speed should come to.
+/// Speed that a row should reach.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Goal {
     /// In the row's unit, or times ns-3.
@@ -46,11 +46,11 @@ pub struct Goal {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// The workload.
     pub summary: String,
     /// In `unit`.
     pub speed: f64,
-    /// What the speed counts.
+    /// The speed's unit.
     pub unit: Unit,
     /// Simulated time in s.
     pub simulated_s: f64,
@@ -63,7 +63,7 @@ pub struct Row {
     /// Memory of the process per call, without metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_call: Option<u64>,
-    /// What the speed should come to.
+    /// Speed that the row should reach.
     pub goal: Option<Goal>,
     /// The same in ns-3, where it was measured.
     pub ns3: Option<Beside>,
@@ -118,7 +118,7 @@ impl Row {
 pub struct Loopback {
     /// The transport.
     pub name: &'static str,
-    /// What was measured.
+    /// Its speed.
     #[serde(flatten)]
     pub speed: crate::loopback::Speed,
     /// Goodput over that of the kernel's TCP with segments as long as the datagrams.

@@ -22,7 +22,7 @@ pub const TRIES: u32 = 3;
 pub enum BenchError {
     /// The stop flag was set.
     Stopped,
-    /// What failed.
+    /// A workload failed, in words.
     Failed(String),
 }
 
@@ -32,7 +32,7 @@ impl BenchError {
     }
 }
 
-/// What is measured, and with what.
+/// The suite of benchmarks, and its configuration.
 #[derive(Clone, Copy)]
 pub struct Suite<'a> {
     /// The controllers.

@@ -77,7 +77,7 @@ pub(crate) fn answer(words: &[OsString]) -> Option<Failure> {
     find(&PARTS, words).map(|(part, rest)| Failure::Absent(part.answer(&rest)))
 }
 
-/// What this build lacks, for `weir --help`.
+/// Lists the commands that this build lacks, for `weir --help`.
 pub(crate) fn listed() -> Option<String> {
     let lacking: Vec<String> = PARTS
         .iter()

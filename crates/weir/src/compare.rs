@@ -19,11 +19,11 @@ use weir_lab::scenario::{Scenario, ScenarioFile};
 const DEFAULT_PAPER: &str = "rmcat-comparison";
 /// Compared beside the paper's controllers where none is named.
 const BESIDE: &str = "sluice";
-/// What there is beside the comparison of `weir` alone.
+/// Line below the comparison of `weir` alone, which names the other commands.
 const BEYOND: &str =
     "\nThere is more: one run explained (run --explain), judging, searching, real-time calls, media: weir --help\n";
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json<'a> {
     #[serde(flatten)]
@@ -131,7 +131,7 @@ fn open_journal(folder: &Path) -> Result<Journal, Failure> {
     Ok(Journal::open(folder, &program)?)
 }
 
-/// What stands above the tables where a stop cut the runs short.
+/// Line above the tables, if a stop cut the runs short.
 pub(crate) fn stopped(outcome: &Outcome) -> String {
     outcome.stopped.as_ref().map_or_else(String::new, |s| format!("{s}\n\n"))
 }

@@ -36,7 +36,7 @@ const KBPS: [&str; 3] = ["--start-rate", "--min-rate", "--max-rate"];
 pub(crate) struct Renamed {
     /// All words behind the program's name.
     pub(crate) words: Vec<OsString>,
-    /// What the command was called, and what it is called now.
+    /// Message that states the former and the present name of the command.
     pub(crate) note: String,
 }
 

@@ -13,7 +13,7 @@ use weir_lab::results::Distribution;
 use weir_lab::scenario::InputError;
 use weir_units::{DataRate, TimeDelta};
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Report {
     #[serde(flatten)]

@@ -76,7 +76,7 @@ impl Progress {
     pub(crate) fn set(&self, count: u64) {
         self.bar.set_position(count);
     }
-    /// What is being done.
+    /// Shows the name of the work in progress.
     pub(crate) fn doing(&self, what: String) {
         self.bar.set_message(what);
     }

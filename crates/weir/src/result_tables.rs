@@ -66,7 +66,7 @@ fn rows(t: &mut Table, a: &Aggregate) {
     }
 }
 
-/// What the columns of [`HEADER`] mean; `several` runs have an interval.
+/// Explains the columns of [`HEADER`]; `several` runs have an interval.
 fn legend(several: bool, mixed: bool) -> String {
     let mut text = String::from(
         "use %: media that an RTP flow made, or what arrived of a TCP or UDP flow, over the capacity while the flow was active",

@@ -1,4 +1,4 @@
-//! What every command works with: controllers, the stop flag, files and progress.
+//! State and helpers that all commands share: controllers, the stop flag, files and progress.
 
 use crate::args::OneArgs;
 use crate::output::{Failure, remark};

@@ -12,9 +12,9 @@ const WIDTHS: std::ops::RangeInclusive<u16> = 40..=500;
 const NARROW: usize = 10;
 /// Width up to which the column that names a row is not broken, so that names can be copied.
 const NAME: usize = 52;
-/// What a column adds to its text.
+/// Width that a column adds to its text, in characters.
 const PADDING: usize = 3;
-/// What a table adds to its columns.
+/// Width that a table adds to its columns, in characters.
 const BORDER: usize = 1;
 
 /// Columns of the terminal: COLUMNS where it is set, else what the terminal says, else 80.

@@ -102,7 +102,7 @@ fn a_trace_that_is_none_is_refused_without_repeating_what_it_holds() {
     std::fs::write(path.join("frames.toml"), frames).expect("written");
     let said = bad(path, &["run", "frames.toml"], 2);
     assert!(said.contains("secrets:1") && !said.contains("root"), "{said}");
-    // What is a number may be repeated.
+    // Messages may repeat a number.
     std::fs::write(path.join("wrong.csv"), "time_s,rate_bps\n0,1000\n0,-5\n").expect("written");
     scenario("wrong.toml", "{ trace = \"wrong.csv\" }");
     let said = bad(path, &["run", "wrong.toml"], 2);

@@ -1,4 +1,4 @@
-//! What is too much is refused, with the limit and the way out, before it takes memory.
+//! Excessive input is refused, with the limit and the way out, before it takes memory.
 #![cfg(unix)]
 
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! What `--json` prints follows the schemas in `schemas/`, which have no field that is not printed anywhere.
+//! Output of `--json` follows the schemas in `schemas/`, which have no field that is not printed anywhere.
 #![cfg(target_os = "linux")]
 
 use serde_json::Value;

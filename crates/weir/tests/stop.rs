@@ -27,7 +27,7 @@ fn start(folder: &Path, args: &[&str], stdin: Stdio) -> Child {
     command.spawn().expect("starts")
 }
 
-/// What a child says that gets this signal after a while, and is killed where it does not end soon.
+/// Output of a child that gets this signal after a while, and is killed where it does not end soon.
 fn stopped(mut child: Child, after: Duration, signal: &str) -> Output {
     std::thread::sleep(after);
     assert!(child.try_wait().expect("asked").is_none(), "it ended before the signal");

@@ -91,7 +91,7 @@ fn a_stop_leaves_whole_files_and_says_what_is_missing() {
     assert!(said(&out).contains("missing: the same command makes the rest"), "{}", said(&out));
     let all = files(&folder.path().join("weir-sweep"));
     assert!(all.iter().all(|(path, _)| path.extension().is_some_and(|e| e == "parquet" || e == "json")), "{all:?}");
-    // What has finished is known again.
+    // Finished runs are found again.
     let again = sweep(folder.path(), &long, &["--dry-run"]).output().expect("it runs");
     let kept: u32 =
         said(&again).split(" kept in").next().and_then(|s| s.rsplit(' ').next()?.parse().ok()).expect("a number");

@@ -1,4 +1,4 @@
-//! What a terminal of 80 columns shows, and what one sees without a terminal.
+//! Output on a terminal of 80 columns, and without a terminal.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -87,7 +87,7 @@ fn a_wider_terminal_is_used() {
     let (narrow, wide) = (shown(path, "80", &args), shown(path, "200", &args));
     assert!(widest(&wide) > 100 && widest(&wide) <= 200);
     assert_eq!((wide.matches('┌').count(), narrow.matches('┌').count()), (1, 1), "{wide}\n{narrow}");
-    // What is left out is named, with the width that shows it.
+    // Columns left out are named, with the width that shows them.
     assert!(!wide.contains("Not shown:") && wide.contains("late"), "{wide}");
     let (_, below) = narrow.split_once("Not shown: ").expect("a line below the table");
     assert!(below.starts_with("sent kbit/s, "), "{below}");

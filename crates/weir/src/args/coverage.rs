@@ -179,10 +179,10 @@ pub(crate) enum KeysCommand {
     Add {
         #[command(flatten)]
         database: DatabaseArgs,
-        /// What it permits
+        /// Permission that the key gives
         #[arg(value_enum)]
         role: RoleName,
-        /// What it is for
+        /// Purpose of the key, for the list
         #[arg(long, default_value = "")]
         note: String,
         /// Days after which it is refused

@@ -23,7 +23,7 @@ Examples:
   weir run quick --controller gcc --pcap gcc.pcapng && tshark -r gcc.pcapng -Y rtcp
   weir run random-loss --variant 5% --pcap . --pcap-at sender";
 
-/// Which single run.
+/// Choice of a single run.
 #[derive(clap::Args, Debug)]
 pub(crate) struct OneArgs {
     /// A scenario file, a built-in scenario's name, or row:KEY for a row of `weir judge rows`

@@ -12,7 +12,7 @@ use weir_bench::against::{self, AgainstError, Pair};
 use weir_bench::document::grouped;
 use weir_bench::repository::root;
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json {
     /// The other commit.

@@ -24,7 +24,7 @@ const LONG: u32 = 300;
 /// The device that rides on while the service is kept.
 const LIVE: &str = "ride";
 
-/// What `weir coverage demo --json` prints.
+/// Output of `weir coverage demo --json`.
 #[derive(Serialize)]
 pub(crate) struct DemoReport {
     /// Updates that were reported.
@@ -121,7 +121,7 @@ async fn show(session: &Session, args: &DemoArgs, folder: &Path) -> Done {
     Ok(())
 }
 
-/// What the page shall show: a route, its speed, and the device that is on it.
+/// Query of the demonstration page: a route, its speed, and the device that is on it.
 fn page(route: &Route) -> String {
     let line = encode_polyline(corners(&route.points));
     let encoded: String = line

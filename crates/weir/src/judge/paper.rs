@@ -16,7 +16,7 @@ use weir_lab::scenario::InputError;
 /// Runs of each scenario if neither the user nor the paper states a number.
 const DEFAULT_RUNS: u32 = 5;
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json<'a> {
     /// Counts of finished and of planned runs, if a stop left some undone.

@@ -23,7 +23,7 @@ const LEGEND: &str = "each judged by its last 10 s. use: what the media flows ca
 /// The controllers on the card by default: those with recordings of their authors' programs.
 const CONTROLLERS: [&str; 4] = ["gcc", "nada", "scream", "scream2"];
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json {
     /// The cases, by controller.
@@ -46,7 +46,7 @@ struct Case {
     phases: Vec<Phase>,
 }
 
-/// What TCP carries in each case and variant that is compared with TCP.
+/// Runs with TCP in place of the media flows, for each case and variant that is compared with TCP.
 type Benchmarks = BTreeMap<(String, Option<String>), RunResult>;
 
 pub(super) fn judge_cases(session: &Session, args: &RfcArgs) -> Done {

@@ -18,7 +18,7 @@ const LEGEND: &str = "Recorded values of the authors' program stand before the s
                       one-way delay. Times: until the target follows each change of capacity. A twin is near with areas of at most \
                       10 % and times within 20 %, or 1 s.";
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json {
     /// The scores, in the order of the twins.

@@ -15,7 +15,7 @@ use serde::Serialize;
 use weir_live::dccp::DccpError;
 use weir_live::dccp::transfer::SendReport;
 
-/// What `weir live dccp --json` prints.
+/// Output of `weir live dccp --json`.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Report<'a> {

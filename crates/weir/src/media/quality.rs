@@ -45,12 +45,12 @@ struct Summary {
     spread: Distribution,
 }
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Report {
-    /// What it should be.
+    /// The reference's name.
     reference: String,
-    /// What has come of it.
+    /// The name of the file compared with it.
     distorted: String,
     /// Width of the pictures.
     width: u32,
@@ -58,7 +58,7 @@ pub(crate) struct Report {
     height: u32,
     /// Pictures compared.
     pictures: u64,
-    /// Which of the two has more pictures, if one has.
+    /// The one of the two that has more pictures, if one has.
     longer: Option<&'static str>,
     /// Pictures that are equal to their reference, whose PSNR is given as 100 dB.
     equal: u64,

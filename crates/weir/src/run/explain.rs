@@ -11,10 +11,10 @@ use weir_lab::report::explain_plot;
 use weir_lab::scenario::{InputError, Scenario};
 use weir_lab::series::Series;
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json {
-    /// What was run, or the folder that was read.
+    /// The scenario that was run, or the folder that was read.
     of: String,
     /// The flows.
     flows: Vec<Explanation>,

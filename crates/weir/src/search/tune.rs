@@ -62,7 +62,7 @@ impl Work<'_> {
         let args = self.args;
         let most = args.evaluations.get();
         self.session.with_progress(args.quiet, true, |given, progress| {
-            // What is shown is the share of the search, not of a candidate's runs.
+            // The bar shows the share of the search, not of a candidate's runs.
             let options = RunOptions { progress: &|_| {}, ..*given };
             let threads = threads(args.jobs);
             let mut campaign = Campaign::new(self.space, self.traces, self.rows, args.runs.get(), threads);

@@ -5,7 +5,7 @@ use crate::output::Failure;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What stands above the tables.
+/// Text above the tables.
 const ABOUT: &str = include_str!("results.md");
 
 /// A schema's type in a word or two.

@@ -14,7 +14,7 @@ use weir_session::multipath::SCHEDULERS;
 /// Variants of a scenario shown in a list.
 const SHOWN_VARIANTS: usize = 6;
 
-/// What `--json` prints: the list that was asked for.
+/// Output of `--json`: the list that was asked for.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Listed {
@@ -37,7 +37,7 @@ pub(crate) enum Listed {
 pub(crate) struct Controller {
     /// Its name; NAME+fec probes with forward error correction, NAME+map is bounded by a forecast of capacity.
     name: String,
-    /// What it is.
+    /// Summary in one line.
     summary: String,
     /// The document that it follows.
     source: String,
@@ -60,7 +60,7 @@ pub(crate) struct Param {
     min: f64,
     /// Greatest value.
     max: f64,
-    /// What it does.
+    /// Its effect.
     doc: &'static str,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Param {
 pub(crate) struct ScenarioEntry {
     /// Its name; the last part is enough.
     name: &'static str,
-    /// What it is.
+    /// Title in one line.
     title: String,
     /// Its variants; none where it has one form only.
     variants: Vec<String>,
@@ -113,7 +113,7 @@ pub(crate) struct Codec {
 pub(crate) struct DisciplineEntry {
     /// Its name.
     name: &'static str,
-    /// What it is.
+    /// Summary in one line.
     summary: &'static str,
     /// The document that it follows.
     source: &'static str,
@@ -126,7 +126,7 @@ pub(crate) struct DisciplineEntry {
 pub(crate) struct SchedulerEntry {
     /// Its name.
     name: &'static str,
-    /// What it does.
+    /// Summary in one line.
     summary: &'static str,
     /// Its source.
     source: &'static str,
@@ -139,9 +139,9 @@ pub(crate) struct DisciplineParam {
     name: &'static str,
     /// The value where none is given.
     default: String,
-    /// What it may be.
+    /// Values allowed.
     allowed: String,
-    /// What it does.
+    /// Its effect.
     doc: String,
 }
 

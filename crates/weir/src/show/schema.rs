@@ -40,7 +40,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("dccp", "live dccp"),
 ];
 
-/// What scenario files are asked for by.
+/// Name of the schema of scenario files.
 const SCENARIO: &str = "scenario";
 
 /// The schema of this name.
@@ -105,7 +105,7 @@ fn add_name(object: Option<&mut Map<String, Value>>, name: &Value) {
 
 fn generate<T: JsonSchema>() -> Schema {
     let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
-    // What is printed has no other fields.
+    // Printed objects have no other fields.
     RecursiveTransform(|schema: &mut Schema| {
         if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
             schema.insert("additionalProperties".into(), false.into());

@@ -37,7 +37,7 @@ pub(crate) struct PaperArgs {
     /// Folder for the report; none is written if absent
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// What the paper's figures are written as, into that folder
+    /// Format of the paper's figures in that folder
     #[arg(long, value_name = "FORMATS", value_enum, value_delimiter = ',', default_value = "svg")]
     pub(crate) figures: Vec<FigureFormat>,
     /// Keep finished runs in this folder, and make only those that it lacks: a command that was stopped goes on

@@ -18,10 +18,10 @@ Examples:
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct QualityArgs {
-    /// What it should be: a file, - or a built-in clip
+    /// Reference: a file, - or a built-in clip
     #[arg(value_name = "REFERENCE", value_hint = ValueHint::FilePath)]
     pub(crate) reference: String,
-    /// What has come of it: a file or -
+    /// File compared with the reference, or -
     #[arg(value_name = "DISTORTED", value_hint = ValueHint::FilePath)]
     pub(crate) distorted: String,
     /// Size of raw I420, and of a clip without one
@@ -30,7 +30,7 @@ pub(crate) struct QualityArgs {
     /// Pictures a second of raw I420, and of a clip without one
     #[arg(long, alias = "rate", value_name = "N", default_value = "30", value_parser = crate::values::frame_rate)]
     pub(crate) fps: FrameRate,
-    /// What SI and TI are measured of: luma as it is stored, or stretched from 16..235 to 0..255 as ffmpeg's siti has it
+    /// Range of the luma of which SI and TI are measured: as stored, or stretched from 16..235 to 0..255 as ffmpeg's siti has it
     #[arg(long, value_name = "RANGE", value_enum, default_value = "stored")]
     pub(crate) luma: Luma,
     /// Print one JSON object instead of a table

@@ -27,7 +27,7 @@ impl Feed {
         Self { interrupted: Arc::clone(&session.stop), ended: Arc::default(), fault: Arc::default() }
     }
 
-    /// What a reader heeds.
+    /// Flags at which a reader stops.
     pub(super) fn flags(&self) -> Vec<Arc<AtomicBool>> {
         vec![Arc::clone(&self.interrupted), Arc::clone(&self.ended)]
     }

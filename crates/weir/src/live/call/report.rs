@@ -1,4 +1,4 @@
-//! What `weir live call --json` prints.
+//! Output of `weir live call --json`.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -78,7 +78,7 @@ fn is_pipe(path: &str) -> bool {
     std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
-/// What is sent. `feed` is what the camera reads by.
+/// The video that is sent; `feed` watches the camera's reads.
 pub(super) fn sending(args: &MediaArgs, codec: VideoCodec, feed: &Feed) -> Result<VideoSend, Failure> {
     let camera = camera(args, feed)?;
     let (width, height) = camera.size();

@@ -33,7 +33,7 @@ struct Ccid {
     ccid: u8,
     /// Its name.
     name: &'static str,
-    /// What it is.
+    /// Summary in one line.
     summary: &'static str,
     /// The document that it follows.
     source: &'static str,

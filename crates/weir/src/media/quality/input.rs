@@ -1,4 +1,4 @@
-//! What is compared: files, standard input and built-in clips.
+//! Inputs of the comparison: files, standard input and built-in clips.
 
 use crate::args::QualityArgs;
 use crate::output::Failure;
@@ -22,7 +22,7 @@ pub(crate) fn wrong(name: &str, e: impl std::fmt::Display) -> Failure {
     Failure::Input(InputError::whole(name, e.to_string()))
 }
 
-/// What is wrong with what was read, unless the stop flag ended the reading.
+/// The fault of an input that was read, unless the stop flag ended the reading.
 fn read_failed(session: &Session, name: &str, e: &MediaError) -> Failure {
     if session.stopped() { Failure::Reading(name.to_owned()) } else { wrong(name, e) }
 }
