@@ -33,7 +33,7 @@ use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 /// Weight of the previous round-trip time against a new sample (RFC 8083, section 3).
 const RTT_MEMORY: f64 = 0.8;
 
-/// Which rule has tripped.
+/// The rule that has tripped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// No report was received (RFC 8083, section 4.1).

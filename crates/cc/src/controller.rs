@@ -55,7 +55,7 @@ pub enum RepairPlan {
     },
 }
 
-/// What a controller asks the session to do. Reading it changes nothing.
+/// Requests of a controller to the session. Reading it changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// Rate for the encoders, between the limits; `overhead` is part of it.
@@ -98,7 +98,7 @@ impl Target {
     }
 }
 
-/// What is left to a flow that is coupled with others of one sender ([`crate::coupled`]).
+/// Rate and share of a flow that is coupled with others of one sender ([`crate::coupled`]).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Coupled {
     /// The rate from which to continue (FSE_R of RFC 8699); `None` leaves the controller's own.
@@ -163,7 +163,7 @@ pub trait Controller: Send {
     fn on_timeout(&mut self, now: Timestamp) {
         let _ = now;
     }
-    /// What the session should do now.
+    /// Returns the rates and limits that the session should apply now.
     fn target(&self) -> Target;
     /// When to call [`Self::on_timeout`] next, and why. After `on_timeout(now)` it is later than `now`.
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {

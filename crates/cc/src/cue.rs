@@ -37,7 +37,7 @@ pub enum Cue<'a> {
     NadaReport(NadaReport),
     /// The fate of each media packet of a reporting interval, from RTCP XR run lengths and delays.
     IntervalReport(IntervalReport<'a>),
-    /// What the receiver plays next, and the time until then (NADU).
+    /// The data unit that the receiver plays next, and the time until then (NADU).
     NextDataUnit(NextDataUnit),
     /// Capacity announced by a device on the path, such as a base station.
     CapacityNotice(CapacityNotice),
@@ -155,7 +155,7 @@ impl ReportBlock {
     }
 }
 
-/// Which message carried a receiver's estimate.
+/// The message that carried a receiver's estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EstimateKind {
     /// draft-alvestrand-rmcat-remb-03.

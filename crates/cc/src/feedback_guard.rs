@@ -94,7 +94,7 @@ impl FeedbackGuard {
         true
     }
 
-    /// What the target is held below.
+    /// Upper bound of the target; `None` if there is none.
     pub const fn cap(&self) -> Option<DataRate> {
         self.cap
     }

@@ -155,7 +155,7 @@ impl Flow {
         self.controller.poll_probe(now)
     }
 
-    /// What the controller asks for.
+    /// As [`Controller::target`].
     pub fn target(&self) -> Target {
         self.controller.target()
     }

@@ -1,4 +1,4 @@
-//! What a controller is made from, and what it requires of the session: the types of the registry's entries.
+//! Types of the registry's entries: a controller's configuration at construction, and its requirements on the session.
 //!
 //! Entries and their list are separate modules. `cc::spec` has the vocabulary of an entry (`Spec`, `Algorithm`);
 //! `cc::registry` has the list and the dispatch. Controllers import the first and never the second.

@@ -120,7 +120,7 @@ pub enum SetupError {
         /// The value requested.
         value: f64,
     },
-    /// What the controller is made from is at fault, such as a file that its name gives.
+    /// The controller's source is at fault, such as a file that its name gives.
     Refused {
         /// The controller.
         controller: String,

@@ -32,7 +32,7 @@ impl Default for Plan {
     }
 }
 
-/// What was sent by second, and totals.
+/// Rates sent by second, and totals.
 #[derive(Default)]
 struct Run {
     sent_kbps: Vec<f64>,

@@ -3,7 +3,7 @@
 use crate::tcp::throughput::Equation;
 use weir_units::TimeDelta;
 
-/// Which rules apply.
+/// Set of rules that apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rules {
     /// RFC 8083: thresholds scale with the reporting interval, the round-trip time and the frame interval.

@@ -1,4 +1,4 @@
-//! What was sent: bytes between reports, pauses, and the mean size of recent packets.
+//! Record of packets sent: bytes between reports, pauses, and the mean size of recent packets.
 
 use crate::cue::SentPacket;
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -15,7 +15,7 @@ pub(super) struct Sent {
     sizes: Sizes,
 }
 
-/// What was sent between two report blocks.
+/// Packets sent between two report blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentInterval {
     pub(super) bytes: DataSize,

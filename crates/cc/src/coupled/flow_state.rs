@@ -32,7 +32,7 @@ pub struct FlowNumber(u32);
 /// A group of flows: those that share a bottleneck (the RFC's FGI).
 pub type Group = u32;
 
-/// What a controller reports of its flow.
+/// A controller's report of its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Update {
     /// When.

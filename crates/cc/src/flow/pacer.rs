@@ -17,7 +17,7 @@ const MIN_PROBE_DELTA: TimeDelta = TimeDelta::from_millis(2);
 /// Where that is less than a packet of usual size, packets leave one at a time, small ones too.
 const FULL_PACKET: DataSize = DataSize::from_bytes(1_200);
 
-/// What the session may send now.
+/// Permission to send, at a given time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacerDecision {
     /// Send the packet at the head of the queue, as part of this probe cluster (0 for none).

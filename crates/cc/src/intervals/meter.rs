@@ -1,4 +1,4 @@
-//! What feedback says about one interval.
+//! Measures of one interval, from the feedback received in it.
 
 use crate::cue::{PacketResult, SentPacket, TransportFeedback};
 use std::collections::VecDeque;

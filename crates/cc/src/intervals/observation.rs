@@ -22,7 +22,7 @@ const BASE_DELAY_MS: f64 = 200.0;
 /// Bound of raw features, beyond which no call has any.
 const GREATEST: f64 = 1e12;
 
-/// What a policy is given.
+/// Input of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Observation {
     /// The latest intervals, the newest first, each with eight numbers from -1 to 1: rate received, rate sent and target (see

@@ -49,7 +49,7 @@ impl Config {
     }
 }
 
-/// What the three have in common. Errors: see [`Config::check`].
+/// Returns the stream's rate, for all three; checks the configuration. Errors: see [`Config::check`].
 fn stream(config: &Config, start: &Start) -> Result<DataRate, SetupError> {
     config.check("foreseen")?;
     Ok(start.limits.clamp(start.rate))

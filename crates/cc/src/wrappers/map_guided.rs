@@ -179,7 +179,7 @@ impl<C: Controller> MapGuided<C> {
         self.since = forecast.now;
     }
 
-    /// What the forecast allows between two times from now, with doubt; `None` if nothing.
+    /// Least rate that the forecast allows between two times from now, doubt included; `None` if it says nothing of them.
     fn allowed(&self, from: TimeDelta, to: TimeDelta) -> Option<DataRate> {
         let age = self.now.saturating_since(self.since);
         let (from, to) = (age + from, age + to);
@@ -216,7 +216,7 @@ impl<C: Controller> MapGuided<C> {
         let current = self.segments.iter().find(|s| s.from <= age && s.to > age);
         let rates = current.map(|s| (s.low, s.median));
         if self.grown != rates {
-            // What was learned where the map was too low holds for what is no lower, and not for the next hole.
+            // The growth learned where the map was too low holds for a rate that is no lower, and not for the next hole.
             let falls = self.grown.zip(rates).is_none_or(|(old, new)| new.1 < old.1);
             (self.grown, self.growth) = (rates, if falls { 1.0 } else { self.growth });
         }

@@ -38,7 +38,7 @@ impl Aggregation {
         self.bytes += acked;
         self.extra.update(self.bytes.saturating_sub(expected), round);
     }
-    /// What it adds to the window.
+    /// Bytes by which aggregation widens the window.
     pub(super) fn extra(&self) -> DataSize {
         let extra = self.extra.best();
         if self.gain == 0.0 {

@@ -32,7 +32,7 @@ crate::tunables! {
         startup_slower_after_loss: bool = 0.0, 0.0 => 1.0;
         /// Whether the recovery window is off in STARTUP (`rate_based_startup`).
         startup_rate_based: bool = 0.0, 0.0 => 1.0;
-        /// What the pacing gain of PROBE_BW rises above 1 in a cycle's first phase, and falls below 1 in its second
+        /// Amount by which the pacing gain of PROBE_BW is above 1 in a cycle's first phase, and below 1 in its second
         /// (`probe_bw_pacing_gain_offset`).
         probe_gain: f64 = 0.25, 0.0 => 0.9;
         /// Whether the second phase lasts until the flight is down to the bandwidth-delay product

@@ -8,7 +8,7 @@ const PHASES: u64 = 8;
 /// A position in the cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Cycle {
-    /// What the gain rises above 1 and falls below 1.
+    /// Amount by which the gain is above 1 in the first phase, and below 1 in the second.
     offset: f64,
     phase: u64,
     since: Timestamp,

@@ -15,7 +15,7 @@ const STARTUP_AFTER_LOSS: f64 = 1.5;
 /// The queue counts as drained up to this multiple of the target window.
 const DRAINED: f64 = 1.25;
 
-/// What the controller does with its model.
+/// State of the controller (STARTUP, DRAIN, PROBE_BW, PROBE_RTT).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     /// Raises the rate with each round trip until the bandwidth no longer grows.

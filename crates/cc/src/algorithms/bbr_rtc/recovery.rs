@@ -11,7 +11,7 @@ const SEGMENT: DataSize = DataSize::from_bytes(1_460);
 pub(super) enum Recovery {
     /// As much as the window allows.
     Off,
-    /// What is acknowledged.
+    /// As many bytes as are acknowledged.
     Conservation,
     /// Half as much again.
     MediumGrowth,

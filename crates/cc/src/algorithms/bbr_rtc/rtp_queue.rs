@@ -10,7 +10,7 @@ use weir_units::{DataRate, DataSize, TimeDelta};
 /// Least time in which the queue is to be sent (`ProcessPackets`).
 const LEAST: TimeDelta = TimeDelta::from_millis(1);
 
-/// What is queued, as far as known.
+/// State of the RTP queue, as far as known.
 #[derive(Clone, Debug)]
 pub(super) struct RtpQueue {
     /// Zero for none.

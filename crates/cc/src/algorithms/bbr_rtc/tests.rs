@@ -172,7 +172,7 @@ fn a_loss_bounds_the_flight_for_a_round_trip() {
     f.send(20, 1_000);
     f.report(10, 2, 1_100);
     assert_eq!(metric(&f.bbr, "in_recovery"), 1.0);
-    // What is in flight, and again what was just acknowledged.
+    // Bytes in flight, and again those just acknowledged.
     assert_eq!(f.bbr.target().window, Some(DataSize::from_bytes(10_000 + 8_000)));
     f.report(10, 0, 1_110);
     f.send(10, 1_110);

@@ -154,7 +154,7 @@ impl LossRule {
             v2.update(packets, acked.map(DataRate::as_bps_f64), self.delay_limit, in_alr);
         }
     }
-    /// What limits the rate by version 2; the draft's rule never blocks probes.
+    /// The limit of the rate by version 2; the draft's rule never blocks probes.
     pub(super) fn state(&self) -> LossState {
         self.v2.as_ref().map_or(LossState::DelayBased, |v2| v2.state())
     }

@@ -44,7 +44,7 @@ const HOLD: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(300), TimeDelta::fr
 const HOLD_FACTOR: f64 = 2.0;
 /// How long padding supports growth.
 const PADDING_DURATION: TimeDelta = TimeDelta::from_secs(2);
-/// What limits the rate.
+/// The limit of the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LossState {
     /// Delay only.

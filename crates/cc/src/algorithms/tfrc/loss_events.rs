@@ -1,4 +1,4 @@
-//! Which packets are lost or marked, and which of them start a loss event (RFC 5348, sections 5.1 and 5.2).
+//! Detection of packets lost or marked, and of those that start a loss event (RFC 5348, sections 5.1 and 5.2).
 
 use crate::cue::PacketResult;
 use std::collections::VecDeque;

@@ -17,9 +17,9 @@ const RESERVE: f64 = 1.0;
 /// longest hole lasts. In a hole it sends what the lead does not cover until the hole's end, at most at the hole's rate. The source
 /// reads ahead and keeps its quality while it is ahead (`weir_media::ReadAhead`); without lead it follows the rate, which is a switch.
 ///
-/// What is ahead of its time is paced at the rate itself: it need not leave at once, and bursts would fill the link's queue.
+/// Content ahead of its time is paced at the rate itself: it need not leave at once, and bursts would fill the link's queue.
 ///
-/// What is ahead follows from the rates asked for, which the source is taken to follow.
+/// The lead is calculated from the rates asked for, which the source is taken to follow.
 #[derive(Clone, Debug)]
 pub struct LateScheduling {
     config: Config,

@@ -99,7 +99,7 @@ fn late_scheduling_sends_the_longest_hole_ahead_and_no_more() {
     // Of four seconds, the floor carried a twentieth.
     assert!((1_100.0..=1_400.0).contains(&ahead(&c)), "{}", ahead(&c));
 
-    // What is too long to be covered is spread over the hole, at most at its rate.
+    // Content too long to be covered is spread over the hole, at most at its rate.
     let mut c: LateScheduling = KBPS.sender(EXACT);
     let given = segments(&[(3.0, 2_000, 2_000), (13.0, 900, 900), (14.0, 300, 300), (60.0, 2_000, 2_000)]);
     c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: at(0.0), segments: &given }));

@@ -128,7 +128,7 @@ fn a_forecast_that_is_too_low_loses_its_weight_and_one_that_is_right_keeps_it() 
     forecast(&mut c, 0.0, &[segment(0.0, 600.0, 500, 1.0)]);
     deliver(&mut c, 0.0, 20.0, Some(20));
     assert_eq!((kbps(&c), metric(&c, "map_trust")), (500, 1.0));
-    // What comes later is not wrong yet.
+    // A forecast of later times is not wrong yet.
     let mut c = fixed(PLAIN);
     forecast(&mut c, 0.0, &[segment(0.0, 30.0, 2_000, 1.0), segment(30.0, 60.0, 100, 1.0)]);
     deliver(&mut c, 0.0, 29.0, None);

@@ -243,7 +243,7 @@ impl MediaRate {
         }
         self.last_max_at = now;
         self.past_max.rotate_left(1);
-        // What the path has carried, where that is known.
+        // Rate that the path has carried, where that is known.
         let throughput = self.rates.transmit.max(self.rates.acknowledged);
         let latest = if throughput > 0.0 { throughput.min(self.target) } else { self.target };
         self.past_max[PAST_MAX - 1] = latest;
