@@ -1,18 +1,16 @@
-//! From a scenario to numbers, and from numbers to judgements and reports.
+//! From a scenario to numbers: no part of it needs an operating system.
 //!
-//! [`scenario`] parses scenario files, [`run`] runs them and [`metrics`] measures the runs; these need no operating system.
-//! `judge` compares results with goals and published numbers, `report` makes tables, figures, pages and captures of them.
+//! [`scenario`] parses scenario files, [`run`] runs them and [`metrics`] measures the runs; [`compare`] runs controllers and
+//! seeds, and [`results`] is what remains of them. The crate `weir-report` makes series, figures, pages and captures of
+//! results, `weir-judge` compares them with goals and published numbers.
 
 pub mod catalogue;
 pub mod compare;
+pub mod embedded;
 pub mod episode;
 pub mod histogram;
-#[cfg(feature = "publish")]
-pub mod judge;
 pub mod metrics;
 pub mod overlay;
-#[cfg(feature = "publish")]
-pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;

@@ -18,10 +18,7 @@ pub use live::Live;
 pub use media::{CodedFrames, FrameSummary, Probing, QualitySummary, RepairSummary};
 pub use outline::{FlowOutline, FlowRow, OUTLINE_QUANTILES, Outline};
 pub use paths::{MultipathSummary, PathSummary};
-pub use picture_quantiles::PictureQuantiles;
-pub(crate) use picture_quantiles::QUANTILES;
-#[cfg(feature = "publish")]
-pub(crate) use picture_quantiles::quantiles;
+pub use picture_quantiles::{PictureQuantiles, QUANTILES, quantiles};
 pub use rates_over_time::RatesOverTime;
 pub use streams::StreamSummary;
 pub use student::student_t_975;

@@ -67,7 +67,7 @@ mod schema;
 mod spanned;
 mod station;
 mod steps;
-pub(crate) mod suggest;
+pub mod suggest;
 mod traces;
 mod tree;
 
@@ -75,17 +75,14 @@ pub use builtin::scenarios as builtin_scenarios;
 pub use capacity_text::{CapacityPoint, CapacityText, capacity_texts};
 pub use dccp::{DccpFlow, DccpSettings};
 pub use error::InputError;
-#[cfg(feature = "publish")]
-pub(crate) use file::MAX_SCENARIO;
-pub use file::ScenarioFile;
+pub use file::{MAX_SCENARIO, ScenarioFile};
 pub use forecast::{Expected, Forecast, Foreknown, Foretold};
 pub use media::*;
 pub use model::*;
 pub use network_text::NetworkText;
 pub use paths::{FlowPath, Multipath};
 pub use schema::schema;
-#[cfg(feature = "publish")]
-pub(crate) use traces::read_text;
+pub use traces::read_text;
 
 #[cfg(test)]
 mod tests;

@@ -44,19 +44,11 @@ fn on_disk(folder: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_scenario_and_every_paper_of_the_project_is_in_the_program() {
-    let scenarios: Vec<String> =
-        weir_lab::scenario::builtin_scenarios().map(|(name, _)| format!("{name}.toml")).collect();
-    let files = on_disk("scenarios");
-    assert!(files.len() > 40, "{} files: the search has gone blind", files.len());
-    assert_eq!(scenarios, files.into_iter().filter(|f| f.ends_with(".toml")).collect::<Vec<_>>());
-    let papers: Vec<String> =
-        weir_lab::judge::paper::data::papers().map(|(name, _)| format!("{name}/reproduce.toml")).collect();
-    let described: Vec<String> = on_disk("papers").into_iter().filter(|f| f.ends_with("/reproduce.toml")).collect();
-    assert!(described.len() >= 5);
-    assert_eq!(papers, described);
-    for name in described.iter().filter_map(|d| d.strip_suffix("/reproduce.toml")) {
-        // With the files that its description names.
-        weir_lab::judge::paper::data::PaperData::open(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+fn every_file_of_the_project_is_in_the_program() {
+    use weir_lab::embedded::{PAPERS, SCENARIOS, TWINS};
+    for (folder, embedded, at_least) in [("scenarios", SCENARIOS, 40), ("papers", PAPERS, 20), ("twins", TWINS, 10)] {
+        let files = on_disk(folder);
+        assert!(files.len() >= at_least, "{folder}: {} files: the search has gone blind", files.len());
+        assert_eq!(embedded.iter().map(|f| f.0).collect::<Vec<_>>(), files);
     }
 }

@@ -41,8 +41,8 @@ pub enum SaveError {
     Scenario(#[from] weir_lab::scenario::InputError),
     /// The page's template failed.
     #[error(transparent)]
-    Report(#[from] weir_lab::report::page::ReportError),
+    Report(#[from] weir_report::page::ReportError),
     /// A packet that no capture holds.
     #[error(transparent)]
-    Capture(#[from] weir_lab::report::pcap::PcapFileError),
+    Capture(#[from] weir_report::pcap::PcapFileError),
 }

@@ -16,9 +16,9 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use scenario::Given;
 use weir_cc::{Registry, Sender};
+use weir_judge::paper::data::PaperData;
 use weir_lab::catalogue;
 use weir_lab::compare::{KEPT_RUNS, Outcome, Plan, Repeat};
-use weir_lab::judge::paper::data::PaperData;
 use weir_lab::run::{RunError, RunOptions};
 use weir_lab::scenario::{InputError, ScenarioFile};
 
@@ -138,7 +138,7 @@ fn reproduce(
     }
     let outcome = all_runs(py, &plan, &registry, threads, Interrupt::new(progress, Failed::default()))?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
-    let reproduction = weir_lab::judge::paper::reproduce(&data.paper, &runs);
+    let reproduction = weir_judge::paper::reproduce(&data.paper, &runs);
     Ok((json(&reproduction)?, outcome.failures))
 }
 

@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use weir_lab::judge::sweep::{self, Dataset, Grid, Kept, SweepRun};
+use weir_judge::sweep::{self, Dataset, Grid, Kept, SweepRun};
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(e.to_string()))

@@ -4,12 +4,12 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use weir_lab::report::atomic_write::write_atomically;
-use weir_lab::report::capture::announcements;
-use weir_lab::report::pcap::{DccpPacket, Payload, PcapFileError, PcapWriter};
 use weir_lab::scenario::Scenario;
 use weir_live::clock::Clock;
 use weir_live::tun::DEVICE;
+use weir_report::atomic_write::write_atomically;
+use weir_report::capture::announcements;
+use weir_report::pcap::{DccpPacket, Payload, PcapFileError, PcapWriter};
 use weir_units::Timestamp;
 
 /// Most packets waiting for the disk; more are left out of the capture.

@@ -7,7 +7,7 @@
 //! The lab's page calls WebAssembly by four functions, without wasm-bindgen. What passes is a text each way and one
 //! list of numbers, for which wasm-bindgen's program would take 7 minutes of CPU to install, in the version of its
 //! library exactly. JavaScript writes where `weir_reserve` says, so that no pointer comes in and no `unsafe` block is
-//! needed. `lab` is built without `publish` for it.
+//! needed. `lab` needs no operating system.
 
 pub mod answer;
 pub mod border;

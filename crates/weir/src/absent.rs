@@ -5,7 +5,7 @@
 
 use crate::output::Failure;
 use std::ffi::OsString;
-use weir_lab::report::page::shell_word;
+use weir_report::page::shell_word;
 
 /// A command that not every build has.
 struct Part {

@@ -8,12 +8,12 @@ use crate::{Done, result_tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
+use weir_judge::paper::data::PaperData;
+use weir_judge::paper::{Cell, Claim, Reproduction, reproduce};
 use weir_lab::compare::{Journal, KEPT_FLOWS, KEPT_RUNS, Outcome, OutcomeJson, Plan, Repeat};
-use weir_lab::judge::paper::data::PaperData;
-use weir_lab::judge::paper::{Cell, Claim, Reproduction, reproduce};
-use weir_lab::report::figures::Format;
-use weir_lab::report::page::{self, Report};
 use weir_lab::scenario::{Scenario, ScenarioFile};
+use weir_report::figures::Format;
+use weir_report::page::{self, Report};
 
 /// Compared when no scenario is named.
 const DEFAULT_PAPER: &str = "rmcat-comparison";

@@ -2,8 +2,8 @@
 
 use crate::tables::{Table, fold, table};
 use std::collections::BTreeMap;
+use weir_judge::paper::Reproduction;
 use weir_lab::compare::Outcome;
-use weir_lab::judge::paper::Reproduction;
 use weir_lab::results::{Aggregate, FlowKind, RunResult, Stat};
 
 /// Flows of a run that a table shows; the others are counted.

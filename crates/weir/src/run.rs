@@ -10,10 +10,10 @@ use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use crate::{Done, result_tables};
 use std::path::Path;
-use weir_lab::report::series_files::write_series;
-use weir_lab::report::series_read::read_series;
 use weir_lab::run::RunError;
 use weir_lab::scenario::InputError;
+use weir_report::series_files::write_series;
+use weir_report::series_read::read_series;
 
 pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     if Path::new(&args.one.scenario).is_dir() {

@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cc::Registry;
-use weir_lab::judge::paper::data::PaperData;
-use weir_lab::judge::rows as scoreboard;
+use weir_judge::paper::data::PaperData;
+use weir_judge::rows as scoreboard;
 use weir_lab::run::RunOptions;
 use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
 

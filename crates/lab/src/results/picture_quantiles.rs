@@ -13,11 +13,10 @@ pub struct PictureQuantiles {
 }
 
 /// Number of quantiles.
-pub(crate) const QUANTILES: usize = 101;
+pub const QUANTILES: usize = 101;
 
 /// Quantiles at 0, 1 ... 100 % of values, by nearest rank; values that are not numbers are omitted.
-#[cfg(any(feature = "publish", test))]
-pub(crate) fn quantiles(values: impl Iterator<Item = f64>) -> Vec<f64> {
+pub fn quantiles(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = values.filter(|v| v.is_finite()).collect();
     all.sort_by(f64::total_cmp);
     if all.is_empty() {

@@ -1,7 +1,6 @@
 //! The scenarios that ship with Weir, inside the program.
 
-/// Path and text of each, in the order of the paths; listed by `build.rs`.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
+use crate::embedded::SCENARIOS as FILES;
 
 /// All files: path under `scenarios/` and text.
 pub(super) fn files() -> impl Iterator<Item = (&'static str, &'static str)> {

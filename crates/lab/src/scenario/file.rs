@@ -21,7 +21,7 @@ use weir_cc::Registry;
 /// Compared if a file has the placeholder and no list of controllers.
 const DEFAULT_COMPARE: [&str; 3] = ["gcc", "nada", "scream"];
 /// Greatest size of a scenario file, in bytes.
-pub(crate) const MAX_SCENARIO: u64 = 4 << 20;
+pub const MAX_SCENARIO: u64 = 4 << 20;
 
 /// A scenario file that has been read and checked as a whole.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use weir_cc::Registry;
 use weir_cc::tunable::SetupError;
 
 /// The candidate most similar to `given`, if any is similar enough.
-pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = given.to_lowercase();
     candidates
         .into_iter()
@@ -21,7 +21,7 @@ pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a 
 }
 
 /// Help for an unknown name: the nearest one, or all there are.
-pub(crate) fn help(given: &str, candidates: &[&str]) -> String {
+pub fn help(given: &str, candidates: &[&str]) -> String {
     let list = || candidates.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ");
     match nearest(given, candidates.iter().copied()) {
         _ if candidates.is_empty() => "there are none here".into(),
@@ -32,7 +32,7 @@ pub(crate) fn help(given: &str, candidates: &[&str]) -> String {
 
 /// An error about a controller, with the nearest names if it is one of an unknown name; `others` are names known beside the
 /// registry's.
-pub(crate) fn controller(error: InputError, e: &SetupError, registry: &Registry, others: &[&str]) -> InputError {
+pub fn controller(error: InputError, e: &SetupError, registry: &Registry, others: &[&str]) -> InputError {
     let SetupError::UnknownController { name } = e else { return error };
     let known: Vec<&str> = registry.specs().map(|s| s.name.as_str()).chain(others.iter().copied()).collect();
     error.help(help(name, &known))

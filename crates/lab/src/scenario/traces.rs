@@ -242,7 +242,7 @@ fn read_limited(path: &std::path::Path, limit: u64) -> Result<Vec<u8>, String> {
 }
 
 /// A text file of at most `limit` bytes. Errors: why not, in words.
-pub(crate) fn read_text(path: &std::path::Path, limit: u64) -> Result<Arc<str>, String> {
+pub fn read_text(path: &std::path::Path, limit: u64) -> Result<Arc<str>, String> {
     decode(read_limited(path, limit)?)
 }
 

@@ -4,7 +4,7 @@ use super::SaveError;
 use crate::call::{PAYLOAD_KEPT, Packets, Record};
 use std::fmt::Write as _;
 use std::time::Duration;
-use weir_lab::report::pcap::{Datagram, Direction, PacketKind, Payload, PcapWriter, RTP_PORT};
+use weir_report::pcap::{Datagram, Direction, PacketKind, Payload, PcapWriter, RTP_PORT};
 use weir_units::Timestamp;
 
 /// A call's last packets, decrypted: RTP headers with the beginning of the payload, and RTCP. Weir is 10.0.0.1, the other end

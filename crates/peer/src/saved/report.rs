@@ -4,7 +4,7 @@ use super::SaveError;
 use super::tables::{both_ends, changes, facts, internals, places};
 use crate::call::{BrowserSample, Record, Sample};
 use weir_lab::compare::ScenarioText;
-use weir_lab::report::page::{Document, DocumentChart, DocumentLine, DocumentSection, render_document};
+use weir_report::page::{Document, DocumentChart, DocumentLine, DocumentSection, render_document};
 
 /// Distance of points, in s: that of this end's samples.
 const INTERVAL_S: f64 = 0.1;

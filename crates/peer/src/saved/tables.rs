@@ -2,7 +2,7 @@
 
 use crate::call::{BrowserNumbers, Change, Record};
 use crate::room::PlaceView;
-use weir_lab::report::page::DocumentTable;
+use weir_report::page::DocumentTable;
 
 pub(super) fn facts(record: &Record) -> Vec<(String, String)> {
     let s = &record.snapshot;

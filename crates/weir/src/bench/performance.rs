@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use weir_bench::document::replaced;
 use weir_bench::report::Report;
 use weir_bench::repository::{Origin, root};
-use weir_lab::report::atomic_write::write_atomically;
+use weir_report::atomic_write::write_atomically;
 
 /// From the repository's root.
 const PAGE: &str = "docs/performance.md";

@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 use weir_coverage::Update;
 use weir_coverage::rides::{Foretelling, Foretold, foretell, map_without, measured};
-use weir_lab::report::atomic_write::write_atomically;
-use weir_lab::report::figures::{self, Bar, Format, Line, Plot, Scale};
+use weir_report::atomic_write::write_atomically;
+use weir_report::figures::{self, Bar, Format, Line, Plot, Scale};
 use weir_units::{DataRate, TimeDelta};
 
 /// Shortest ride that a call is made of.

@@ -8,10 +8,10 @@ use crate::{Done, result_tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::num::NonZeroU32;
+use weir_judge::paper::Reproduction;
 use weir_lab::compare::{KEPT_FLOWS, KEPT_RUNS, Plan, Repeat, Stopped};
-use weir_lab::judge::paper::Reproduction;
-use weir_lab::report::figures::Format;
 use weir_lab::scenario::InputError;
+use weir_report::figures::Format;
 
 /// Runs of each scenario if neither the user nor the paper states a number.
 const DEFAULT_RUNS: u32 = 5;
@@ -45,7 +45,7 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
     }
     let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
-    let reproduction = weir_lab::judge::paper::reproduce(&data.paper, &runs);
+    let reproduction = weir_judge::paper::reproduce(&data.paper, &runs);
     if args.json {
         print_report("reproduce", &Json { stopped: outcome.stopped.as_ref(), reproduction: &reproduction })?;
     } else {

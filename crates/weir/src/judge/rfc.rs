@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use weir_lab::judge::rfc::{Phase, SUITES, Suite, benchmark, judge};
+use weir_judge::rfc::{Phase, SUITES, Suite, benchmark, judge};
 use weir_lab::results::RunResult;
 use weir_lab::run::run;
 use weir_lab::scenario::Scenario;

@@ -8,11 +8,11 @@ use crate::tables::{fold, table};
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::Path;
-use weir_lab::judge::rows::{
+use weir_judge::rows::{
     Board, Maker, MetricScores, Order, Page, Row, RowKind, Trace, Traces, read_traces, rows, shown, write, write_rows,
 };
-use weir_lab::report::page::shell_word;
 use weir_lab::scenario::InputError;
+use weir_report::page::shell_word;
 
 /// The rows of recorded capacity, as `--rows` names them.
 const TRACES: &str = "traces";
@@ -70,7 +70,7 @@ pub(super) fn judge_rows(session: &Session, args: &RowsArgs) -> Done {
 /// With `--live`: what makes runs on the testbed, and each controller beside its simulated self.
 #[cfg(target_os = "linux")]
 fn live(args: &RowsArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Maker<'static>>>, Failure> {
-    use weir_lab::judge::rows::LIVE;
+    use weir_judge::rows::LIVE;
     use weir_lab::run::RunError;
     use weir_testbed::{LiveError, LiveOptions, run_live};
     if !args.live {

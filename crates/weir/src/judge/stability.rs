@@ -7,7 +7,7 @@ use crate::run::stem;
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
 use std::fmt::Write as _;
-use weir_lab::judge::stability::{self, Cell, Grid, Map, Region};
+use weir_judge::stability::{self, Cell, Grid, Map, Region};
 
 pub(super) fn map(session: &Session, args: &StabilityArgs) -> Done {
     let controller = args.controller.as_str();

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use weir_lab::judge::twins::{self, Change, Delays, Score, Twin};
+use weir_judge::twins::{self, Change, Delays, Score, Twin};
 use weir_lab::run::run;
 
 const LEGEND: &str = "Recorded values of the authors' program stand before the slash, Weir's behind it. Area: between the two rate \

@@ -12,11 +12,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weir_lab::compare::{Outcome, OutcomeJson};
-use weir_lab::report::series_files::write_series;
 use weir_lab::results::RunResult;
 use weir_lab::run::RunError;
 use weir_lab::scenario::Scenario;
 use weir_live::emulate::Accuracy;
+use weir_report::series_files::write_series;
 use weir_testbed::{Difference, LiveError, LiveOptions, LiveRun, run_live};
 
 #[derive(Serialize, JsonSchema)]

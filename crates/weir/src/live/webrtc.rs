@@ -12,12 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_cc::Limits;
-use weir_lab::report::atomic_write::write_atomically;
 use weir_lab::scenario::InputError;
 use weir_media::VideoCodec;
 use weir_media::clip::{Character, parse_size};
 use weir_peer::call::{LinkPlan, Settings, Snapshot};
 use weir_peer::server::{ClipConfig, Limits as ServerLimits, Report, ServeError, ServerConfig, serve};
+use weir_report::atomic_write::write_atomically;
 use weir_testbed::emulated_path;
 use weir_units::DataRate;
 

@@ -16,10 +16,10 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
 use vmaf::Vmaf;
-use weir_lab::report::atomic_write::write_atomically;
 use weir_lab::scenario::InputError;
 use weir_media::Picture;
 use weir_media::quality::{Activity, Comparer, Comparison, Distribution, LumaRange, Measures, PlaneErrors, SiTi};
+use weir_report::atomic_write::write_atomically;
 
 /// A measure over all pictures.
 #[derive(Serialize, JsonSchema)]

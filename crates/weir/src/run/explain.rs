@@ -6,10 +6,10 @@ use crate::output::{Failure, print, print_report};
 use crate::tables::width;
 use schemars::JsonSchema;
 use serde::Serialize;
-use weir_lab::report::explain::{Explanation, explain};
-use weir_lab::report::explain_plot;
 use weir_lab::scenario::{InputError, Scenario};
 use weir_lab::series::Series;
+use weir_report::explain::{Explanation, explain};
+use weir_report::explain_plot;
 
 /// Output of `--json`.
 #[derive(Serialize, JsonSchema)]

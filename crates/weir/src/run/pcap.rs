@@ -4,10 +4,10 @@ use super::{failure, stem};
 use crate::args::{At, CaptureArgs};
 use crate::output::Failure;
 use std::path::Path;
-use weir_lab::report::capture::{self, CaptureError, CaptureOptions};
 use weir_lab::results::RunResult;
 use weir_lab::run::{CapturePoint, RunOptions};
 use weir_lab::scenario::Scenario;
+use weir_report::capture::{self, CaptureError, CaptureOptions};
 
 /// Runs a scenario and writes its packets; in a folder, the file is named after the run. Also returns a line that says how
 /// many packets went where.

@@ -5,7 +5,7 @@ use crate::args::SweepArgs;
 use crate::output::{Failure, print, remark};
 use crate::reading::heeding;
 use crate::session::{Session, threads};
-use weir_lab::judge::sweep::{Dataset, Grid, chunks, make_all};
+use weir_judge::sweep::{Dataset, Grid, chunks, make_all};
 
 pub(super) fn sweep(session: &Session, args: &SweepArgs) -> Done {
     let (path, registry) = (args.grid.clone(), session.registry.clone());
@@ -24,7 +24,7 @@ pub(super) fn sweep(session: &Session, args: &SweepArgs) -> Done {
     }
     let (mut done, mut failed) = (0_usize, Vec::new());
     let made = session.with_progress(args.quiet, false, |options, progress| {
-        let one = |kept: &weir_lab::judge::sweep::Kept| {
+        let one = |kept: &weir_judge::sweep::Kept| {
             done += 1;
             progress.set_share(done as f64 / missing as f64);
             progress.doing(format!("{done} of {missing} runs"));

@@ -8,8 +8,8 @@ use crate::session::{Session, threads};
 use crate::tables::{fold, table};
 use cmaes::{CMAESOptions, DVector};
 use std::fmt::Write as _;
-use weir_lab::judge::rows::{Row, Trace, shown};
-use weir_lab::judge::tune::{Campaign, Judgement, Report, Space, generated};
+use weir_judge::rows::{Row, Trace, shown};
+use weir_judge::tune::{Campaign, Judgement, Report, Space, generated};
 use weir_lab::run::RunOptions;
 use weir_lab::scenario::InputError;
 

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::tables::{fold, table};
 use schemars::JsonSchema;
 use serde::Serialize;
-use weir_lab::judge::paper::data::papers;
+use weir_judge::paper::data::papers;
 use weir_lab::scenario::{ScenarioFile, builtin_scenarios};
 use weir_path::Discipline;
 use weir_session::multipath::SCHEDULERS;

@@ -2,7 +2,7 @@
 
 use super::FormArgs;
 use clap::builder::PossibleValuesParser;
-use weir_lab::judge::rfc::SUITES;
+use weir_judge::rfc::SUITES;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

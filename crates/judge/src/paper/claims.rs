@@ -1,0 +1,99 @@
+//! A paper's claims as checks.
+
+use super::{Claim, Measured, measure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_lab::results::{RunResult, Stat};
+
+/// A claim as stated in a paper's data files: it holds if every check does.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimSpec {
+    /// Short name.
+    pub id: String,
+    /// The claim, as the paper means it.
+    pub statement: String,
+    /// Where the paper makes it.
+    pub source: String,
+    /// The checks in words, with the source of their numbers.
+    pub criterion: String,
+    /// The checks.
+    pub checks: Vec<Check>,
+}
+
+/// A bound on the mean over runs of one metric.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Scenario, as in a published cell.
+    pub scenario: String,
+    /// Condition; any if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Controller.
+    pub controller: String,
+    /// Metric, by the name that [`weir_lab::results::RunResult::values`] or
+    /// [`weir_lab::results::FlowSummary::values`] gives.
+    pub metric: String,
+    /// The metric is at least this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// The metric is at most this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// The metric is below that of each of these controllers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<String>,
+    /// The metric is above that of each of these controllers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above: Vec<String>,
+}
+
+pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult]) -> Claim {
+    let mut measured: Vec<Measured> = Vec::new();
+    let mut holds = Some(true);
+    for c in &spec.checks {
+        let mut mean = |controller: &str| -> Option<f64> {
+            let stat = measure(runs, &c.scenario, c.condition.as_deref(), controller, &c.metric);
+            let scenario = match &c.condition {
+                Some(condition) => format!("{} {condition}", c.scenario),
+                None => c.scenario.clone(),
+            };
+            let number = Measured {
+                controller: controller.into(),
+                scenario,
+                metric: c.metric.clone(),
+                value: stat.map(|s: Stat| s.mean),
+                sigma: stat.and_then(|s| s.sigma),
+                runs: stat.map_or(0, |s| s.runs),
+            };
+            if !measured.contains(&number) {
+                measured.push(number);
+            }
+            stat.map(|s| s.mean)
+        };
+        let own = mean(&c.controller);
+        let mut results = vec![
+            c.at_least.map_or(Some(true), |bound| own.map(|v| v >= bound)),
+            c.at_most.map_or(Some(true), |bound| own.map(|v| v <= bound)),
+        ];
+        results.extend(c.below.iter().map(|other| mean(other).and_then(|o| own.map(|v| v < o))));
+        results.extend(c.above.iter().map(|other| mean(other).and_then(|o| own.map(|v| v > o))));
+        for result in results {
+            // One failed check refutes the claim, even if other numbers are missing.
+            holds = match (holds, result) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (None, _) | (_, None) => None,
+                _ => Some(true),
+            };
+        }
+    }
+    Claim {
+        paper: paper.into(),
+        id: spec.id.clone(),
+        statement: spec.statement.clone(),
+        source: spec.source.clone(),
+        criterion: spec.criterion.clone(),
+        holds: holds.filter(|_| !spec.checks.is_empty()),
+        measured,
+    }
+}

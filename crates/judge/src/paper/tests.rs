@@ -1,0 +1,208 @@
+use super::*;
+use weir_lab::results::{Fairness, FlowKind, FlowWindow, Rates, WindowSummary};
+
+fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation: f64) -> RunResult {
+    let flow = FlowSummary {
+        name: "media".into(),
+        controller: controller.into(),
+        kind: FlowKind::Rtp,
+        adapts: true,
+        bottleneck: String::new(),
+        start_s: 0.0,
+        stop_s: 100.0,
+        rates: Rates::default(),
+        utilisation,
+        utilisation_goodput: 0.0,
+        one_way_delay_ms: None,
+        rtt_ms: None,
+        loss: 0.0,
+        discard: 0.0,
+        packets: Default::default(),
+        ramp_up_s: None,
+        settling: vec![],
+        rate_variation: None,
+        tail_goodput_bps: 0.0,
+        playout_deadline_ms: None,
+        frames: None,
+        transfers: None,
+        coded: None,
+        quality: None,
+        picture_quantiles: None,
+        repair: None,
+        probing: None,
+        tripped: None,
+        streams: vec![],
+        multipath: None,
+        internals: Default::default(),
+    };
+    let window = FlowWindow {
+        name: "media".into(),
+        generated_bps: 0.0,
+        goodput_bps: 0.0,
+        utilisation: utilisation / 2.0,
+        utilisation_goodput: 0.0,
+        one_way_delay_ms: None,
+        loss: 0.0,
+    };
+    RunResult {
+        scenario: scenario.into(),
+        condition: condition.into(),
+        controller: controller.into(),
+        seed,
+        duration_s: 100.0,
+        flows: vec![flow],
+        fairness: Fairness { tcp_share: Some(utilisation), ..Default::default() },
+        queue: None,
+        links: vec![],
+        live: None,
+        windows: vec![WindowSummary {
+            label: "0-20s".into(),
+            start_s: 0.0,
+            end_s: 20.0,
+            flows: vec![window],
+            queue_delay_ms: vec![],
+        }],
+        rates_over_time: Default::default(),
+        outline: Default::default(),
+        series: None,
+    }
+}
+
+fn published(scenario: &str, condition: &str, algorithm: &str, value: f64) -> Published {
+    Published {
+        paper: "p".into(),
+        table: "1".into(),
+        scenario: scenario.into(),
+        condition: condition.into(),
+        algorithm: algorithm.into(),
+        metric: "utilisation".into(),
+        unit: "percent".into(),
+        value,
+        sigma: None,
+    }
+}
+
+fn paper() -> Paper {
+    let check = |controller: &str| Check {
+        scenario: "loss".into(),
+        condition: Some("1%".into()),
+        controller: controller.into(),
+        metric: "utilisation".into(),
+        ..Default::default()
+    };
+    let claim = |id: &str, checks| ClaimSpec {
+        id: id.into(),
+        statement: id.into(),
+        source: "section 3".into(),
+        criterion: "as stated".into(),
+        checks,
+    };
+    Paper {
+        name: "p".into(),
+        published: vec![
+            published("loss", "1%", "gcc", 85.0),
+            published("steps", "0-20s", "gcc", 50.0),
+            published("loss", "1%", "absent", 10.0),
+        ],
+        claims: vec![
+            claim("holds", vec![Check { at_least: Some(0.8), above: vec!["nada".into()], ..check("gcc") }]),
+            claim("fails", vec![Check { at_most: Some(0.8), ..check("gcc") }]),
+            claim("unknown", vec![Check { below: vec!["absent".into()], ..check("gcc") }]),
+            claim(
+                "refuted",
+                vec![
+                    Check { below: vec!["absent".into()], ..check("gcc") },
+                    Check { at_most: Some(0.1), ..check("gcc") },
+                ],
+            ),
+        ],
+        ..Default::default()
+    }
+}
+
+fn runs() -> Vec<RunResult> {
+    vec![
+        run("p/loss", "1%", "gcc", 1, 0.8),
+        run("p/loss", "1%", "gcc", 2, 0.9),
+        run("p/loss", "5%", "gcc", 1, 0.1),
+        run("p/loss", "1%", "nada", 1, 0.5),
+        run("p/steps", "", "gcc", 1, 0.6),
+    ]
+}
+
+#[test]
+fn cells_find_their_runs() {
+    let r = reproduce(&paper(), &runs());
+    let [loss, steps, absent] = &r.cells[..] else { panic!("three cells") };
+    assert!((loss.measured.expect("ran") - 85.0).abs() < 1e-9);
+    assert!((loss.measured_sigma.expect("two runs") - 7.0710678).abs() < 1e-6);
+    assert_eq!((loss.runs, steps.runs, absent.runs), (2, 1, 0));
+    // The window of half the run's utilisation.
+    assert!((steps.measured.expect("ran") - 30.0).abs() < 1e-9);
+    assert_eq!((steps.measured_sigma, absent.measured), (None, None));
+}
+
+#[test]
+fn claims_hold_fail_or_stay_open() {
+    let r = reproduce(&paper(), &runs());
+    let outcomes: Vec<Option<bool>> = r.claims.iter().map(|c| c.holds).collect();
+    assert_eq!(outcomes, [Some(true), Some(false), None, Some(false)]);
+    assert_eq!(r.claims[0].measured.len(), 2);
+    assert_eq!((r.claims[0].measured[0].runs, r.claims[0].measured[1].value), (2, Some(0.5)));
+}
+
+#[test]
+fn json_has_the_agreed_fields() {
+    let json = serde_json::to_value(reproduce(&paper(), &runs())).expect("serialises");
+    let mut fields: Vec<&str> = json["cells"][0].as_object().expect("an object").keys().map(String::as_str).collect();
+    fields.sort_unstable();
+    let mut agreed = [
+        "paper",
+        "table",
+        "scenario",
+        "condition",
+        "algorithm",
+        "metric",
+        "unit",
+        "published",
+        "published_sigma",
+        "measured",
+        "measured_sigma",
+        "runs",
+    ];
+    agreed.sort_unstable();
+    assert_eq!(fields, agreed);
+    assert!(json["claims"].is_array() && json["cells"][0]["published_sigma"].is_null());
+}
+
+#[test]
+fn text_lines_up() {
+    let text = reproduce(&paper(), &runs()).to_string();
+    assert!(
+        text.contains("loss      1%         gcc        utilisation, percent      85.00  85.00 ±7.07       +0.00"),
+        "{text}"
+    );
+    assert!(text.contains("FAILS"), "{text}");
+}
+
+#[test]
+fn shares_of_a_window() {
+    let s = Shares(vec![400.0, 400.0, 1_000.0]);
+    assert_eq!(s.late_comer_ratio(), Some(2.5));
+    // 1800^2 / (3 * (2 * 160,000 + 1,000,000)) = 0.81818...
+    assert!((s.jain().expect("three flows") - 9.0 / 11.0).abs() < 1e-12);
+    assert_eq!((Shares(vec![1.0]).jain(), Shares(vec![1.0]).late_comer_ratio()), (None, None));
+}
+
+#[test]
+fn an_even_share_may_be_that_of_the_tcp_flows_alone() {
+    let mut r = run("loss", "", "gcc", 1, 0.5);
+    let tcp = FlowSummary { name: "tcp".into(), kind: FlowKind::Tcp, ..r.flows[0].clone() };
+    let udp = FlowSummary { name: "udp".into(), kind: FlowKind::Udp, ..tcp.clone() };
+    r.flows.extend([tcp.clone(), tcp.clone(), tcp, udp]);
+    // Four flows share: 1.2 of a quarter is 0.9 of a third.
+    assert_eq!(run_value(&r, "tcp_fair_share_of_tcp"), None);
+    r.fairness.tcp_fair_share = Some(1.2);
+    let share = run_value(&r, "tcp_fair_share_of_tcp").expect("measured");
+    assert!((share - 0.9).abs() < 1e-12, "{share}");
+}

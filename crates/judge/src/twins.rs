@@ -1,0 +1,179 @@
+//! Twins: what the authors' own programs do on plain links, and how near Weir's controllers come on the same links.
+//!
+//! A twin is a scenario and a recording of the same name in a folder of `twins/`; `program.toml` beside them describes
+//! the program that was recorded.
+
+mod score;
+
+pub use score::{Change, Delays, FlowScore, Score};
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use weir_cc::Registry;
+use weir_lab::embedded::TWINS as FILES;
+use weir_lab::results::RunResult;
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
+
+/// File that describes a folder's program.
+const PROGRAM: &str = "program.toml";
+const HEADER: &str = "time_s,flow,target_bps,goodput_bps,delay_ms,delay_max_ms";
+
+/// The program that made a folder's recordings.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Its name.
+    pub title: String,
+    /// Its version or commit.
+    pub version: String,
+    /// The settings that it ran with.
+    pub settings: String,
+    /// Weir's controller.
+    pub controller: String,
+    /// The rate that is compared.
+    pub column: Column,
+    /// Factor of Weir's rate, where it counts headers that the recording does not.
+    pub factor: f64,
+}
+
+/// A rate of a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+pub enum Column {
+    /// The controller's target.
+    #[serde(rename = "target_bps")]
+    Target,
+    /// The payload received.
+    #[serde(rename = "goodput_bps")]
+    Goodput,
+}
+
+/// One row of a recording: a flow's means over the half second before `time_s`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Row {
+    /// End of the half second, in s.
+    pub time_s: f64,
+    /// The flow's number, from 0.
+    pub flow: usize,
+    /// The controller's target in bit/s; NaN before the flow starts.
+    pub target_bps: f64,
+    /// Payload received in bit/s.
+    pub goodput_bps: f64,
+    /// Mean one-way delay in ms; NaN if nothing arrived.
+    pub delay_ms: f64,
+}
+
+/// A recording, and the scenario that repeats it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Twin {
+    /// Folder and file, as in `gcc/three`.
+    pub name: String,
+    /// Events on the link.
+    pub title: String,
+    /// The program recorded.
+    pub program: Program,
+    /// The recording, by time and flow.
+    pub rows: Vec<Row>,
+    scenario: Scenario,
+}
+
+/// Names of all twins, in order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().filter_map(|(path, _)| path.strip_suffix(".csv"))
+}
+
+fn text(path: &str) -> Result<&'static str, InputError> {
+    let file = FILES.iter().find(|f| f.0 == path);
+    file.map(|f| f.1).ok_or_else(|| InputError::whole(path, "no file of the twins has this name"))
+}
+
+impl Twin {
+    /// A twin by name. Errors: no twin has this name, or a file of it is not what it should be.
+    pub fn by_name(name: &str, registry: &Registry) -> Result<Self, InputError> {
+        if !names().any(|n| n == name) {
+            let known: Vec<_> = names().collect();
+            let error = InputError::whole(name, "no twin has this name");
+            return Err(error.help(format!("one of {}", known.join(", "))));
+        }
+        let folder = name.split('/').next().unwrap_or_default();
+        let path = format!("{folder}/{PROGRAM}");
+        let program: Program = toml::from_str(text(&path)?).map_err(|e| InputError::whole(&path, e.to_string()))?;
+        let file = ScenarioFile::parse_with_files(
+            &format!("twins/{name}"),
+            text(&format!("{name}.toml"))?,
+            BTreeMap::new(),
+            registry,
+        )?;
+        let mut scenarios = file.scenarios(None, registry)?;
+        let title = file.title().to_owned();
+        let rows = rows(name, text(&format!("{name}.csv"))?)?;
+        Ok(Self { name: name.into(), title, program, rows, scenario: scenarios.remove(0) })
+    }
+
+    /// The scenario that repeats the recording.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// How near a run of [`Self::scenario`], with its time series, comes to the recording; `None` without the series.
+    pub fn score(&self, run: &RunResult) -> Option<Score> {
+        score::score(self, run)
+    }
+}
+
+fn rows(name: &str, text: &str) -> Result<Vec<Row>, InputError> {
+    let bad = |line: usize, what: &str| InputError::whole(name, format!("line {} of the recording {what}", line + 1));
+    let mut lines = text.lines().enumerate();
+    if lines.next().is_none_or(|(_, head)| head != HEADER) {
+        return Err(bad(0, "is not the heading"));
+    }
+    lines
+        .map(|(i, line)| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let [time, flow, target, goodput, delay, _] = cells[..] else { return Err(bad(i, "has not six cells")) };
+            // A flow has no values before it starts.
+            let number = |cell: &str| match cell {
+                "" => Ok(f64::NAN),
+                _ => cell.parse::<f64>().map_err(|_| bad(i, "has a cell that is no number")),
+            };
+            Ok(Row {
+                time_s: number(time)?,
+                flow: flow.parse().map_err(|_| bad(i, "has no number of a flow"))?,
+                target_bps: number(target)?,
+                goodput_bps: number(goodput)?,
+                delay_ms: number(delay)?,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_twin_can_be_read() {
+        let registry = Registry::builtin();
+        let all: Vec<_> = names().map(|n| Twin::by_name(n, &registry).expect("a sound twin")).collect();
+        assert!(all.len() >= 16, "{}", all.len());
+        for twin in &all {
+            assert!(registry.get(&twin.program.controller).is_some(), "{}", twin.name);
+            let last = twin.rows.last().expect("rows").time_s;
+            assert!((last - twin.scenario().duration.as_secs_f64()).abs() < 1e-6, "{}", twin.name);
+        }
+    }
+
+    #[test]
+    fn faults_are_named() {
+        let error = Twin::by_name("gcc/none", &Registry::builtin()).expect_err("unknown").to_string();
+        assert!(error.contains("no twin has this name"), "{error}");
+        for (text, fault) in [
+            ("", "line 1"),
+            ("time_s,flow,target_bps,goodput_bps,delay_ms,delay_max_ms\n1,0,2", "line 2 of the recording has not six"),
+            ("time_s,flow,target_bps,goodput_bps,delay_ms,delay_max_ms\n1,0,x,3,4,5", "no number"),
+            ("time_s,flow,target_bps,goodput_bps,delay_ms,delay_max_ms\n1,-1,2,3,4,5", "number of a flow"),
+        ] {
+            let error = rows("x", text).expect_err(fault).to_string();
+            assert!(error.contains(fault), "{error}");
+        }
+    }
+}

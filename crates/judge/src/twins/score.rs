@@ -1,0 +1,178 @@
+//! How near a run comes to a recording.
+
+use super::{Column, Row, Twin};
+use schemars::JsonSchema;
+use serde::Serialize;
+use weir_lab::results::RunResult;
+use weir_lab::series::{FlowSeries, Series};
+
+/// Greatest area between the curves, as a share of the area under the recording's, of a twin that is near.
+const NEAR_AREA: f64 = 0.10;
+/// Greatest difference of times, as a share of the recording's, of a twin that is near; at least the second that two rows
+/// of a recording and the curve's mean leave open.
+const NEAR_TIME: f64 = 0.20;
+const LEAST_TIME_S: f64 = 1.0;
+/// A target has fallen once it is below this multiple of the new capacity, and has risen once it is above the second.
+const FALLEN: f64 = 1.1;
+const RISEN: f64 = 0.8;
+
+/// A twin's score.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Score {
+    /// The twin.
+    pub twin: String,
+    /// The controller.
+    pub controller: String,
+    /// The flows, in the order of their starts.
+    pub flows: Vec<FlowScore>,
+    /// Times to follow the changes of capacity, if there is one flow.
+    pub changes: Vec<Change>,
+    /// Whether every area is at most 10 %, and every time differs by at most 20 %, or 1 s where that is more.
+    pub near: bool,
+}
+
+/// One flow's score.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct FlowScore {
+    /// Area between the rate curves, in means over whole seconds, as a share of the area under the recording's.
+    pub area: f64,
+    /// One-way delays of the recording.
+    pub recorded_delay_ms: Delays,
+    /// One-way delays of Weir's run.
+    pub delay_ms: Delays,
+}
+
+/// Percentiles of the mean one-way delays of half seconds, in ms.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Delays {
+    /// The median.
+    pub p50: Option<f64>,
+    /// The 95th percentile.
+    pub p95: Option<f64>,
+}
+
+/// Times to follow a change of capacity: until the target is below 1.1 times a lower capacity, or above 0.8 times a higher
+/// one.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Change {
+    /// When the capacity changed, in s.
+    pub at_s: f64,
+    /// Whether it rose.
+    pub rose: bool,
+    /// Time of the recording, in s; absent if it never followed.
+    pub recorded_s: Option<f64>,
+    /// Time of Weir's run, in s.
+    pub followed_s: Option<f64>,
+}
+
+impl Change {
+    fn is_near(&self) -> bool {
+        self.recorded_s.is_none_or(|recorded| {
+            let most = (NEAR_TIME * recorded).max(LEAST_TIME_S);
+            self.followed_s.is_some_and(|followed| (followed - recorded).abs() <= most)
+        })
+    }
+}
+
+pub(super) fn score(twin: &Twin, run: &RunResult) -> Option<Score> {
+    let series = run.series.as_ref()?;
+    let seconds = run.duration_s.round() as usize;
+    let mut flows = Vec::new();
+    for (i, flow) in series.flows.iter().enumerate() {
+        let rows: Vec<Row> = twin.rows.iter().filter(|r| r.flow == i).copied().collect();
+        flows.push(flow_score(twin, &rows, series, flow, seconds));
+    }
+    let changes = match (&series.flows[..], &run.flows[..]) {
+        ([flow], [summary]) => {
+            let mut before = twin.scenario.links[twin.scenario.bottleneck]
+                .config
+                .capacity
+                .rate_at(weir_units::Timestamp::ZERO)
+                .as_bps_f64();
+            let settling = summary.settling.iter();
+            settling
+                .map(|s| {
+                    change(twin, s.at_s, core::mem::replace(&mut before, s.capacity_bps), s.capacity_bps, series, flow)
+                })
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    let near = flows.iter().all(|f| f.area <= NEAR_AREA) && changes.iter().all(Change::is_near);
+    Some(Score { twin: twin.name.clone(), controller: twin.program.controller.clone(), flows, changes, near })
+}
+
+fn flow_score(twin: &Twin, rows: &[Row], series: &Series, flow: &FlowSeries, seconds: usize) -> FlowScore {
+    let program = &twin.program;
+    let (recorded, measured): (fn(&Row) -> f64, &[f64]) = match program.column {
+        Column::Target => (|r| r.target_bps, &flow.target_bps),
+        Column::Goodput => (|r| r.goodput_bps, &flow.goodput_bps),
+    };
+    let recorded = means(rows.iter().map(|r| (r.time_s, recorded(r))), seconds);
+    let measured = means(series.time_s.iter().copied().zip(measured.iter().map(|v| v * program.factor)), seconds);
+    let between: f64 = recorded.iter().zip(&measured).map(|(a, b)| (a - b).abs()).sum();
+    FlowScore {
+        area: between / recorded.iter().sum::<f64>().max(1.0),
+        recorded_delay_ms: delays(rows.iter().map(|r| r.delay_ms)),
+        delay_ms: delays(flow.delay_ms.iter().copied()),
+    }
+}
+
+/// Means over whole seconds; 0 where there is no value. A row at a second's end belongs to it.
+fn means(values: impl Iterator<Item = (f64, f64)>, seconds: usize) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); seconds];
+    for (time, value) in values {
+        let second = (time - 0.001).max(0.0) as usize;
+        if let Some(sum) = sums.get_mut(second) {
+            *sum = (sum.0 + if value.is_nan() { 0.0 } else { value }, sum.1 + 1.0);
+        }
+    }
+    sums.into_iter().map(|(sum, count)| if count > 0.0 { sum / count } else { 0.0 }).collect()
+}
+
+fn delays(values: impl Iterator<Item = f64>) -> Delays {
+    let mut sorted: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
+    sorted.sort_by(f64::total_cmp);
+    let percentile = |share: f64| sorted.get(((sorted.len() as f64 - 1.0) * share).round().max(0.0) as usize).copied();
+    Delays { p50: percentile(0.5), p95: percentile(0.95) }
+}
+
+fn change(twin: &Twin, at_s: f64, before: f64, after: f64, series: &Series, flow: &FlowSeries) -> Change {
+    let rose = after > before;
+    let limit = after * if rose { RISEN } else { FALLEN };
+    let crossing = |mut values: Box<dyn Iterator<Item = (f64, f64)> + '_>| {
+        values.find(|(time, target)| *time > at_s && (*target > limit) == rose).map(|(time, _)| time - at_s)
+    };
+    Change {
+        at_s,
+        rose,
+        recorded_s: crossing(Box::new(twin.rows.iter().map(|r| (r.time_s, r.target_bps)))),
+        followed_s: crossing(Box::new(series.time_s.iter().copied().zip(flow.target_bps.iter().copied()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_take_whole_seconds() {
+        let values = [(0.5, 2.0), (1.0, 4.0), (1.5, 6.0), (2.0, f64::NAN), (9.0, 1.0)];
+        assert_eq!(means(values.into_iter(), 3), [3.0, 3.0, 0.0]);
+    }
+
+    #[test]
+    fn times_are_near_within_a_fifth_or_a_second() {
+        let near = |recorded_s, followed_s| Change { at_s: 0.0, rose: true, recorded_s, followed_s }.is_near();
+        assert!(near(Some(10.0), Some(12.0)) && !near(Some(10.0), Some(12.1)));
+        assert!(near(Some(1.0), Some(2.0)) && !near(Some(1.0), None));
+        assert!(near(None, None) && near(None, Some(3.0)));
+    }
+
+    #[test]
+    fn percentiles_leave_out_what_is_missing() {
+        let d = delays([f64::NAN, 10.0, 30.0, 20.0, 0.0].into_iter());
+        assert_eq!((d.p50, d.p95), (Some(20.0), Some(30.0)));
+        assert_eq!(delays([].into_iter()), Delays { p50: None, p95: None });
+    }
+}
