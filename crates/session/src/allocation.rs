@@ -134,7 +134,7 @@ impl Share {
     }
 }
 
-/// What the caller must do after an allocation.
+/// Result of an allocation beside the shares: when to allocate again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Next {
     /// When to allocate again without any change: something that waits for [`Hysteresis::hold`] may then be switched

@@ -142,7 +142,7 @@ impl OutgoingConfig {
 pub struct OutgoingOptions {
     /// How frames are packetised.
     pub packetiser: Packetiser,
-    /// What decides on repair packets.
+    /// Source of repair packets: the controller's target, or a fixed scheme.
     pub repair: RepairChoice,
     /// How lost packets are retransmitted; `None` disables it, unless [`Self::resilience`] is set and retransmission applies
     /// there. Retransmissions are taken out of the media rate.
@@ -245,7 +245,7 @@ pub struct SendingPath {
     pub feedback_guard: Option<feedback_guard::Config>,
     /// ECN field of outgoing RTP.
     pub ecn: Ecn,
-    /// What the application wants of it if it is one of several. Later:
+    /// Preference of the application for the path, if it is one of several. Later:
     /// [`PathMut::set_policy`](crate::PathMut::set_policy).
     pub policy: PathPolicy,
 }
@@ -282,7 +282,7 @@ pub struct ReceivingPath {
 pub struct GroupConfig {
     /// The scheduler, which chooses the path of each packet.
     pub scheduler: AnyScheduler,
-    /// Which paths share one flow's rate.
+    /// Paths that share one flow's rate.
     pub coupling: Coupling,
     /// Media rate that suffices, as in [`Endpoint::set_sufficient_rate`](crate::Endpoint::set_sufficient_rate).
     pub sufficient_rate: Option<DataRate>,

@@ -220,7 +220,7 @@ mod tests {
             put(&mut s, now, SOON, sequence, sequence as u32, &[1; 10]);
         }
         assert_eq!((s.packets.len(), s.counters.crowded_out), (MAX_PACKETS, 10_000 - MAX_PACKETS as u64));
-        // What is played first stays, and an implausible deadline does not keep it.
+        // Packets that are played first stay, and an implausible deadline does not keep one.
         let numbers = |s: &ContentStore| s.packets.iter().map(|p| p.payload.sequence).collect::<Vec<_>>();
         assert_eq!(numbers(&s), (0..MAX_PACKETS as u64).collect::<Vec<_>>());
         let expired = s.packets.len() as u64;

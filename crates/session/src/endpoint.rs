@@ -100,7 +100,7 @@ pub struct Endpoint {
     remote_reason: Option<Box<str>>,
     /// The reason that this end's goodbye gives.
     own_reason: Option<Box<str>>,
-    /// What several paths need.
+    /// State that only several paths need.
     paths: Option<Box<paths::Paths>>,
     /// Buffers in which compounds are assembled.
     scratch: Scratch,
@@ -330,11 +330,11 @@ impl Endpoint {
         let (frames, bytes) = streams.fold((0, 0), |(f, b), s| (f + s.counters.frames, b + s.counters.generated));
         (frames, DataSize::from_bytes(bytes))
     }
-    /// What has been sent on all streams.
+    /// Returns the sum of the counters of all streams sent.
     pub fn send_counters(&self) -> SendCounters {
         self.sender.as_ref().map(Sender::counters).unwrap_or_default()
     }
-    /// What has been received on all streams.
+    /// Returns the sum of the counters of all streams received.
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.receiver.as_ref().map(Receiver::counters).unwrap_or_default()
     }

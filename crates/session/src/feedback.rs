@@ -48,7 +48,7 @@ impl TwccWriter {
     }
 }
 
-/// What a CCFB message has beside arrivals.
+/// Fields of a CCFB message beside arrivals, and its limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CcfbContext {
     /// This end's source.

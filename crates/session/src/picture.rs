@@ -237,7 +237,7 @@ impl PictureRequests {
         if !intact {
             return;
         }
-        // What was never requested cannot have been answered.
+        // A picture that was never requested is no answer.
         self.key = self.key.filter(|k| k.tries == 0);
         self.reference = self.reference.filter(|r| (rtp_timestamp.wrapping_sub(r.1) as i32) <= 0);
         if self.config.acknowledge {
@@ -350,7 +350,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// What is sent at this time with a spacing of 100 ms.
+    /// Requests sent at this time, with a spacing of 100 ms.
     fn sent(r: &mut PictureRequests, ms: i64) -> Vec<String> {
         let mut out = vec![];
         if r.is_due(at(ms)) {

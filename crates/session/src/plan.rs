@@ -14,7 +14,7 @@ use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, Pair, Receiver, Registry, Re
 use weir_media::Source;
 use weir_units::Ecn;
 
-/// What an end is made of. A direction in which it has no stream or no path is absent for the whole call.
+/// Parts of an end. A direction in which it has no stream or no path is absent for the whole call.
 #[derive(Default)]
 pub struct EndPlan {
     /// The end itself.
@@ -106,7 +106,7 @@ pub struct CallPlan {
     pub sender: EndConfig,
     /// The end that receives it.
     pub receiver: EndConfig,
-    /// What the sender sends.
+    /// The streams that the sender sends.
     pub outgoing: Vec<OutgoingConfig>,
     /// How the receiver receives it.
     pub incoming: Vec<IncomingConfig>,

@@ -15,7 +15,7 @@ use weir_fec::{Encoder, Importance, Protection, Scheme, SchemeError};
 /// Most repair packets queued: two of the largest Reed-Solomon blocks; beyond that the oldest are dropped.
 const MAX_WAITING: usize = 512;
 
-/// What decides on repair packets.
+/// Source of repair packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RepairChoice {
     /// The controller's target.
@@ -137,7 +137,7 @@ impl RepairSender {
         matches!(self.protection(), Protection::Equal(Scheme::ReedSolomon { .. }))
     }
 
-    /// What the encoder does.
+    /// Returns the protection that the encoder applies.
     fn protection(&self) -> Protection {
         self.encoder.as_ref().map_or(Protection::Off, |e| e.protection())
     }

@@ -61,7 +61,7 @@ impl<'a> ReceivedPacket<'a> {
     pub(crate) fn has_media(&self) -> bool {
         self.kind == Kind::Media
     }
-    /// What distinguishes frames; `None` without media.
+    /// Returns the timestamp and the marker, which distinguish frames; `None` without media.
     pub(crate) fn frame(&self) -> Option<FramePart> {
         self.has_media().then_some(self.part())
     }

@@ -46,7 +46,7 @@ pub(crate) struct Receiver {
     pub path: ReceivePath,
     /// The paths after the first; empty with one.
     pub others: Vec<ReceivePath>,
-    /// What the feedback being written reports of each stream.
+    /// State of each stream as reported in the feedback that is being written.
     reported: Vec<Reported>,
     /// Whether adaptive delays follow each other, and when they are next compared.
     pub aligns: bool,

@@ -37,7 +37,7 @@ impl From<ParityFormat> for Format {
     }
 }
 
-/// What repair packets are for, and how those of parity are written.
+/// The source and block that repair packets protect, and the format of those of parity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RepairOf {
     /// The source.

@@ -77,7 +77,7 @@ pub(crate) struct SendResilience {
     pub slice_size: Option<DataSize>,
     /// The protection of media set by this policy.
     pub protection: Option<UnequalProtection>,
-    /// What decides on repair packets otherwise.
+    /// Source of repair packets while this policy sets no protection.
     pub otherwise: RepairChoice,
     /// Whether the controller plans repair itself, which disables unequal protection.
     pub yields: bool,

@@ -62,7 +62,7 @@ pub struct RetransmissionCounters {
     pub refused: u64,
 }
 
-/// What is kept of a packet.
+/// Part of a packet that is kept for retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keep {
     /// Its payload.

@@ -128,7 +128,7 @@ impl StreamRepairer {
                 let received =
                     ReceivedRepair { format: Format::ReedSolomon, rtp: &view, payload: Octets::new(view.payload()) };
                 let media = ProtectedStream { ssrc, highest };
-                // What does not parse is counted.
+                // Packets that do not parse are counted.
                 let _ = self.inner.on_repair(now, received, media, Ecn::NotEct, |_, _| {});
             }
             return Ok(false);
@@ -149,7 +149,7 @@ impl StreamRepairer {
         Some(out)
     }
 
-    /// What was received and recovered.
+    /// Counters of packets received and recovered.
     pub fn counters(&self) -> RepairReceiveCounters {
         self.inner.counters()
     }

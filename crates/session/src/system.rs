@@ -70,7 +70,7 @@ pub struct SystemConfig {
     pub controller: String,
     /// The controller's setup.
     pub setup: Setup,
-    /// What is sent; `None` only receives.
+    /// Media to send; `None` only receives.
     pub send: Option<Preferences>,
     /// Delay from capture to playout of received media; `None` only sends.
     pub receive: Option<TimeDelta>,

@@ -1,4 +1,4 @@
-//! What an endpoint counts beside its streams.
+//! Counters of an endpoint, beside those of its streams.
 
 /// Counters of datagrams that were not accepted, and of RTCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

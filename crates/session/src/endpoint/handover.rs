@@ -21,7 +21,7 @@ const RESPONSE: u8 = 1;
 const CHALLENGES: u32 = 5;
 const FIRST_WAIT: TimeDelta = TimeDelta::from_millis(500);
 
-/// What becomes of a path that is removed.
+/// Treatment of a path that is removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handover {
     /// It carries media until another path can.
@@ -60,7 +60,7 @@ pub enum PathError {
     LastPath,
 }
 
-/// What is known of paths that were added or removed.
+/// State of paths that were added or removed.
 #[derive(Default)]
 pub(super) struct Handovers {
     uses: [Option<Use>; MAX_PATHS],

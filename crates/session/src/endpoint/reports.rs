@@ -308,7 +308,7 @@ struct PictureNews<'a> {
     slices_lost: bool,
 }
 
-/// What a compound spreads over several packets and is passed on as one cue.
+/// Values that a compound spreads over several packets, and that are passed on as one cue.
 #[derive(Default)]
 pub(super) struct Compound<'a> {
     /// Index of the path on which it arrived.

@@ -53,7 +53,7 @@ pub struct OutgoingStats {
     pub rate: DataRate,
     /// Whether the target has a share for it.
     pub is_on: bool,
-    /// What has been sent.
+    /// Counters of packets sent.
     pub counters: SendCounters,
 }
 
@@ -64,7 +64,7 @@ pub struct IncomingStats {
     pub expected: u64,
     /// Packets received, duplicates included.
     pub received: u64,
-    /// What has been received.
+    /// Counters of packets received.
     pub counters: ReceiveCounters,
     /// Playout statistics, if the stream is audio and has a deadline.
     pub audio: Option<AudioPlayoutStats>,
@@ -254,7 +254,7 @@ impl Outgoing<'_> {
     pub fn set_slice_size(&mut self, size: Option<DataSize>, now: Timestamp) -> bool {
         self.sender.streams[self.index].set_slice_size(size, now)
     }
-    /// What has been sent.
+    /// Returns the counters of packets sent.
     pub fn counters(&self) -> SendCounters {
         self.stream().counters()
     }
@@ -274,7 +274,7 @@ impl Incoming<'_> {
     pub fn identity(&self) -> StreamIdentity {
         self.stream().identity
     }
-    /// What has been received.
+    /// Returns the counters of packets received.
     pub fn counters(&self) -> ReceiveCounters {
         self.stream().counters
     }

@@ -7,7 +7,7 @@ const CONGESTED_AFTER: u32 = 3;
 /// Intervals with losses alone from which a path is lossy ("successive intervals").
 const LOSSY_AFTER: u32 = 2;
 
-/// What a report says of a path, since the report before it.
+/// A report on a path, since the report before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathReport {
     /// When it was received.
@@ -36,7 +36,7 @@ pub enum Condition {
     Lossy,
 }
 
-/// What is known of one path.
+/// State of one path, from its reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathRecord {
     condition: Condition,

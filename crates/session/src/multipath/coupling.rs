@@ -1,8 +1,8 @@
-//! Which paths of a call are coupled, so that paths behind one bottleneck take one flow's share of it together.
+//! Coupling of a call's paths, so that paths behind one bottleneck take one flow's share of it together.
 
 use weir_cc::coupled::Division;
 
-/// Which paths of a call are coupled. Rates are coupled by flow state exchange (RFC 8699), windows by linked increases
+/// The paths of a call that are coupled. Rates are coupled by flow state exchange (RFC 8699), windows by linked increases
 /// (RFC 6356); a controller that reports neither a rate nor a window to couple stays alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Coupling {

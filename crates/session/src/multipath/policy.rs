@@ -1,5 +1,5 @@
-//! What the application wants of paths beside what the network allows: which cost money or a battery's energy, and how
-//! much they may carry.
+//! Preferences of the application among paths, beside what the network allows: which cost money or a battery's energy, and
+//! how much they may carry.
 //!
 //! A policy decides which paths a scheduler sees as usable, and at which rate, so that all schedulers honour it. It is
 //! the application's: the draft (draft-ietf-avtcore-mprtp-03) has none, and Multipath TCP (RFC 8684, section 3.3.8) the
@@ -43,7 +43,7 @@ impl PathClass {
     }
 }
 
-/// What the application wants of a path.
+/// Preference of the application for a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathPolicy {
     /// When it carries media. Without a sufficient rate all classes but [`PathClass::Backup`] carry media together.

@@ -19,7 +19,7 @@ const LIKE_LATENCY: TimeDelta = TimeDelta::from_millis(50);
 const MILDLY_CONGESTED_FACTOR: f64 = 0.9;
 const CONGESTED_FACTOR: f64 = 0.7;
 const LOSSY_FACTOR: f64 = 0.9;
-/// What a non-congested report gives back of the share (calibrated: the thesis "does not quickly reallocate" it).
+/// Part of the share that a non-congested report gives back (calibrated: the thesis "does not quickly reallocate" it).
 const RECOVERY: f64 = 0.05;
 /// Least factor, so that a path is still measured.
 const LEAST_FACTOR: f64 = 0.05;
@@ -77,7 +77,7 @@ impl Thesis {
         self.records.get(path.index()).map_or(Condition::NonCongested, PathRecord::condition)
     }
 
-    /// What a path carries: the estimated receiver rate where it is congested, or what its controller allows.
+    /// Returns the capacity of a path: the estimated receiver rate where it is congested, or the rate that its controller allows.
     fn capacity(&self, path: &PathView) -> f64 {
         let record = &self.records[path.id.index()];
         let congested = matches!(record.condition(), Condition::MildlyCongested | Condition::Congested);

@@ -1,4 +1,4 @@
-//! What a node's uplink has left for repeated packets.
+//! Capacity of a node's uplink that is left for repeated packets.
 
 use weir_units::{DataRate, Timestamp};
 

@@ -118,7 +118,7 @@ impl Default for Timing {
     }
 }
 
-/// What the root shares with the focus, with which it is set up.
+/// Identity of the root, shared with the focus, with which it is set up.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RootIdentity {
     /// Number of trees.

@@ -44,7 +44,7 @@ impl Secret {
         code
     }
 
-    /// What a node has to repeat to show that it receives at its address.
+    /// Returns the number that a node has to repeat, to show that it receives at its address.
     pub(super) fn cookie(&self, address: SocketAddr, nonce: u64, period: i64) -> u64 {
         let mut code = self.code(1);
         add_address(&mut code, address);
@@ -73,8 +73,8 @@ impl TicketKey {
     pub(super) fn new(key: &[u8; 16]) -> Self {
         Self(keyed(key))
     }
-    /// What a child has to show to its parent. It is valid from one address only, so that no child can direct packets to
-    /// another's.
+    /// Returns the number that a child has to show to its parent. It is valid from one address only, so that no child can direct
+    /// packets to another's.
     pub(super) fn ticket(&self, child: u32, tree: u8, address: SocketAddr) -> u64 {
         let mut code = self.0.clone();
         code.update(&child.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Which tree carries a packet.
+//! Division of a stream's packets among trees.
 
 /// How a stream's packets are divided among trees. The tree follows from the RTP header alone, so that every node
 /// knows it, also of a packet that another tree's parent has repeated.

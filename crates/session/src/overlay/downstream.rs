@@ -27,7 +27,7 @@ struct Waiting {
     since: Timestamp,
 }
 
-/// What a hop has sent.
+/// Counters of packets sent on a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HopCounters {
     /// RTP packets sent, repeated ones included.
@@ -62,7 +62,7 @@ pub(super) struct Downstream {
     pub counters: HopCounters,
 }
 
-/// What sending a packet needs beside the hop.
+/// Context of sending a packet, beside the hop.
 pub(super) struct SendContext<'a> {
     pub store: &'a PacketStore,
     /// Longest wait of a packet.

@@ -21,7 +21,7 @@ const COOKIE_PERIOD: TimeDelta = TimeDelta::from_secs(16);
 /// Interval at which placing goes on if there is too much to do at once.
 const CONTINUE_AFTER: TimeDelta = TimeDelta::from_millis(1);
 
-/// What the focus has done and refused.
+/// Counters of the focus: nodes, places, and requests refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FocusCounters {
     /// Nodes that have joined.
@@ -114,7 +114,7 @@ impl Focus {
     pub fn forest(&self) -> &Forest {
         &self.forest
     }
-    /// What it has done.
+    /// Returns its counters.
     pub fn counters(&self) -> FocusCounters {
         self.counters
     }

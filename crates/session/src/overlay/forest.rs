@@ -22,7 +22,7 @@ struct Child {
     node: u32,
 }
 
-/// What the focus knows of a node's place.
+/// A node's place, as known to the focus.
 #[derive(Clone, Debug)]
 struct Member {
     /// Most children.
@@ -39,7 +39,7 @@ struct Member {
     closed: bool,
 }
 
-/// What placing a node has changed.
+/// Changes made by placing a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placed {
     /// Its parent.

@@ -31,7 +31,7 @@ const MAX_MESSAGES: usize = 1_024;
 /// Most packets that wait for the application.
 const MAX_DELIVERED: usize = 4_096;
 
-/// What a node has received and refused.
+/// Counters of a node: packets received, and those refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NodeCounters {
     /// RTP packets received for the first time.
@@ -207,7 +207,7 @@ impl Node {
     pub fn has_left(&self) -> bool {
         self.membership == Membership::Left
     }
-    /// What it has received.
+    /// Returns the counters of packets received.
     pub fn counters(&self) -> NodeCounters {
         self.counters
     }
@@ -215,7 +215,7 @@ impl Node {
     pub fn nack_counters(&self) -> NackCounters {
         self.nacker.counters
     }
-    /// What it has sent to its children.
+    /// Returns the sum of the counters of its hops to children, past ones included.
     pub fn hop_counters(&self) -> HopCounters {
         let all = self.downs.iter().map(|d| d.counters);
         all.fold(self.past, add)

@@ -28,7 +28,7 @@ pub(super) struct PacketStore {
     highest: Option<u64>,
 }
 
-/// What a packet is to the store.
+/// Result of inserting a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Inserted {
     /// It was not there, and is now.

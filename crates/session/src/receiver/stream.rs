@@ -144,7 +144,7 @@ pub(crate) struct IncomingStream {
     pub clock: SenderClock,
 }
 
-/// What a stream shares with the other streams of its end.
+/// State that a stream shares with the other streams of its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared<'a> {
     pub params: &'a SessionParams,

@@ -31,7 +31,7 @@ struct Member {
     group: Option<Group>,
     /// Its flow in the exchange, if its controller has a rate to couple.
     flow: Option<FlowNumber>,
-    /// What its controller was given last.
+    /// Factor on increases that its controller was given last.
     increase: f64,
 }
 

@@ -63,7 +63,7 @@ enum State {
     Held { until: Timestamp, by_checks: bool },
 }
 
-/// What shows that a path delivers packets.
+/// Evidence that a path delivers packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Response {
     /// A report of what has arrived there.
@@ -98,7 +98,7 @@ impl Liveness {
         }
         match self.state {
             State::Live => false,
-            // What a check shows need not hold for media, which are larger and more.
+            // A check proves little for media, which are larger and more.
             State::Suspected(_) if response == Response::Check => false,
             State::Suspected(_) => {
                 self.state = State::Live;

@@ -23,7 +23,7 @@ pub(crate) struct Multipath {
     chosen: Option<Chosen>,
     /// Paths on which a copy of the outgoing packet is to be sent.
     copies: PathSet,
-    /// What a copy is counted as.
+    /// The packet as which a copy is counted.
     copied: Option<SentPacket>,
     /// Paths that could be used at the last decision, and until when that holds if nothing is heard.
     pub(super) usable: PathSet,
@@ -187,7 +187,7 @@ impl Sender {
         self.multipath.as_ref().is_some_and(|m| m.coupler.is_some())
     }
 
-    /// What the scheduler sees of the paths, and which of them can be used.
+    /// Updates the scheduler's view of the paths, and the set of those that can be used.
     fn view_paths(&mut self, m: &mut Multipath, now: Timestamp) {
         m.usable = PathSet::NONE;
         m.usable_until = now + LEAST_MARGIN;

@@ -80,7 +80,7 @@ impl SendPath {
         if self.target.overhead.is_zero() {
             return rate;
         }
-        // What lies below RTP is in the overhead, but not in the packet's size.
+        // Headers below RTP are in the overhead, but not in the packet's size.
         let overhead = self.target.overhead.as_bytes() as f64;
         let payload = (self.packet_size - RTP_HEADER).max(1.0);
         DataRate::from_bps_f64(rate.as_bps_f64() * payload / (payload + overhead))

@@ -1,4 +1,4 @@
-//! What the other end reports of single paths.
+//! Reports of the other end on single paths.
 
 use super::Sender;
 use super::liveness::Response;

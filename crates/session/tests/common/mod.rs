@@ -114,7 +114,7 @@ impl ReceiverController for Watcher {
     }
 }
 
-/// What the link does with a datagram.
+/// Fate of a datagram on the link.
 pub enum Fate {
     Pass,
     Lose,

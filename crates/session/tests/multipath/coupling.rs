@@ -22,7 +22,7 @@ fn share(controller: &str, coupling: Coupling) -> f64 {
     two / (two + one)
 }
 
-/// What a call over two paths receives of two links, in the last minute of two, in kbit/s.
+/// Rate that a call over two paths receives over two links, in the last minute of two, in kbit/s.
 fn sum(controller: &str, coupling: Coupling, links: [u64; 2]) -> f64 {
     let mut net = Net::new(&links);
     net.add(controller, 4_000, &APART, coupling);

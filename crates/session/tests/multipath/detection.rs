@@ -6,7 +6,7 @@ use weir_cc::coupled::{Detector, DetectorConfig};
 use weir_session::multipath::Coupling;
 use weir_units::{TimeDelta, Timestamp};
 
-/// What the detector makes of a call's paths from 40 s on: the mean skewness of each, and in which share of decisions
+/// Result of the detector for a call's paths from 40 s on: the mean skewness of each, and the share of decisions in which
 /// both were found at a bottleneck, and at the same one.
 struct Found {
     skewness: [f64; 2],

@@ -1,4 +1,4 @@
-//! What strangers and lying nodes can do.
+//! Attacks of strangers and of lying nodes.
 
 use super::network::{Network, address, rtp};
 use super::{joined, ms};

@@ -51,7 +51,7 @@ struct Flying {
 
 struct Call {
     rng: Pcg64Mcg,
-    /// What the call is, for messages.
+    /// Description of the call, for messages.
     name: String,
     now: Timestamp,
     ends: [End; 2],

@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_units::Timestamp;
 
-/// What is expected of a node.
+/// An answer that is expected of a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Due {
     /// That it has received its assignment.

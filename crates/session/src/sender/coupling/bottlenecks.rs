@@ -1,4 +1,4 @@
-//! Which paths are found behind one bottleneck, by decisions over some time.
+//! Detection of paths behind one bottleneck, from decisions over some time.
 
 use crate::multipath::MAX_PATHS;
 use weir_cc::coupled::DelayCorrelation;
