@@ -1,8 +1,8 @@
 //! Capacities: a rate, steps of rates, a trace file or a 3G pattern.
 
+use super::choice::{Choice, choice};
 use super::error::InputError;
 use super::quantity::{Rate, Time};
-use super::raw_choice::{Choice, choice};
 use super::spanned::At;
 use super::steps;
 use super::traces::Traces;

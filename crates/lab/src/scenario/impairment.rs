@@ -1,9 +1,9 @@
 //! Random impairments of a link: loss, jitter, packets held back.
 
+use super::checks::probability;
+use super::choice::{Choice, choice};
 use super::error::InputError;
 use super::quantity::Time;
-use super::raw_choice::{Choice, choice};
-use super::resolve_checks::probability;
 use super::spanned::At;
 use super::steps::{self, RawSteps, Start};
 use super::tree::Text;

@@ -1,6 +1,7 @@
 //! Links: both directions of a hop as written, and their path model.
 
 use super::capacity::{self, RawCapacity};
+use super::checks::probability;
 use super::error::InputError;
 use super::impairment::{self, RawJitter, RawLoss, RawLossPlace, RawReorder};
 use super::middlebox::{self, RawBucket, RawEcnFaults};
@@ -8,7 +9,6 @@ use super::model::Link;
 use super::quantity::Queue;
 use super::queue::{self, RawQueue};
 use super::radio::{self, RawCellular, RawWifi};
-use super::resolve_checks::probability;
 use super::spanned::At;
 use super::station::{self, RawAssist};
 use super::steps::{self, RawDelay};

@@ -1,9 +1,9 @@
 //! Processing of packets on a link beside queueing: token buckets, and changes of the ECN field.
 
+use super::checks::probability;
 use super::error::InputError;
 use super::impairment::RawLossPlace;
 use super::quantity::{Rate, Size};
-use super::resolve_checks::probability;
 use super::spanned::At;
 use super::tree::Text;
 use schemars::JsonSchema;

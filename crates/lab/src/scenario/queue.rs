@@ -1,9 +1,9 @@
 //! Queues: their capacity and discipline.
 
+use super::checks::positive_queue;
+use super::choice::{Choice, RawNumber, choice};
 use super::error::InputError;
 use super::quantity::{Queue, Time};
-use super::raw_choice::{Choice, RawNumber, choice};
-use super::resolve_checks::positive_queue;
 use super::spanned::{At, Named};
 use super::suggest;
 use super::tree::Text;

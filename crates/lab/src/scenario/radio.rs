@@ -1,8 +1,8 @@
 //! Radio links: Wi-Fi media and cells.
 
+use super::choice::{Choice, choice};
 use super::error::InputError;
 use super::quantity::{Size, Time};
-use super::raw_choice::{Choice, choice};
 use super::spanned::At;
 use super::steps::{self, RawSteps, Start};
 use super::tree::Text;

@@ -1,10 +1,18 @@
 //! A scenario file as it is written. The doc comments become the descriptions in the JSON schema.
 
+pub(super) mod any_flow;
+pub(super) mod dccp;
+pub(super) mod flow;
+pub(super) mod forecast;
+pub(super) mod multipath;
+pub(super) mod source;
+pub(super) mod stream;
+
+pub(super) use self::any_flow::RawDirection;
+pub(super) use self::dccp::*;
+pub(super) use self::flow::*;
 use super::link::RawLink;
 use super::quantity::{Rate, Time};
-pub(super) use super::raw_any_flow::RawDirection;
-pub(super) use super::raw_dccp::*;
-pub(super) use super::raw_flow::*;
 use super::spanned::{At, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;

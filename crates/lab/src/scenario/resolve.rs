@@ -1,5 +1,17 @@
 //! From a file as written to a runnable scenario: defaults filled in, names looked up, values checked.
 
+mod dccp;
+pub(super) mod flow;
+mod forecast;
+mod multipath;
+mod params;
+mod source;
+mod streams;
+mod traffic;
+mod video;
+
+use self::flow::{Flows, Hop};
+use super::checks::{check_name, positive};
 use super::error::InputError;
 use super::link;
 use super::members;
@@ -7,8 +19,6 @@ use super::model::*;
 use super::radio;
 use super::raw::*;
 use super::request::Request;
-use super::resolve_checks::{check_name, positive};
-use super::resolve_flow::{Flows, Hop};
 use super::station::check_stations;
 use super::suggest;
 use super::traces::Traces;

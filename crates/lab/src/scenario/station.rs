@@ -1,9 +1,9 @@
 //! Base stations: their links, and their reports.
 
+use super::checks::{positive, probability};
 use super::error::InputError;
 use super::model::{Assist, Flow, Link};
 use super::quantity::Time;
-use super::resolve_checks::{positive, probability};
 use super::spanned::At;
 use super::tree::Text;
 use schemars::JsonSchema;

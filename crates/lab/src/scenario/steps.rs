@@ -1,8 +1,8 @@
 //! Values that change at given times: their starts, and a link's delay, loss and jitter by steps.
 
+use super::choice::{Choice, choice};
 use super::error::InputError;
 use super::quantity::Time;
-use super::raw_choice::{Choice, choice};
 use super::spanned::At;
 use super::tree::Text;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Direction")]
-pub(super) enum RawDirection {
+pub(in crate::scenario) enum RawDirection {
     /// Along the links.
     #[default]
     Forward,
@@ -21,29 +21,29 @@ macro_rules! flow {
         #[derive(Deserialize, JsonSchema, Debug)]
         #[serde(deny_unknown_fields)]
         #[schemars(rename = $schema)]
-        pub(super) struct $name {
+        pub(in crate::scenario) struct $name {
             /// When it starts; at once if absent.
-            pub(super) start: Option<At<Time>>,
+            pub(in crate::scenario) start: Option<At<Time>>,
             /// When it stops; at the end of the run if absent.
-            pub(super) stop: Option<At<Time>>,
+            pub(in crate::scenario) stop: Option<At<Time>>,
             /// Number of flows of this kind, named `name-1`, `name-2` and so on; one if absent.
-            pub(super) count: Option<At<u32>>,
+            pub(in crate::scenario) count: Option<At<u32>>,
             /// Time between the starts of those flows; none if absent.
-            pub(super) stagger: Option<Time>,
+            pub(in crate::scenario) stagger: Option<Time>,
             /// "forward" if absent.
             #[serde(default)]
-            pub(super) direction: RawDirection,
+            pub(in crate::scenario) direction: RawDirection,
             /// Links that it crosses, neighbours in the order of the file (in a network any, in the order given here); all of them if absent.
-            pub(super) path: Option<At<Vec<At<String>>>>,
+            pub(in crate::scenario) path: Option<At<Vec<At<String>>>>,
             /// Differentiated services code point of its packets, feedback and acknowledgements included, for queue
             /// disciplines by class: "EF", "AF41", "CS1", "LE" and so on (RFC 8837, table 1); "DF" if absent.
-            pub(super) dscp: Option<At<String>>,
+            pub(in crate::scenario) dscp: Option<At<String>>,
             /// Total one-way delay of its own access links; the file's `access.delay` if absent.
-            pub(super) access_delay: Option<Time>,
+            pub(in crate::scenario) access_delay: Option<Time>,
             /// Rate of its own access links; the file's `access.rate` if absent.
-            pub(super) access_rate: Option<At<Rate>>,
-            $($(#[$fmeta])* pub(super) $field: $ty,)*
+            pub(in crate::scenario) access_rate: Option<At<Rate>>,
+            $($(#[$fmeta])* pub(in crate::scenario) $field: $ty,)*
         }
     };
 }
-pub(super) use flow;
+pub(in crate::scenario) use flow;

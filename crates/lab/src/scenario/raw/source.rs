@@ -1,9 +1,9 @@
 //! Media sources as a file writes them.
 
-use super::quantity::{Rate, Size, Time};
-use super::raw_choice::{Choice, choice};
-use super::spanned::At;
-use super::steps::RawSteps;
+use crate::scenario::choice::{Choice, choice};
+use crate::scenario::quantity::{Rate, Size, Time};
+use crate::scenario::spanned::At;
+use crate::scenario::steps::RawSteps;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -11,18 +11,18 @@ use weir_media::{RateChange, RateControl};
 
 /// A media source.
 #[derive(Clone, Debug)]
-pub(super) struct RawSource {
-    pub(super) model: RawModel,
-    pub(super) options: RawSourceTable,
+pub(in crate::scenario) struct RawSource {
+    pub(in crate::scenario) model: RawModel,
+    pub(in crate::scenario) options: RawSourceTable,
     /// Whether it is written as a table.
-    pub(super) is_table: bool,
+    pub(in crate::scenario) is_table: bool,
 }
 
 /// Models of media sources.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "SourceModel")]
-pub(super) enum RawModel {
+pub(in crate::scenario) enum RawModel {
     /// Full packets, evenly spaced, at exactly the target rate.
     PerfectPackets,
     /// Equal frames at a fixed frame rate, at exactly the target rate.
@@ -37,7 +37,7 @@ pub(super) enum RawModel {
     Scenes,
 }
 
-pub(super) const MODELS: &[(&str, RawModel)] = &[
+pub(in crate::scenario) const MODELS: &[(&str, RawModel)] = &[
     ("perfect-packets", RawModel::PerfectPackets),
     ("perfect-frames", RawModel::PerfectFrames),
     ("statistical", RawModel::Statistical),
@@ -50,101 +50,101 @@ pub(super) const MODELS: &[(&str, RawModel)] = &[
 #[derive(Deserialize, JsonSchema, Clone, Default, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Source")]
-pub(super) struct RawSourceTable {
+pub(in crate::scenario) struct RawSourceTable {
     /// The model.
-    pub(super) model: Option<At<RawModel>>,
+    pub(in crate::scenario) model: Option<At<RawModel>>,
     /// Frames a second; 30 if absent, 25 for scenes. perfect-frames, statistical, trace, encoder, scenes.
-    pub(super) fps: Option<At<f64>>,
+    pub(in crate::scenario) fps: Option<At<f64>>,
     /// Delay with which the encoder follows a new target (tau_v); "100 ms" if absent. statistical.
-    pub(super) reaction: Option<At<Time>>,
+    pub(in crate::scenario) reaction: Option<At<Time>>,
     /// Frames in a burst (K_d); 8 if absent. statistical.
-    pub(super) burst_frames: Option<At<u32>>,
+    pub(in crate::scenario) burst_frames: Option<At<u32>>,
     /// Size of a burst's first frame (K_B); "13.5 kB" if absent. statistical.
-    pub(super) burst_size: Option<At<Size>>,
+    pub(in crate::scenario) burst_size: Option<At<Size>>,
     /// Scale of the deviation of frame intervals (SCALE_t); 0.15 if absent. statistical.
-    pub(super) interval_scale: Option<At<f64>>,
+    pub(in crate::scenario) interval_scale: Option<At<f64>>,
     /// Scale of the deviation of frame sizes (SCALE_B); 0.15 if absent. statistical.
-    pub(super) size_scale: Option<At<f64>>,
+    pub(in crate::scenario) size_scale: Option<At<f64>>,
     /// Interval of key frames; none if absent, "10 s" for scenes. statistical, scenes.
-    pub(super) key_interval: Option<At<Time>>,
+    pub(in crate::scenario) key_interval: Option<At<Time>>,
     /// A file of frame sizes in bytes, one per line, searched beside the scenario file. trace.
-    pub(super) file: Option<At<String>>,
+    pub(in crate::scenario) file: Option<At<String>>,
     /// "H264", "VP8" or "VP9"; "H264" if absent. encoder.
-    pub(super) codec: Option<At<String>>,
+    pub(in crate::scenario) codec: Option<At<String>>,
     /// The encoder's library, such as "openh264"; the first that is built in if absent. encoder.
-    pub(super) library: Option<At<String>>,
+    pub(in crate::scenario) library: Option<At<String>>,
     /// A built-in clip by name, or a Y4M file, searched beside the scenario file; it repeats. "talking-head" if absent.
     /// encoder.
-    pub(super) clip: Option<At<String>>,
+    pub(in crate::scenario) clip: Option<At<String>>,
     /// Width and height of a built-in clip, such as "640x480", which is the default. encoder.
-    pub(super) picture: Option<At<String>>,
+    pub(in crate::scenario) picture: Option<At<String>>,
     /// Frames between unrequested key frames; none if absent. encoder.
-    pub(super) gop: Option<At<u32>>,
+    pub(in crate::scenario) gop: Option<At<u32>>,
     /// The effect of a new target on the encoder: "seamless" or "restart"; "seamless" if absent, "restart" for scenes.
     /// encoder, scenes.
-    pub(super) rate_change: Option<At<RawRateChange>>,
+    pub(in crate::scenario) rate_change: Option<At<RawRateChange>>,
     /// Maximum bytes of a slice; one slice per frame if absent. encoder.
-    pub(super) slice_size: Option<At<Size>>,
+    pub(in crate::scenario) slice_size: Option<At<Size>>,
     /// The material: "movie" or "conference"; "movie" if absent. scenes.
-    pub(super) material: Option<At<RawMaterial>>,
+    pub(in crate::scenario) material: Option<At<RawMaterial>>,
     /// Usual range of the rate that the material needs: the 10th and 90th percentile of a movie's scenes, a
     /// conference's whole band; ["8 Mbps", "30 Mbps"] and ["17.4 Mbps", "27.4 Mbps"] if absent. scenes.
-    pub(super) usual: Option<At<[Rate; 2]>>,
+    pub(in crate::scenario) usual: Option<At<[Rate; 2]>>,
     /// The maximum rate that the material needs; "55 Mbps" if absent. scenes.
-    pub(super) peak: Option<At<Rate>>,
+    pub(in crate::scenario) peak: Option<At<Rate>>,
     /// Mean length of a movie's scenes; "3.6 s" if absent. scenes.
-    pub(super) scene_length: Option<At<Time>>,
+    pub(in crate::scenario) scene_length: Option<At<Time>>,
     /// Share of a movie's scenes that are titles; 0.03 if absent. scenes.
-    pub(super) titles: Option<At<f64>>,
+    pub(in crate::scenario) titles: Option<At<f64>>,
     /// Rate that titles need; "8 kbps" if absent. scenes.
-    pub(super) title_rate: Option<At<Rate>>,
+    pub(in crate::scenario) title_rate: Option<At<Rate>>,
     /// Random deviation of frame sizes, as a share; 0.15 for a movie and 0.08 for a conference if absent. scenes.
-    pub(super) frame_noise: Option<At<f64>>,
+    pub(in crate::scenario) frame_noise: Option<At<f64>>,
     /// Size of a key frame over that of others; 4 if absent. scenes.
-    pub(super) key_ratio: Option<At<f64>>,
+    pub(in crate::scenario) key_ratio: Option<At<f64>>,
     /// The fraction of the material's rate left by the coarsest quantiser; 0.05 if absent. scenes.
-    pub(super) coarsest: Option<At<f64>>,
+    pub(in crate::scenario) coarsest: Option<At<f64>>,
     /// Time over which smaller frames compensate for a large one; "2 s" if absent. scenes.
-    pub(super) balance: Option<At<Time>>,
+    pub(in crate::scenario) balance: Option<At<Time>>,
     /// How frame sizes follow the target: "exact" or "one-pass"; "exact" if absent. scenes.
-    pub(super) rate_control: Option<At<RawRateControl>>,
+    pub(in crate::scenario) rate_control: Option<At<RawRateControl>>,
     /// Seed of the material, so that every run has the same clip; the flow's own seed if absent. scenes.
-    pub(super) draw: Option<At<u64>>,
+    pub(in crate::scenario) draw: Option<At<u64>>,
     /// Most time by which content is sent before it is due, as a server sends stored content: it has one quality, that of the flow's
     /// start rate, while it is ahead; a live source if absent. At most "2 min", and "30 s" with an encoder, whose content
     /// receivers keep until it is due: 8,192 packets and 16 MB. All models that make frames.
-    pub(super) read_ahead: Option<At<Time>>,
+    pub(in crate::scenario) read_ahead: Option<At<Time>>,
     /// The greatest rate that the application has to send, by steps of time; as much as the target if absent. All models.
-    pub(super) demand: Option<At<RawDemand>>,
+    pub(in crate::scenario) demand: Option<At<RawDemand>>,
 }
 
 /// Greatest rate that the application has to send, over time.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SourceDemand")]
-pub(super) struct RawDemand {
+pub(in crate::scenario) struct RawDemand {
     /// Rates from given times on, counted from the start of the flow; the first at "0 s".
-    pub(super) steps: RawSteps<RawDemandStep>,
+    pub(in crate::scenario) steps: RawSteps<RawDemandStep>,
     /// Time at which the steps repeat; never if absent.
-    pub(super) repeat: Option<At<Time>>,
+    pub(in crate::scenario) repeat: Option<At<Time>>,
 }
 
 /// A rate from an instant on.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SourceDemandStep")]
-pub(super) struct RawDemandStep {
+pub(in crate::scenario) struct RawDemandStep {
     /// The instant.
-    pub(super) at: Time,
+    pub(in crate::scenario) at: Time,
     /// The greatest rate; zero if there is nothing to send.
-    pub(super) rate: Rate,
+    pub(in crate::scenario) rate: Rate,
 }
 
 /// The material.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Material")]
-pub(super) enum RawMaterial {
+pub(in crate::scenario) enum RawMaterial {
     /// An action film: scenes of different complexity, with cuts between them.
     Movie,
     /// One scene that changes slowly.
@@ -155,7 +155,7 @@ pub(super) enum RawMaterial {
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "RateChange")]
-pub(super) enum RawRateChange {
+pub(in crate::scenario) enum RawRateChange {
     /// It follows from the next frame on.
     Seamless,
     /// It restarts with a key frame.
@@ -166,7 +166,7 @@ pub(super) enum RawRateChange {
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "RateControl")]
-pub(super) enum RawRateControl {
+pub(in crate::scenario) enum RawRateControl {
     /// At once, within the limits of the material.
     Exact,
     /// As libav 0.8 under mediastreamer2: opened again at each new target, with a first key frame that does not depend on
@@ -175,7 +175,7 @@ pub(super) enum RawRateControl {
 }
 
 impl RawRateControl {
-    pub(super) fn rate_control(self) -> RateControl {
+    pub(in crate::scenario) fn rate_control(self) -> RateControl {
         match self {
             Self::Exact => RateControl::Exact,
             Self::OnePass => RateControl::OnePass,
@@ -184,7 +184,7 @@ impl RawRateControl {
 }
 
 impl RawRateChange {
-    pub(super) fn rate_change(self) -> RateChange {
+    pub(in crate::scenario) fn rate_change(self) -> RateChange {
         match self {
             Self::Seamless => RateChange::Seamless,
             Self::Restart => RateChange::Restart,
@@ -198,7 +198,10 @@ impl Choice for RawSource {
     fn from_text(text: &str) -> Result<Self, String> {
         let Some((_, model)) = MODELS.iter().find(|m| m.0 == text) else {
             let names: Vec<_> = MODELS.iter().map(|m| m.0).collect();
-            return Err(format!("no media source is named \"{text}\"; {}", super::suggest::help(text, &names)));
+            return Err(format!(
+                "no media source is named \"{text}\"; {}",
+                crate::scenario::suggest::help(text, &names)
+            ));
         };
         Ok(Self { model: *model, options: RawSourceTable::default(), is_table: false })
     }

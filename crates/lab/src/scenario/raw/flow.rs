@@ -1,15 +1,15 @@
 //! Flows as a file writes them, one field a key.
 
-use super::capacity::RawCapacity;
-use super::quantity::{Rate, Size, Time};
-use super::raw_any_flow::{RawDirection, flow};
-use super::raw_choice::{RawDistribution, RawNumber};
-use super::raw_dccp::RawDccpSettings;
-use super::raw_forecast::RawForecast;
-use super::raw_multipath::RawMultipath;
-use super::raw_source::RawSource;
-use super::raw_stream::RawStream;
-use super::spanned::{At, Named};
+use crate::scenario::capacity::RawCapacity;
+use crate::scenario::choice::{RawDistribution, RawNumber};
+use crate::scenario::quantity::{Rate, Size, Time};
+use crate::scenario::raw::any_flow::{RawDirection, flow};
+use crate::scenario::raw::dccp::RawDccpSettings;
+use crate::scenario::raw::forecast::RawForecast;
+use crate::scenario::raw::multipath::RawMultipath;
+use crate::scenario::raw::source::RawSource;
+use crate::scenario::raw::stream::RawStream;
+use crate::scenario::spanned::{At, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,36 +17,36 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Feedback")]
-pub(super) struct RawFeedback {
+pub(in crate::scenario) struct RawFeedback {
     /// Fixed interval; instead of the two below.
-    pub(super) interval: Option<At<Time>>,
+    pub(in crate::scenario) interval: Option<At<Time>>,
     /// Minimum interval.
-    pub(super) min_interval: Option<At<Time>>,
+    pub(in crate::scenario) min_interval: Option<At<Time>>,
     /// Maximum interval.
-    pub(super) max_interval: Option<At<Time>>,
+    pub(in crate::scenario) max_interval: Option<At<Time>>,
     /// Share of the received media rate that feedback may use.
-    pub(super) bandwidth_share: Option<At<f64>>,
+    pub(in crate::scenario) bandwidth_share: Option<At<f64>>,
 }
 
 /// Settings of all flows of a controller unless they state otherwise.
 #[derive(Deserialize, JsonSchema, Default, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Controller")]
-pub(super) struct RawController {
+pub(in crate::scenario) struct RawController {
     /// Minimum media rate; "150 kbps" if absent.
-    pub(super) floor: Option<At<Rate>>,
+    pub(in crate::scenario) floor: Option<At<Rate>>,
     /// Greatest media rate; "1.5 Mbps" if absent.
-    pub(super) ceiling: Option<At<Rate>>,
+    pub(in crate::scenario) ceiling: Option<At<Rate>>,
     /// Media rate before the first feedback; the floor if absent.
-    pub(super) start_rate: Option<At<Rate>>,
+    pub(in crate::scenario) start_rate: Option<At<Rate>>,
     /// The controller's own parameters by name: numbers in the parameter's unit, or strings with a unit.
     #[serde(default)]
-    pub(super) params: Named<RawNumber>,
+    pub(in crate::scenario) params: Named<RawNumber>,
     /// Changes to its per-packet feedback.
     #[serde(default)]
-    pub(super) feedback: RawFeedback,
+    pub(in crate::scenario) feedback: RawFeedback,
     /// Settings of its DCCP connections, for controllers that use one; a flow's own replace them.
-    pub(super) dccp: Option<At<RawDccpSettings>>,
+    pub(in crate::scenario) dccp: Option<At<RawDccpSettings>>,
 }
 
 flow! {
@@ -122,7 +122,7 @@ flow! {
 #[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "CircuitBreaker")]
-pub(super) enum RawCircuitBreaker {
+pub(in crate::scenario) enum RawCircuitBreaker {
     /// RFC 8083 with its recommended values.
     Rfc8083,
     /// The previous rules with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
@@ -137,7 +137,7 @@ pub(super) enum RawCircuitBreaker {
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "DecodesWith")]
-pub(super) enum RawDecodesWith {
+pub(in crate::scenario) enum RawDecodesWith {
     /// The first one.
     First,
     /// The first one and that with the marker bit.
@@ -148,7 +148,7 @@ pub(super) enum RawDecodesWith {
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Resilience")]
-pub(super) enum RawResilience {
+pub(in crate::scenario) enum RawResilience {
     /// All mechanisms that fit the path; must be the only entry.
     Auto,
     /// Lost packets are requested and retransmitted (RFC 4585, RFC 4588).
@@ -165,11 +165,11 @@ pub(super) enum RawResilience {
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Pause")]
-pub(super) struct RawPause {
+pub(in crate::scenario) struct RawPause {
     /// Beginning.
-    pub(super) from: Time,
+    pub(in crate::scenario) from: Time,
     /// End.
-    pub(super) to: Time,
+    pub(in crate::scenario) to: Time,
 }
 
 flow! {
@@ -224,7 +224,7 @@ flow! {
 #[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "TcpAlgorithm")]
-pub(super) enum RawTcpAlgorithm {
+pub(in crate::scenario) enum RawTcpAlgorithm {
     /// RFC 5681 with RFC 6582 and RFC 6675.
     NewReno,
     /// RFC 9438.
@@ -249,7 +249,7 @@ pub(super) enum RawTcpAlgorithm {
 #[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "TcpLossDetection")]
-pub(super) enum RawTcpLossDetection {
+pub(in crate::scenario) enum RawTcpLossDetection {
     /// By counts: RFC 6675, without selective acknowledgements RFC 6582.
     DupAck,
     /// By time, with probes for losses at the tail (RACK-TLP, RFC 8985).

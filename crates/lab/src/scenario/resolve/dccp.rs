@@ -1,11 +1,11 @@
 //! DCCP flows, and the connections of RTP flows that use one.
 
-use super::dccp::{DccpFlow, DccpSettings};
-use super::error::InputError;
-use super::raw::*;
-use super::resolve_checks::positive;
-use super::resolve_flow::Flows;
-use super::suggest;
+use crate::scenario::checks::positive;
+use crate::scenario::dccp::{DccpFlow, DccpSettings};
+use crate::scenario::error::InputError;
+use crate::scenario::raw::*;
+use crate::scenario::resolve::flow::Flows;
+use crate::scenario::suggest;
 use weir_cc::{Spec, Transport};
 use weir_dccp::ccid::Registry;
 use weir_dccp::queue::{QueueConfig, QueuePolicy};
@@ -16,7 +16,7 @@ const DEFAULT_DATA: DataSize = DataSize::from_bytes(1_400);
 const MAX_QUEUE: u32 = 100_000;
 
 impl Flows<'_> {
-    pub(super) fn dccp(&self, f: &RawDccp) -> Result<DccpFlow, InputError> {
+    pub(in crate::scenario) fn dccp(&self, f: &RawDccp) -> Result<DccpFlow, InputError> {
         let rate = match &f.rate {
             Some(r) if r.value.0.as_bps() == 0 => {
                 return Err(self.text.error(r.span.clone(), "expected a rate above zero"));
@@ -32,11 +32,15 @@ impl Flows<'_> {
     }
 
     /// The connection of an RTP flow under this controller.
-    pub(super) fn rtp_over_dccp(&self, spec: &Spec, f: &RawRtp) -> Result<Option<DccpSettings>, InputError> {
+    pub(in crate::scenario) fn rtp_over_dccp(
+        &self,
+        spec: &Spec,
+        f: &RawRtp,
+    ) -> Result<Option<DccpSettings>, InputError> {
         let shared = self.raw.controllers.get(&spec.name).and_then(|c| c.dccp.as_ref());
         let Transport::Dccp { ccid } = spec.transport else {
             // A flow's settings may be for other controllers of a comparison.
-            let placeholder = f.controller.value == super::resolve_flow::PLACEHOLDER;
+            let placeholder = f.controller.value == crate::scenario::resolve::flow::PLACEHOLDER;
             return match shared.or(f.dccp.as_ref().filter(|_| !placeholder)) {
                 Some(raw) => Err(self
                     .text
@@ -101,7 +105,7 @@ impl Flows<'_> {
             queue: QueueConfig { capacity, policy },
             sized_by_frames: raw.sized_by_frames.unwrap_or(true),
             max_wait: raw.max_wait.as_ref().map(|t| positive(self.text, t)).transpose()?,
-            header_overhead: super::resolve_flow::DEFAULT_HEADER_OVERHEAD,
+            header_overhead: crate::scenario::resolve::flow::DEFAULT_HEADER_OVERHEAD,
         })
     }
 }

@@ -1,17 +1,17 @@
 //! The flows of a scenario: paths, controllers with their settings, sources and traffic.
 
-use super::error::InputError;
-use super::media::Source;
-use super::members;
-use super::model::*;
-use super::quantity::{Rate, Size, Time};
-use super::raw::*;
-use super::request::Request;
-use super::resolve_checks::{check_name, positive, probability};
-use super::spanned::At;
-use super::suggest;
-use super::traces::Traces;
-use super::tree::Text;
+use crate::scenario::checks::{check_name, positive, probability};
+use crate::scenario::error::InputError;
+use crate::scenario::media::Source;
+use crate::scenario::members;
+use crate::scenario::model::*;
+use crate::scenario::quantity::{Rate, Size, Time};
+use crate::scenario::raw::*;
+use crate::scenario::request::Request;
+use crate::scenario::spanned::At;
+use crate::scenario::suggest;
+use crate::scenario::traces::Traces;
+use crate::scenario::tree::Text;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use weir_cc::{FeedbackPlan, Limits, Setup};
@@ -22,15 +22,15 @@ use weir_session::OutgoingOptions;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Represents every controller in `compare`.
-pub(super) const PLACEHOLDER: &str = "$controller";
+pub(in crate::scenario) const PLACEHOLDER: &str = "$controller";
 /// RFC 8867, section 4.3: bit rate range and start-up rate.
 const DEFAULT_FLOOR: DataRate = DataRate::from_kbps(150);
 const DEFAULT_CEILING: DataRate = DataRate::from_kbps(1_500);
 /// libwebrtc's for video.
 const DEFAULT_RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// UDP and IPv4 headers.
-pub(super) const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
-pub(super) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
+pub(in crate::scenario) const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
+pub(in crate::scenario) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
 const MIN_PAYLOAD: u64 = 16;
 const MAX_PAYLOAD: u64 = 65_000;
 const MAX_FLOWS: u32 = 100_000;
@@ -38,21 +38,21 @@ const MAX_FLOWS: u32 = 100_000;
 /// Names of links.
 type RawPath = At<Vec<At<String>>>;
 /// Indices of the links that a flow's packets cross, and those that its feedback crosses.
-pub(super) type Route = (Vec<usize>, Vec<usize>);
+pub(in crate::scenario) type Route = (Vec<usize>, Vec<usize>);
 
 /// A hop's name and the indices of its two directions.
-pub(super) struct Hop {
-    pub(super) name: String,
-    pub(super) forward: usize,
-    pub(super) reverse: usize,
+pub(in crate::scenario) struct Hop {
+    pub(in crate::scenario) name: String,
+    pub(in crate::scenario) forward: usize,
+    pub(in crate::scenario) reverse: usize,
 }
 
-pub(super) struct Flows<'a> {
-    pub(super) text: &'a Text,
-    pub(super) raw: &'a RawScenario,
-    pub(super) request: &'a Request<'a>,
-    pub(super) duration: TimeDelta,
-    pub(super) hops: &'a [Hop],
+pub(in crate::scenario) struct Flows<'a> {
+    pub(in crate::scenario) text: &'a Text,
+    pub(in crate::scenario) raw: &'a RawScenario,
+    pub(in crate::scenario) request: &'a Request<'a>,
+    pub(in crate::scenario) duration: TimeDelta,
+    pub(in crate::scenario) hops: &'a [Hop],
 }
 
 /// The fields that every kind of flow has.
@@ -85,7 +85,7 @@ macro_rules! common {
 }
 
 impl Flows<'_> {
-    pub(super) fn resolve(&self, traces: &mut Traces) -> Result<Vec<Flow>, InputError> {
+    pub(in crate::scenario) fn resolve(&self, traces: &mut Traces) -> Result<Vec<Flow>, InputError> {
         let mut placed: Vec<(usize, Vec<Flow>)> = Vec::new();
         for (name, f) in self.raw.rtp.iter() {
             let kind = FlowKind::Rtp(self.rtp(&f.value, &f.span, traces)?);
@@ -175,12 +175,16 @@ impl Flows<'_> {
         Ok((0..count).map(flow).collect())
     }
 
-    pub(super) fn is_network(&self) -> bool {
+    pub(in crate::scenario) fn is_network(&self) -> bool {
         self.raw.topology == RawTopology::Network
     }
 
     /// The links of a path in both directions; all links without one.
-    pub(super) fn route(&self, path: Option<&RawPath>, direction: RawDirection) -> Result<Route, InputError> {
+    pub(in crate::scenario) fn route(
+        &self,
+        path: Option<&RawPath>,
+        direction: RawDirection,
+    ) -> Result<Route, InputError> {
         let mut hops: Vec<usize> = (0..self.hops.len()).collect();
         if let Some(path) = path {
             hops.clear();
@@ -350,7 +354,7 @@ impl Flows<'_> {
         }
     }
 
-    pub(super) fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
+    pub(in crate::scenario) fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
         match raw {
             None => Ok(DEFAULT_HEADER_OVERHEAD),
             Some(size) if size.value.0.as_bytes() <= 1_000 => Ok(size.value.0),
@@ -397,9 +401,9 @@ impl Flows<'_> {
         Ok(pauses)
     }
 
-    pub(super) fn payload(
+    pub(in crate::scenario) fn payload(
         &self,
-        raw: Option<&At<super::quantity::Size>>,
+        raw: Option<&At<crate::scenario::quantity::Size>>,
         default: DataSize,
     ) -> Result<DataSize, InputError> {
         match raw {

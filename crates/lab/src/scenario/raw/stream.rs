@@ -1,7 +1,7 @@
 //! Streams of an RTP flow as a file writes them.
 
-use super::quantity::Rate;
-use super::spanned::At;
+use crate::scenario::quantity::Rate;
+use crate::scenario::spanned::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "StreamMedia")]
-pub(super) enum RawMedia {
+pub(in crate::scenario) enum RawMedia {
     /// Speech under Opus, as a model: served before video.
     Audio,
     /// Pictures: frames of the size given by the stream's rate.
@@ -21,7 +21,7 @@ pub(super) enum RawMedia {
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "StreamPriority")]
-pub(super) enum RawPriority {
+pub(in crate::scenario) enum RawPriority {
     /// Weight 1.
     VeryLow,
     /// Weight 2.
@@ -37,35 +37,35 @@ pub(super) enum RawPriority {
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Encoding")]
-pub(super) struct RawEncoding {
+pub(in crate::scenario) struct RawEncoding {
     /// Rate below which it is off.
-    pub(super) least: At<Rate>,
+    pub(in crate::scenario) least: At<Rate>,
     /// Rate above which it gains nothing.
-    pub(super) most: At<Rate>,
+    pub(in crate::scenario) most: At<Rate>,
 }
 
 /// One stream of an RTP flow.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Stream")]
-pub(super) struct RawStream {
+pub(in crate::scenario) struct RawStream {
     /// Its name in results.
-    pub(super) name: At<String>,
+    pub(in crate::scenario) name: At<String>,
     /// Kind of media; "video" if absent.
     #[serde(default)]
-    pub(super) media: RawMedia,
+    pub(in crate::scenario) media: RawMedia,
     /// Rate below which it is of no use; zero if absent. Of audio, headers included.
-    pub(super) least: Option<At<Rate>>,
+    pub(in crate::scenario) least: Option<At<Rate>>,
     /// Rate above which it gains nothing; the flow's ceiling if absent. For audio, headers included.
-    pub(super) most: Option<At<Rate>>,
+    pub(in crate::scenario) most: Option<At<Rate>>,
     /// Weight among the streams; "low" if absent.
     #[serde(default)]
-    pub(super) priority: RawPriority,
+    pub(in crate::scenario) priority: RawPriority,
     /// Frames a second of video; 30 if absent.
-    pub(super) fps: Option<At<f64>>,
+    pub(in crate::scenario) fps: Option<At<f64>>,
     /// Whether a talker pauses (ITU-T P.59) and pauses send almost nothing (DTX); false if absent. Audio only.
-    pub(super) dtx: Option<At<bool>>,
+    pub(in crate::scenario) dtx: Option<At<bool>>,
     /// Encodings of a simulcast, the lowest first, each its own RTP stream; instead of `least` and `most`. Video only.
     #[serde(default)]
-    pub(super) encodings: Vec<At<RawEncoding>>,
+    pub(in crate::scenario) encodings: Vec<At<RawEncoding>>,
 }

@@ -1,18 +1,22 @@
 //! Media sources of a flow, looked up and checked.
 
-use super::error::InputError;
-use super::media::{Source, Statistical};
-use super::raw_source::*;
-use super::resolve_checks::positive;
-use super::resolve_flow::Flows;
-use super::spanned::At;
-use super::traces::Traces;
+use crate::scenario::checks::positive;
+use crate::scenario::error::InputError;
+use crate::scenario::media::{Source, Statistical};
+use crate::scenario::raw::source::*;
+use crate::scenario::resolve::flow::Flows;
+use crate::scenario::spanned::At;
+use crate::scenario::traces::Traces;
 use std::ops::{Range, RangeInclusive};
 use weir_media::{Caps, MaterialConfig, ScenesConfig};
 use weir_units::{DataSize, TimeDelta};
 
 impl Flows<'_> {
-    pub(super) fn source(&self, raw: Option<&At<RawSource>>, traces: &mut Traces) -> Result<Source, InputError> {
+    pub(in crate::scenario) fn source(
+        &self,
+        raw: Option<&At<RawSource>>,
+        traces: &mut Traces,
+    ) -> Result<Source, InputError> {
         let Some(raw) = raw else { return Ok(Source::PerfectPackets) };
         let (model, o) = (raw.value.model, &raw.value.options);
         if o.model.is_none() && raw.value.is_table {
@@ -81,12 +85,14 @@ impl Flows<'_> {
                 Source::Trace { fps, file: file.value.clone(), sizes: traces.frame_sizes(self.text, file)? }
             }
             RawModel::Scenes => Source::Scenes(Box::new(self.scenes(o, fps, &raw.span)?)),
-            RawModel::Encoder => Source::Encoder(Box::new(super::resolve_video::encoder(self.text, o, fps, traces)?)),
+            RawModel::Encoder => {
+                Source::Encoder(Box::new(crate::scenario::resolve::video::encoder(self.text, o, fps, traces)?))
+            }
         })
     }
 
     /// How far the source may be read ahead, if it is stored.
-    pub(super) fn read_ahead(&self, raw: Option<&At<RawSource>>) -> Result<Option<TimeDelta>, InputError> {
+    pub(in crate::scenario) fn read_ahead(&self, raw: Option<&At<RawSource>>) -> Result<Option<TimeDelta>, InputError> {
         let Some(time) = raw.and_then(|r| r.value.options.read_ahead.as_ref()) else { return Ok(None) };
         // A receiver keeps 16 MB of content, and a run the pictures until they are compared.
         let has_content = raw.is_some_and(|r| r.value.model == RawModel::Encoder);
@@ -98,16 +104,16 @@ impl Flows<'_> {
     }
 
     /// Returns the greatest rate that the application has to send, if the source states it.
-    pub(super) fn demand(&self, raw: Option<&At<RawSource>>) -> Result<Option<Caps>, InputError> {
+    pub(in crate::scenario) fn demand(&self, raw: Option<&At<RawSource>>) -> Result<Option<Caps>, InputError> {
         let Some(demand) = raw.and_then(|r| r.value.options.demand.as_ref()) else { return Ok(None) };
         let RawDemand { steps, repeat } = &demand.value;
         let starts: Vec<_> = steps.value.iter().map(|s| At { value: s.value.at, span: s.span.clone() }).collect();
-        let period = super::steps::check(self.text, &steps.span, &starts, repeat.as_ref())?;
+        let period = crate::scenario::steps::check(self.text, &steps.span, &starts, repeat.as_ref())?;
         let caps = steps.value.iter().map(|s| (s.value.at.0, s.value.rate.0)).collect();
         Caps::new(caps, period).map(Some).map_err(|e| self.text.error(steps.span.clone(), e.to_string()))
     }
 
-    pub(super) fn bounded(
+    pub(in crate::scenario) fn bounded(
         &self,
         v: &Option<At<f64>>,
         default: f64,
@@ -133,8 +139,10 @@ impl Flows<'_> {
         if let Some(usual) = &o.usual {
             material.usual = (usual.value[0].0, usual.value[1].0);
         }
-        let rate = |raw: &Option<At<super::quantity::Rate>>, default| raw.as_ref().map_or(default, |r| r.value.0);
-        let time = |raw: &Option<At<super::quantity::Time>>, default| raw.as_ref().map_or(default, |t| t.value.0);
+        let rate =
+            |raw: &Option<At<crate::scenario::quantity::Rate>>, default| raw.as_ref().map_or(default, |r| r.value.0);
+        let time =
+            |raw: &Option<At<crate::scenario::quantity::Time>>, default| raw.as_ref().map_or(default, |t| t.value.0);
         material.peak = rate(&o.peak, material.peak);
         material.title_rate = rate(&o.title_rate, material.title_rate);
         material.scene_length = time(&o.scene_length, material.scene_length);

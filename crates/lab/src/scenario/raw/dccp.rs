@@ -1,9 +1,9 @@
 //! DCCP as a file writes it.
 
-use super::quantity::{Rate, Size, Time};
-use super::raw_any_flow::{RawDirection, flow};
-use super::raw_choice::RawNumber;
-use super::spanned::{At, Named};
+use crate::scenario::choice::RawNumber;
+use crate::scenario::quantity::{Rate, Size, Time};
+use crate::scenario::raw::any_flow::{RawDirection, flow};
+use crate::scenario::spanned::{At, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -11,36 +11,36 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DccpSettings")]
-pub(super) struct RawDccpSettings {
+pub(in crate::scenario) struct RawDccpSettings {
     /// Parameters of the CCID by name: numbers in the parameter's unit, or strings with a unit. `weir show ccids` lists them.
     #[serde(default)]
-    pub(super) params: Named<RawNumber>,
+    pub(in crate::scenario) params: Named<RawNumber>,
     /// Whether packets are sent as ECN-capable; false if absent.
     #[serde(default)]
-    pub(super) ecn: bool,
+    pub(in crate::scenario) ecn: bool,
     /// Whether data and acknowledgements have 24-bit sequence numbers (RFC 4340, section 7.6); false if absent.
     #[serde(default)]
-    pub(super) short_sequence_numbers: bool,
+    pub(in crate::scenario) short_sequence_numbers: bool,
     /// Sequence Window (RFC 4340, section 7.5.2), 32 to 1,000,000; 10,000 if absent.
-    pub(super) sequence_window: Option<At<u64>>,
+    pub(in crate::scenario) sequence_window: Option<At<u64>>,
     /// Maximum packets waiting for congestion control, before frames show how many are needed; 5, the Linux kernel's,
     /// if absent.
-    pub(super) queue: Option<At<u32>>,
+    pub(in crate::scenario) queue: Option<At<u32>>,
     /// Packets that are dropped when that queue is full; "refuse" if absent.
     #[serde(default)]
-    pub(super) when_full: RawQueuePolicy,
+    pub(in crate::scenario) when_full: RawQueuePolicy,
     /// Whether a frame that does not fit that queue doubles its capacity, which later becomes that of the largest of a
     /// thousand frames (Jero, 2013, section 3.2.1), under RTP; true if absent.
-    pub(super) sized_by_frames: Option<bool>,
+    pub(in crate::scenario) sized_by_frames: Option<bool>,
     /// Maximum age of a frame's packets when they leave the queue, under RTP; unlimited if absent.
-    pub(super) max_wait: Option<At<Time>>,
+    pub(in crate::scenario) max_wait: Option<At<Time>>,
 }
 
 /// Packets that are dropped when a send queue is full.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "QueuePolicy")]
-pub(super) enum RawQueuePolicy {
+pub(in crate::scenario) enum RawQueuePolicy {
     /// New packets are refused.
     #[default]
     Refuse,

@@ -1,14 +1,14 @@
 //! A flow's forecast, looked up and checked.
 
-use super::capacity::{self, RawCapacity};
-use super::error::InputError;
-use super::forecast::{Forecast, Foreknown, MOST_RIDES};
-use super::quantity::Time;
-use super::raw::RawRtp;
-use super::raw_forecast::RawDrawn;
-use super::resolve_flow::Flows;
-use super::spanned::At;
-use super::traces::Traces;
+use crate::scenario::capacity::{self, RawCapacity};
+use crate::scenario::error::InputError;
+use crate::scenario::forecast::{Forecast, Foreknown, MOST_RIDES};
+use crate::scenario::quantity::Time;
+use crate::scenario::raw::RawRtp;
+use crate::scenario::raw::forecast::RawDrawn;
+use crate::scenario::resolve::flow::Flows;
+use crate::scenario::spanned::At;
+use crate::scenario::traces::Traces;
 use std::ops::RangeInclusive;
 use weir_cc::{Spec, Transport};
 use weir_units::TimeDelta;
@@ -22,7 +22,7 @@ const MOST_SEGMENTS: i64 = 256;
 
 impl Flows<'_> {
     /// The forecast of a flow, if the file has one.
-    pub(super) fn forecast(
+    pub(in crate::scenario) fn forecast(
         &self,
         f: &RawRtp,
         spec: &Spec,

@@ -1,12 +1,12 @@
 //! A source that is a real encoder.
 
-use super::error::InputError;
-use super::media::{Clip, Video};
-use super::raw_source::RawSourceTable;
-use super::spanned::At;
-use super::suggest;
-use super::traces::Traces;
-use super::tree::Text;
+use crate::scenario::error::InputError;
+use crate::scenario::media::{Clip, Video};
+use crate::scenario::raw::source::RawSourceTable;
+use crate::scenario::spanned::At;
+use crate::scenario::suggest;
+use crate::scenario::traces::Traces;
+use crate::scenario::tree::Text;
 use weir_media::clip::Character;
 use weir_media::{MAX_SIDE, RateChange, VideoCodec};
 use weir_units::DataSize;
@@ -22,7 +22,7 @@ const DEFAULT_SIZE: (u32, u32) = (640, 480);
 const SLICE_BYTES: std::ops::RangeInclusive<u64> = 50..=65_000;
 
 /// The encoder of a source's options. Errors: unknown or out-of-range values, with their positions.
-pub(super) fn encoder(
+pub(in crate::scenario) fn encoder(
     text: &Text,
     options: &RawSourceTable,
     fps: f64,

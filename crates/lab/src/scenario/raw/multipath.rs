@@ -1,7 +1,7 @@
 //! A flow's paths as a file writes them.
 
-use super::quantity::{Rate, Size};
-use super::spanned::At;
+use crate::scenario::quantity::{Rate, Size};
+use crate::scenario::spanned::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,37 +9,37 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Multipath")]
-pub(super) struct RawMultipath {
+pub(in crate::scenario) struct RawMultipath {
     /// The paths, at most eight, each a list of links in the order in which packets cross them. Each has a controller of
     /// its own, with the flow's settings. One path is plain RTP, as with `path`.
-    pub(super) paths: Vec<At<Vec<At<String>>>>,
+    pub(in crate::scenario) paths: Vec<At<Vec<At<String>>>>,
     /// Scheduler that chooses the path of each packet: "best-path", "round-robin", "earliest", "redundant", "fec-aware",
     /// "frame-aligned" or "thesis"; "earliest" if absent.
-    pub(super) scheduler: Option<At<String>>,
+    pub(in crate::scenario) scheduler: Option<At<String>>,
     /// Paths that share one flow's rate (RFC 8699): "none", "always", those "detected" behind one bottleneck (RFC 8382), or
     /// those whose delays are "correlated"; "none" if absent.
-    pub(super) coupling: Option<At<String>>,
+    pub(in crate::scenario) coupling: Option<At<String>>,
     /// Plays frames by the skew of the paths (V. Singh's dissertation, section 6.1.1), instead of at `playout_deadline`, which
     /// bounds the delay; false if absent.
     #[serde(default)]
-    pub(super) skew_playout: bool,
+    pub(in crate::scenario) skew_playout: bool,
     /// Preference of the application for each path, in the order of `paths`; { class = "normal" } if absent.
     #[serde(default)]
-    pub(super) policies: Vec<At<RawPathPolicy>>,
+    pub(in crate::scenario) policies: Vec<At<RawPathPolicy>>,
     /// Media rate that suffices: paths of a worse class carry media only while those of better ones have less. If absent,
     /// all but backups carry media together.
-    pub(super) sufficient_rate: Option<At<Rate>>,
+    pub(in crate::scenario) sufficient_rate: Option<At<Rate>>,
 }
 
 /// Preference of the application for a path.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PathPolicy")]
-pub(super) struct RawPathPolicy {
+pub(in crate::scenario) struct RawPathPolicy {
     /// When it carries media: "preferred", "normal", "metered" or "backup"; "normal" if absent.
-    pub(super) class: Option<At<String>>,
+    pub(in crate::scenario) class: Option<At<String>>,
     /// Part of its controller's rate that media may take, from 0.01 to 1; 1 if absent.
-    pub(super) share: Option<At<f64>>,
+    pub(in crate::scenario) share: Option<At<f64>>,
     /// RTP bytes after which it counts as a backup; no limit if absent.
-    pub(super) budget: Option<At<Size>>,
+    pub(in crate::scenario) budget: Option<At<Size>>,
 }

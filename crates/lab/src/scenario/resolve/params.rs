@@ -1,16 +1,20 @@
 //! Parameters of controllers, checked against what each has.
 
-use super::error::InputError;
-use super::quantity::{Rate, Size, Time};
-use super::raw_choice::RawNumber;
-use super::resolve_flow::Flows;
-use super::spanned::{At, Named};
-use super::suggest;
+use crate::scenario::choice::RawNumber;
+use crate::scenario::error::InputError;
+use crate::scenario::quantity::{Rate, Size, Time};
+use crate::scenario::resolve::flow::Flows;
+use crate::scenario::spanned::{At, Named};
+use crate::scenario::suggest;
 use weir_cc::Spec;
 use weir_cc::tunable::ParamInfo;
 
 impl Flows<'_> {
-    pub(super) fn params(&self, spec: &Spec, given: &Named<RawNumber>) -> Result<Vec<(String, f64)>, InputError> {
+    pub(in crate::scenario) fn params(
+        &self,
+        spec: &Spec,
+        given: &Named<RawNumber>,
+    ) -> Result<Vec<(String, f64)>, InputError> {
         let mut out = Vec::new();
         for (name, value) in given.iter() {
             let Some(info) = spec.params.iter().find(|p| p.name == name.value) else {
@@ -26,7 +30,11 @@ impl Flows<'_> {
     }
 
     /// A parameter's value in its own unit.
-    pub(super) fn param_in_range(&self, info: &ParamInfo, value: &At<RawNumber>) -> Result<f64, InputError> {
+    pub(in crate::scenario) fn param_in_range(
+        &self,
+        info: &ParamInfo,
+        value: &At<RawNumber>,
+    ) -> Result<f64, InputError> {
         let n = param_value(info, &value.value).map_err(|why| self.text.error(value.span.clone(), why))?;
         if (info.min..=info.max).contains(&n) {
             return Ok(n);

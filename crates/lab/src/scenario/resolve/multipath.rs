@@ -1,12 +1,12 @@
 //! A flow's paths, looked up and checked.
 
-use super::error::InputError;
-use super::paths::{FlowPath, Multipath};
-use super::raw::RawRtp;
-use super::raw_multipath::{RawMultipath, RawPathPolicy};
-use super::resolve_flow::Flows;
-use super::spanned::At;
-use super::suggest;
+use crate::scenario::error::InputError;
+use crate::scenario::paths::{FlowPath, Multipath};
+use crate::scenario::raw::RawRtp;
+use crate::scenario::raw::multipath::{RawMultipath, RawPathPolicy};
+use crate::scenario::resolve::flow::Flows;
+use crate::scenario::spanned::At;
+use crate::scenario::suggest;
 use weir_cc::{Spec, Transport};
 use weir_session::multipath::{Coupling, MAX_PATHS, PathClass, PathPolicy, SCHEDULERS};
 
@@ -16,7 +16,7 @@ const DEFAULT_COUPLING: &str = "none";
 
 impl Flows<'_> {
     /// The paths of a flow; `None` if the file has none, or one.
-    pub(super) fn multipath(&self, f: &RawRtp, spec: &Spec) -> Result<Option<Multipath>, InputError> {
+    pub(in crate::scenario) fn multipath(&self, f: &RawRtp, spec: &Spec) -> Result<Option<Multipath>, InputError> {
         let Some(raw) = &f.multipath else { return Ok(None) };
         if matches!(spec.transport, Transport::Dccp { .. }) {
             let message = format!("the controller `{}` runs over DCCP, which has one path here", spec.name);

@@ -57,7 +57,7 @@ macro_rules! choice {
     ($name:ty) => {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                $crate::scenario::raw_choice::choose(d)
+                $crate::scenario::choice::choose(d)
             }
         }
     };

@@ -1,18 +1,22 @@
 //! Streams of an RTP flow, looked up and checked.
 
-use super::error::InputError;
-use super::model::{RtpStream, StreamSource};
-use super::raw_stream::{RawMedia, RawPriority, RawStream};
-use super::resolve_checks::check_name;
-use super::resolve_flow::Flows;
-use super::spanned::At;
+use crate::scenario::checks::check_name;
+use crate::scenario::error::InputError;
+use crate::scenario::model::{RtpStream, StreamSource};
+use crate::scenario::raw::stream::{RawMedia, RawPriority, RawStream};
+use crate::scenario::resolve::flow::Flows;
+use crate::scenario::spanned::At;
 use weir_session::MAX_STREAMS;
 use weir_session::allocation::{Demand, MediaKind, Priority};
 use weir_units::DataRate;
 
 impl Flows<'_> {
     /// The streams of a flow with this ceiling; none if the file has none.
-    pub(super) fn streams(&self, raw: &[At<RawStream>], ceiling: DataRate) -> Result<Vec<RtpStream>, InputError> {
+    pub(in crate::scenario) fn streams(
+        &self,
+        raw: &[At<RawStream>],
+        ceiling: DataRate,
+    ) -> Result<Vec<RtpStream>, InputError> {
         let mut all: Vec<RtpStream> = Vec::new();
         for (index, stream) in raw.iter().enumerate() {
             let (s, span) = (&stream.value, &stream.span);

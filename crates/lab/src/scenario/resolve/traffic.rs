@@ -1,14 +1,14 @@
 //! Traffic of TCP and UDP flows.
 
-use super::capacity;
-use super::error::InputError;
-use super::model::*;
-use super::raw::*;
-use super::raw_choice::*;
-use super::resolve_checks::positive;
-use super::resolve_flow::{DEFAULT_PAYLOAD, Flows};
-use super::spanned::At;
-use super::traces::Traces;
+use crate::scenario::capacity;
+use crate::scenario::checks::positive;
+use crate::scenario::choice::*;
+use crate::scenario::error::InputError;
+use crate::scenario::model::*;
+use crate::scenario::raw::*;
+use crate::scenario::resolve::flow::{DEFAULT_PAYLOAD, Flows};
+use crate::scenario::spanned::At;
+use crate::scenario::traces::Traces;
 use std::ops::Range;
 use weir_path::Capacity;
 use weir_sim::tcp::EcnFeedback;
@@ -20,7 +20,7 @@ const DEFAULT_SEGMENT: DataSize = DataSize::from_bytes(1_448);
 const MAX_ARRIVALS: f64 = 1e6;
 
 impl Flows<'_> {
-    pub(super) fn tcp(&self, f: &RawTcp, span: &Range<usize>) -> Result<TcpFlow, InputError> {
+    pub(in crate::scenario) fn tcp(&self, f: &RawTcp, span: &Range<usize>) -> Result<TcpFlow, InputError> {
         let traffic = self.tcp_traffic(f, span)?;
         let segments = |raw: &Option<At<u32>>, most: u32| match raw {
             Some(n) if !(1..=most).contains(&n.value) => {
@@ -146,7 +146,12 @@ impl Flows<'_> {
         }
     }
 
-    pub(super) fn udp(&self, f: &RawUdp, span: &Range<usize>, traces: &mut Traces) -> Result<UdpFlow, InputError> {
+    pub(in crate::scenario) fn udp(
+        &self,
+        f: &RawUdp,
+        span: &Range<usize>,
+        traces: &mut Traces,
+    ) -> Result<UdpFlow, InputError> {
         let capacity::Resolved { capacity: rate, trace } = capacity::resolve(self.text, &f.rate, traces)?;
         if rate == Capacity::Unlimited || trace.is_some() {
             return Err(self.text.error(f.rate.span.clone(), "a UDP flow needs a rate such as \"2 Mbps\", or `steps`"));

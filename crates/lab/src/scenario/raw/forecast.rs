@@ -1,8 +1,8 @@
 //! A flow's forecast as a file writes it.
 
-use super::capacity::{RawCapacity, RawTraceFormat};
-use super::quantity::Time;
-use super::spanned::At;
+use crate::scenario::capacity::{RawCapacity, RawTraceFormat};
+use crate::scenario::quantity::Time;
+use crate::scenario::spanned::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,38 +12,38 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Forecast")]
-pub(super) struct RawForecast {
+pub(in crate::scenario) struct RawForecast {
     /// The capacities that other rides found, from the beginning of the run on: the map is made of them.
-    pub(super) rides: Option<At<Vec<At<RawCapacity>>>>,
+    pub(in crate::scenario) rides: Option<At<Vec<At<RawCapacity>>>>,
     /// A folder of traces of other rides on the same way, searched beside the scenario file: all its files but the link's own trace,
     /// at most 100.
-    pub(super) folder: Option<At<String>>,
+    pub(in crate::scenario) folder: Option<At<String>>,
     /// The format of the traces in `folder`; by name and first line if absent.
-    pub(super) format: Option<At<RawTraceFormat>>,
+    pub(in crate::scenario) format: Option<At<RawTraceFormat>>,
     /// Other rides as a model: that of the link, at other times and with other rates.
-    pub(super) drawn: Option<At<RawDrawn>>,
+    pub(in crate::scenario) drawn: Option<At<RawDrawn>>,
     /// A file, searched beside the scenario file, with the columns `time_s`, `low_kbps`, `median_kbps` and `confidence`, from 0
     /// to 1, of a map elsewhere. A row lasts until the next one; "-" says that nothing is known.
-    pub(super) file: Option<At<String>>,
+    pub(in crate::scenario) file: Option<At<String>>,
     /// Length of a stretch with one expected capacity; "5 s" if absent.
-    pub(super) segment: Option<At<Time>>,
+    pub(in crate::scenario) segment: Option<At<Time>>,
     /// How far it looks ahead; "60 s" if absent.
-    pub(super) look_ahead: Option<At<Time>>,
+    pub(in crate::scenario) look_ahead: Option<At<Time>>,
     /// Interval at which a new one is given; "10 s" if absent.
-    pub(super) interval: Option<At<Time>>,
+    pub(in crate::scenario) interval: Option<At<Time>>,
     /// Factor on all its rates, for a map that lies; 1 if absent.
-    pub(super) factor: Option<At<f64>>,
+    pub(in crate::scenario) factor: Option<At<f64>>,
 }
 
 /// Rides drawn from that of the link.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DrawnRides")]
-pub(super) struct RawDrawn {
+pub(in crate::scenario) struct RawDrawn {
     /// Their number.
-    pub(super) rides: At<u32>,
+    pub(in crate::scenario) rides: At<u32>,
     /// Most time by which a ride is earlier or later at a place than that of the link, any with equal chance; none if absent.
-    pub(super) shift: Option<At<Time>>,
+    pub(in crate::scenario) shift: Option<At<Time>>,
     /// Standard deviation of the natural logarithm of the ratio of rates, drawn for each ride and each 10 s; 0 if absent.
-    pub(super) spread: Option<At<f64>>,
+    pub(in crate::scenario) spread: Option<At<f64>>,
 }
