@@ -41,7 +41,7 @@ use crate::spec::{Algorithm, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start}
 use crate::tunable::SetupError;
 pub use config::Config;
 use detector::Usage;
-use loss_v2::{LossState, LossV2};
+use loss_v2::{LossState, LossV2, Sums};
 use weir_units::{DataRate, DataSize, Gain, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// A longer pause in feedback restarts the delay filter (libwebrtc, as of 2025: `kStreamTimeOut`).
@@ -144,7 +144,7 @@ impl Gcc {
         if seen.received {
             self.update_delay_based(seen.probe, in_alr.is_some(), now);
         }
-        self.loss.observe(f.packets, self.acked.rate(), in_alr.is_some());
+        self.loss.observe(f.packets, seen.sums(), self.acked.rate(), in_alr.is_some());
         self.update_target(now);
         if seen.recovered {
             self.probes.on_recovered(now);
@@ -161,7 +161,9 @@ impl Gcc {
         let mut seen = Seen::default();
         let (mut last, mut sorted) = (RemoteTimestamp::from_nanos(i64::MIN), true);
         for p in f.packets {
-            seen.expected += u64::from(!p.was_lost);
+            let expected = u64::from(!p.was_lost);
+            seen.expected += expected;
+            seen.size += expected * p.size.as_bytes();
             match p.arrival {
                 Some(arrival) => {
                     seen.regained += u64::from(p.was_lost);
@@ -169,7 +171,10 @@ impl Gcc {
                     sorted &= arrival >= last;
                     last = arrival;
                 }
-                None => seen.lost += u64::from(!p.was_lost),
+                None => {
+                    seen.lost += expected;
+                    seen.lost_size += expected * p.size.as_bytes();
+                }
             }
         }
         if seen.received && self.last_feedback.is_none_or(|t| f.now - t > STREAM_TIMEOUT) {
@@ -307,9 +312,20 @@ struct Seen {
     lost: u64,
     expected: u64,
     regained: u64,
+    /// Bytes of the packets expected, and of those lost.
+    size: u64,
+    lost_size: u64,
     received: bool,
     probe: Option<DataRate>,
     recovered: bool,
+}
+
+impl Seen {
+    /// The packets reported for the first time, and those lost of them; `None` if others were reported lost earlier.
+    fn sums(&self) -> Option<Sums> {
+        let sums = Sums { packets: self.expected, size: self.size, lost: self.lost, lost_size: self.lost_size };
+        (self.regained == 0).then_some(sums)
+    }
 }
 
 impl Algorithm for Gcc {

@@ -4,7 +4,7 @@
 //! packets; the rate grows to 1.08 times the least rate of the last second (the draft: 1.05 times the last rate at each
 //! report), and falls once per round trip and 300 ms (libwebrtc, as of 2024: `SendSideBandwidthEstimation`).
 
-use super::loss_v2::{LossState, LossV2};
+use super::loss_v2::{LossState, LossV2, Sums};
 use crate::controller::Limits;
 use crate::cue::PacketResult;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -149,9 +149,15 @@ impl LossRule {
     }
 
     /// Passes one feedback message to version 2, if in use.
-    pub(super) fn observe(&mut self, packets: &[PacketResult], acked: Option<DataRate>, in_alr: bool) {
+    pub(super) fn observe(
+        &mut self,
+        packets: &[PacketResult],
+        sums: Option<Sums>,
+        acked: Option<DataRate>,
+        in_alr: bool,
+    ) {
         if let Some(v2) = &mut self.v2 {
-            v2.update(packets, acked.map(DataRate::as_bps_f64), self.delay_limit, in_alr);
+            v2.update(packets, sums, acked.map(DataRate::as_bps_f64), self.delay_limit, in_alr);
         }
     }
     /// The limit of the rate by version 2; the draft's rule never blocks probes.

@@ -4,7 +4,7 @@
 //! candidates for B, each with its most likely p, the one with the highest likelihood of the recent losses is chosen,
 //! with a bias towards more bandwidth. All constants are libwebrtc's defaults as of 2025.
 
-use super::observations::{ChannelParameters, Excess, Observations};
+use super::observations::{Below, ChannelParameters, Observations};
 use crate::controller::Limits;
 use crate::cue::PacketResult;
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -44,6 +44,16 @@ const HOLD: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(300), TimeDelta::fr
 const HOLD_FACTOR: f64 = 2.0;
 /// How long padding supports growth.
 const PADDING_DURATION: TimeDelta = TimeDelta::from_secs(2);
+/// The packets of one feedback message that are reported for the first time, and those lost of them: their number and
+/// bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sums {
+    pub(super) packets: u64,
+    pub(super) size: u64,
+    pub(super) lost: u64,
+    pub(super) lost_size: u64,
+}
+
 /// The limit of the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LossState {
@@ -136,10 +146,17 @@ impl LossV2 {
         if self.rate().is_some() { self.state } else { LossState::DelayBased }
     }
 
-    /// Takes one feedback message; rates in bit/s.
-    pub(super) fn update(&mut self, packets: &[PacketResult], acked: Option<f64>, delay: Option<f64>, in_alr: bool) {
+    /// Takes one feedback message, with its sums if nothing in it was reported lost earlier; rates in bit/s.
+    pub(super) fn update(
+        &mut self,
+        packets: &[PacketResult],
+        sums: Option<Sums>,
+        acked: Option<f64>,
+        delay: Option<f64>,
+        in_alr: bool,
+    ) {
         self.acked = acked.or(self.acked);
-        let Some(now) = self.observe(packets) else { return };
+        let Some(now) = self.observe(packets, sums) else { return };
         let Some(current) = self.best.or(delay.map(|d| ChannelParameters { bandwidth: d, inherent: INITIAL_INHERENT }))
         else {
             return;
@@ -179,18 +196,14 @@ impl LossV2 {
     }
 
     /// Adds to the current interval; returns its end if it is long enough.
-    fn observe(&mut self, packets: &[PacketResult]) -> Option<Timestamp> {
+    fn observe(&mut self, packets: &[PacketResult], sums: Option<Sums>) -> Option<Timestamp> {
         let (first, last) = (packets.first()?.departure, packets.last()?.departure);
-        for p in packets {
-            let size = p.size.as_bytes() + self.overhead;
-            match (p.arrival.is_some(), p.was_lost) {
-                (true, true) => self.lost = self.lost.saturating_sub(size),
-                (received, false) => {
-                    self.size += size;
-                    self.lost += if received { 0 } else { size };
-                }
-                (false, true) => {}
+        match sums {
+            Some(sums) => {
+                self.size += sums.size + sums.packets * self.overhead;
+                self.lost += sums.lost_size + sums.lost * self.overhead;
             }
+            None => packets.iter().for_each(|p| self.add(p)),
         }
         let since = *self.last_sent.get_or_insert(first);
         let duration = last - since;
@@ -208,6 +221,18 @@ impl LossV2 {
         Some(last)
     }
 
+    fn add(&mut self, p: &PacketResult) {
+        let size = p.size.as_bytes() + self.overhead;
+        match (p.arrival.is_some(), p.was_lost) {
+            (true, true) => self.lost = self.lost.saturating_sub(size),
+            (received, false) => {
+                self.size += size;
+                self.lost += if received { 0 } else { size };
+            }
+            (false, true) => {}
+        }
+    }
+
     fn choose(&self, current: ChannelParameters, delay: f64, in_alr: bool, now: Timestamp) -> ChannelParameters {
         let bound = if self.is_limited() { self.window_limit } else { self.ceiling }.max(current.bandwidth);
         let padding = self.padding.is_some_and(|(_, t)| t + PADDING_DURATION >= now);
@@ -215,25 +240,27 @@ impl LossV2 {
         let delay = (delay > current.bandwidth && delay < f64::MAX).then_some(delay);
         let rates = FACTORS.map(|f| Some(f * current.bandwidth)).into_iter().chain([acked, delay]).flatten();
         let mut best = (f64::MIN, current);
+        let mut below = Below::default();
         for rate in rates {
             let mut c = ChannelParameters { bandwidth: rate.min(bound), inherent: current.inherent };
             let excess = self.observations.excess(c.bandwidth);
             c.inherent = feasible(c);
-            c.inherent = self.newton(c, &excess);
-            let objective = self.observations.objective(&excess, c.inherent, self.bias(c.bandwidth));
+            let slope = match &excess {
+                Some(excess) => self.observations.slope(excess, c.inherent),
+                None => below.slope(&self.observations, c.inherent),
+            };
+            c.inherent = newton(c, slope);
+            let bias = self.bias(c.bandwidth);
+            let objective = match &excess {
+                Some(excess) => self.observations.objective(excess, c.inherent, bias),
+                None => below.objective(&self.observations, c.inherent, bias),
+            };
             // Of equal candidates the greater (libwebrtc, since 2026).
             if objective > best.0 || (objective == best.0 && c.bandwidth > best.1.bandwidth) {
                 best = (objective, c);
             }
         }
         best.1
-    }
-
-    /// One Newton step towards the most likely inherent loss.
-    fn newton(&self, c: ChannelParameters, excess: &Excess) -> f64 {
-        let (first, second) = self.observations.slope(excess, c.inherent);
-        let second = if second < 0.0 { second } else { -1e-6 };
-        feasible(ChannelParameters { inherent: c.inherent - NEWTON_STEP * first / second, ..c })
     }
 
     /// Bias a kilobyte towards a bandwidth.
@@ -300,6 +327,12 @@ impl LossV2 {
             self.state = LossState::DelayBased;
         }
     }
+}
+
+/// One Newton step towards the most likely inherent loss, by the first and second derivative.
+fn newton(c: ChannelParameters, (first, second): (f64, f64)) -> f64 {
+    let second = if second < 0.0 { second } else { -1e-6 };
+    feasible(ChannelParameters { inherent: c.inherent - NEWTON_STEP * first / second, ..c })
 }
 
 fn feasible(c: ChannelParameters) -> f64 {

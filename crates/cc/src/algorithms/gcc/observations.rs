@@ -97,8 +97,12 @@ impl Observations {
         }
     }
 
-    /// The share of each observation that exceeds a bandwidth in bit/s.
-    pub(super) fn excess(&self, bandwidth: f64) -> Excess {
+    /// The share of each observation that exceeds a bandwidth in bit/s; `None` if none does.
+    pub(super) fn excess(&self, bandwidth: f64) -> Option<Excess> {
+        self.rate.iter().any(|&rate| rate > bandwidth).then(|| self.shares_above(bandwidth))
+    }
+
+    fn shares_above(&self, bandwidth: f64) -> Excess {
         Excess(self.rate.map(|rate| if rate > bandwidth { (rate - bandwidth) / rate } else { 0.0 }))
     }
 
@@ -119,26 +123,80 @@ impl Observations {
     /// Log-likelihood, with a bias a kilobyte.
     pub(super) fn objective(&self, excess: &Excess, inherent: f64, bias: f64) -> f64 {
         // Most are sent below the bandwidth, and share these.
-        let below = loss_probability(0.0, inherent);
-        let (log_below, log_rest_below) = (libm::log(below), libm::log(1.0 - below));
+        let below = Logarithms::of(loss_probability(0.0, inherent));
+        self.sum_of(bias, |age| {
+            if excess.0[age] == 0.0 {
+                return self.explained(age, &below);
+            }
+            let p = loss_probability(excess.0[age], inherent);
+            let (lost, kept) = (self.lost[age], self.size[age] - self.lost[age]);
+            let of_lost = if lost > 0.0 { lost * libm::log(p) } else { 0.0 };
+            of_lost + kept * libm::log(1.0 - p)
+        })
+    }
+
+    /// The log-likelihood of an observation whose packets are all lost alike.
+    #[inline]
+    fn explained(&self, age: usize, p: &Logarithms) -> f64 {
+        let (lost, kept) = (self.lost[age], self.size[age] - self.lost[age]);
+        lost * p.lost + kept * p.kept
+    }
+
+    /// The weighted sum of a term by age, with a bias a kilobyte.
+    #[inline]
+    fn sum_of(&self, bias: f64, term: impl Fn(usize) -> f64) -> f64 {
         let mut sum = 0.0;
         for (age, w) in WEIGHTS.into_iter().enumerate().take(self.known()) {
-            let (lost, kept) = (self.lost[age], self.size[age] - self.lost[age]);
-            let of_lost_and_kept = if excess.0[age] == 0.0 {
-                lost * log_below + kept * log_rest_below
-            } else {
-                let p = loss_probability(excess.0[age], inherent);
-                let of_lost = if lost > 0.0 { lost * libm::log(p) } else { 0.0 };
-                of_lost + kept * libm::log(1.0 - p)
-            };
-            sum += w * (of_lost_and_kept + bias * self.size[age]);
+            sum += w * (term(age) + bias * self.size[age]);
         }
         sum
     }
 }
 
+/// Logarithms of the probabilities that a packet is lost, and that it is not.
+#[derive(Clone, Copy, Debug)]
+struct Logarithms {
+    lost: f64,
+    kept: f64,
+}
+
+impl Logarithms {
+    fn of(p: f64) -> Self {
+        Self { lost: libm::log(p), kept: libm::log(1.0 - p) }
+    }
+}
+
+/// Values shared by candidates above all observations: only their bias differs if their inherent loss is the same.
+#[derive(Default)]
+pub(super) struct Below {
+    slope: Option<(f64, (f64, f64))>,
+    logarithms: Option<(f64, Logarithms)>,
+}
+
+impl Below {
+    /// As [`Observations::slope`] without excess.
+    pub(super) fn slope(&mut self, o: &Observations, inherent: f64) -> (f64, f64) {
+        match self.slope {
+            Some((known, slope)) if known == inherent => slope,
+            _ => self.slope.insert((inherent, o.slope(&Excess::NONE, inherent))).1,
+        }
+    }
+    /// As [`Observations::objective`] without excess.
+    pub(super) fn objective(&mut self, o: &Observations, inherent: f64, bias: f64) -> f64 {
+        let p = match self.logarithms {
+            Some((known, p)) if known == inherent => p,
+            _ => self.logarithms.insert((inherent, Logarithms::of(loss_probability(0.0, inherent)))).1,
+        };
+        o.sum_of(bias, |age| o.explained(age, &p))
+    }
+}
+
 /// Shares of the observations that exceed a bandwidth.
 pub(super) struct Excess([f64; WINDOW]);
+
+impl Excess {
+    const NONE: Self = Self([0.0; WINDOW]);
+}
 
 /// The share lost of an observation: everything above the bandwidth, and the inherent share of the rest.
 fn loss_probability(excess: f64, inherent: f64) -> f64 {
@@ -154,7 +212,7 @@ mod tests {
         let mut o = Observations::default();
         o.push(1.0, 0.0, 500.0);
         o.push(1.0, 0.0, 1_000.0);
-        let excess = o.excess(800.0);
+        let excess = o.excess(800.0).expect("one is sent faster");
         assert!((loss_probability(excess.0[1], 0.1) - 0.1).abs() < 1e-12);
         // A fifth exceeds the bandwidth: 0.1 + 0.9 * 0.2.
         assert!((loss_probability(excess.0[0], 0.1) - 0.28).abs() < 1e-12);
@@ -167,7 +225,8 @@ mod tests {
         for k in 0..20u32 {
             o.push(30.0, f64::from(k % 4), 500e3 + 20e3 * f64::from(k));
         }
-        let excess = o.excess(1e6);
+        assert!(o.excess(1e6).is_none());
+        let excess = Excess::NONE;
         let (at, step) = (0.05, 1e-5);
         let value = |inherent| o.objective(&excess, inherent, 0.3);
         let (first, second) = o.slope(&excess, at);

@@ -15,7 +15,7 @@ const UTILISATION: f64 = 0.95;
 /// Longest duration of a cluster, at either end, and of keeping its state.
 const MAX_DURATION: TimeDelta = TimeDelta::from_secs(1);
 /// Clusters kept.
-const CLUSTERS: usize = 8;
+const CLUSTERS: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Measured {
@@ -38,17 +38,19 @@ struct Cluster {
 /// Accumulates clusters in flight.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeRate {
-    clusters: [Option<Cluster>; CLUSTERS],
+    /// At most one of each remainder of its number by [`CLUSTERS`].
+    clusters: Vec<Cluster>,
 }
 
 impl ProbeRate {
     pub(super) fn new() -> Self {
-        Self { clusters: [None; CLUSTERS] }
+        Self { clusters: Vec::new() }
     }
 
     /// A cluster is about to be sent.
     pub(super) fn expect(&mut self, asked: ProbeCluster) {
-        self.clusters[asked.id as usize % CLUSTERS] = Some(Cluster { asked, measured: None });
+        self.clusters.retain(|c| c.asked.id % CLUSTERS != asked.id % CLUSTERS);
+        self.clusters.push(Cluster { asked, measured: None });
     }
 
     /// Takes a packet of a cluster, `size` as counted by the estimate; returns a rate each time the cluster is complete enough.
@@ -58,8 +60,7 @@ impl ProbeRate {
         size: DataSize,
         arrival: RemoteTimestamp,
     ) -> Option<DataRate> {
-        let slot = self.clusters[packet.probe as usize % CLUSTERS].as_mut();
-        let cluster = slot.filter(|c| c.asked.id == packet.probe)?;
+        let cluster = self.clusters.iter_mut().find(|c| c.asked.id == packet.probe)?;
         let fresh = Measured {
             first_sent: packet.departure,
             last_sent: packet.departure,
@@ -163,6 +164,7 @@ mod tests {
         assert_eq!(run(&mut e, 3, 400_000), None, "longer than a second");
         let p = cluster(3);
         e.expect(p);
-        assert!(e.clusters[3].is_some_and(|c| c.measured.is_none()));
+        assert!(e.clusters.iter().filter(|c| c.asked.id == 3).all(|c| c.measured.is_none()));
+        assert_eq!(e.clusters.len(), 3);
     }
 }

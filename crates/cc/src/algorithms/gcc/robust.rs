@@ -27,8 +27,6 @@ const MIN_DURATION: TimeDelta = TimeDelta::from_millis(1);
 struct Packet {
     departure: Timestamp,
     arrival: RemoteTimestamp,
-    /// Time since the arrival before it in the window; zero for the first.
-    gap: TimeDelta,
     size: DataSize,
 }
 
@@ -45,31 +43,76 @@ pub(super) struct RobustThroughput {
     rate: Option<DataRate>,
     /// Whether packets have come since `rate` was computed.
     is_stale: bool,
+    gaps: LargestGaps,
+}
+
+/// The two largest gaps between arrivals that differ, and how often each occurs; zero for none.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct LargestGaps {
+    largest: (TimeDelta, u32),
+    second: (TimeDelta, u32),
+}
+
+impl LargestGaps {
+    #[inline]
+    fn add(&mut self, gap: TimeDelta) {
+        // Most are not among them: one comparison decides.
+        if gap < self.second.0 || gap == TimeDelta::ZERO {
+            return;
+        }
+        if gap == self.largest.0 {
+            self.largest.1 += 1;
+        } else if gap > self.largest.0 {
+            (self.second, self.largest) = (self.largest, (gap, 1));
+        } else if gap == self.second.0 {
+            self.second.1 += 1;
+        } else {
+            self.second = (gap, 1);
+        }
+    }
+    /// Removes a gap that was added.
+    #[inline]
+    fn remove(&mut self, gap: TimeDelta) {
+        if gap == self.largest.0 {
+            self.largest.1 = self.largest.1.saturating_sub(1);
+        } else if gap == self.second.0 {
+            self.second.1 = self.second.1.saturating_sub(1);
+        }
+    }
+    /// Whether gaps have been removed so that the window has to be searched for the two largest.
+    fn is_incomplete(&self) -> bool {
+        self.largest.0 > TimeDelta::ZERO
+            && (self.largest.1 == 0 || self.largest.1 == 1 && self.second.0 > TimeDelta::ZERO && self.second.1 == 0)
+    }
+    /// The two largest; they may be equal.
+    fn two(&self) -> (TimeDelta, TimeDelta) {
+        (self.largest.0, if self.largest.1 > 1 { self.largest.0 } else { self.second.0 })
+    }
 }
 
 impl RobustThroughput {
     /// Takes a packet, in the order of arrival within a feedback message.
     pub(super) fn on_packet(&mut self, departure: Timestamp, arrival: RemoteTimestamp, size: DataSize) {
         self.is_stale = true;
-        let mut packet = Packet { departure, arrival, gap: TimeDelta::ZERO, size };
+        let packet = Packet { departure, arrival, size };
         if let Some(last) = self.window.back() {
-            packet.gap = arrival - last.arrival;
-            if packet.gap < -MAX_REORDERING {
-                packet.gap = TimeDelta::ZERO;
+            let gap = arrival - last.arrival;
+            if gap < -MAX_REORDERING {
                 self.restart();
-            } else if packet.gap.is_negative() {
+            } else if gap.is_negative() {
                 return self.insert(packet);
             } else {
+                self.gaps.add(gap);
                 self.reordered += usize::from(departure < last.departure);
             }
         }
         self.size += size;
         self.window.push_back(packet);
-        self.expire();
     }
 
     fn restart(&mut self) {
         self.window.clear();
+        self.gaps = LargestGaps::default();
         (self.size, self.reordered, self.discarded_departure) = (DataSize::ZERO, 0, None);
     }
 
@@ -79,44 +122,41 @@ impl RobustThroughput {
         let later = self.window.iter().rev().take_while(|p| p.arrival > packet.arrival).count();
         self.window.insert(self.window.len() - later, packet);
         self.size += packet.size;
-        self.reordered = 0;
-        let mut before: Option<Packet> = None;
-        for p in &mut self.window {
-            p.gap = before.map_or(TimeDelta::ZERO, |b| p.arrival - b.arrival);
-            self.reordered += usize::from(before.is_some_and(|b| p.departure < b.departure));
-            before = Some(*p);
-        }
-        self.expire();
+        let in_order = self.window.iter().zip(self.window.iter().skip(1));
+        self.reordered = in_order.filter(|(a, b)| b.departure < a.departure).count();
+        self.find_gaps();
     }
 
-    /// Removes what is outside the window.
+    /// Removes what is outside the window. What was outside before the last packet still is: once a message is enough.
     fn expire(&mut self) {
-        while self.is_oldest_outside() {
-            self.pop();
+        let Some(last) = self.window.back().map(|p| p.arrival) else { return };
+        let (mut outside, mut departure) = (0, self.discarded_departure);
+        let mut packets = self.window.iter().peekable();
+        while let Some(first) = packets.next() {
+            let (duration, count) = (last - first.arrival, self.window.len() - outside);
+            let is_outside =
+                count > MAX_PACKETS || duration > MAX_WINDOW || (count > WINDOW_PACKETS && duration > MIN_WINDOW);
+            if !is_outside {
+                break;
+            }
+            outside += 1;
+            self.size = self.size.saturating_sub(first.size);
+            departure = departure.max(Some(first.departure));
+            if let Some(next) = packets.peek() {
+                self.reordered -= usize::from(next.departure < first.departure);
+                self.gaps.remove(next.arrival - first.arrival);
+            }
         }
-    }
-
-    fn pop(&mut self) {
-        let Some(oldest) = self.window.pop_front() else { return };
-        self.size = self.size.saturating_sub(oldest.size);
-        if let Some(next) = self.window.front_mut() {
-            next.gap = TimeDelta::ZERO;
-            self.reordered -= usize::from(next.departure < oldest.departure);
+        if outside > 0 {
+            self.discarded_departure = departure;
+            self.window.drain(..outside);
         }
-        self.discarded_departure = self.discarded_departure.max(Some(oldest.departure));
-    }
-
-    fn is_oldest_outside(&self) -> bool {
-        let (Some(first), Some(last)) = (self.window.front(), self.window.back()) else { return false };
-        let duration = last.arrival - first.arrival;
-        self.window.len() > MAX_PACKETS
-            || duration > MAX_WINDOW
-            || (self.window.len() > WINDOW_PACKETS && duration > MIN_WINDOW)
     }
 
     /// Computes [`Self::rate`] for the packets so far; call it after each feedback message.
     pub(super) fn update(&mut self) {
         if std::mem::take(&mut self.is_stale) {
+            self.expire();
             self.rate = self.measure();
         }
     }
@@ -126,31 +166,26 @@ impl RobustThroughput {
         self.rate
     }
 
-    fn measure(&self) -> Option<DataRate> {
+    fn measure(&mut self) -> Option<DataRate> {
         if self.window.len() < REQUIRED_PACKETS {
             return None;
         }
-        let (first, last) = (self.window.front()?, self.window.back()?);
-        let (largest, second) = self.largest_gaps();
+        let (first, last) = (*self.window.front()?, *self.window.back()?);
+        if self.gaps.is_incomplete() {
+            self.find_gaps();
+        }
+        let (largest, second) = self.gaps.two();
         // The interval excludes the transmission of the first packet received, and of the last sent.
         let duration = last.arrival - first.arrival - largest + second;
         let received = DataRate::from_size_over(self.size.saturating_sub(first.size), duration.max(MIN_DURATION))?;
         Some(self.sent().rate().map_or(received, |r| r.min(received)))
     }
 
-    /// The two largest gaps between arrivals.
-    fn largest_gaps(&self) -> (TimeDelta, TimeDelta) {
-        let (mut largest, mut second) = (TimeDelta::ZERO, TimeDelta::ZERO);
-        let (older, newer) = self.window.as_slices();
-        for part in [older, newer] {
-            for p in part {
-                // Most are not among them: one comparison decides.
-                if p.gap > second {
-                    (largest, second) = (largest.max(p.gap), largest.min(p.gap));
-                }
-            }
-        }
-        (largest, second)
+    /// Finds the largest gaps in the whole window.
+    fn find_gaps(&mut self) {
+        self.gaps = LargestGaps::default();
+        let in_order = self.window.iter().zip(self.window.iter().skip(1));
+        in_order.for_each(|(a, b)| self.gaps.add(b.arrival - a.arrival));
     }
 
     /// The window's packets by departure.
@@ -264,12 +299,14 @@ mod tests {
     fn the_window_is_bounded_and_starts_again_with_a_new_clock() {
         let mut e = RobustThroughput::default();
         (0..2_000).for_each(|i| e.on_packet(at(i), RemoteTimestamp::from_micros(i * 100), DataSize::from_bytes(100)));
+        e.update();
         assert_eq!(e.window.len(), MAX_PACKETS);
         e.on_packet(at(2_000), RemoteTimestamp::from_millis(-5_000), DataSize::from_bytes(100));
         assert_eq!(e.window.len(), 1);
         e.update();
         assert_eq!(e.rate(), None);
         e.on_packet(at(2_500), RemoteTimestamp::from_millis(9_000), DataSize::from_bytes(100));
+        e.update();
         assert_eq!(e.window.len(), 1, "the other is 14 s old");
     }
 
@@ -283,17 +320,30 @@ mod tests {
     proptest! {
         /// Running sums and the gaps kept agree with a scan of the window, in any order of packets.
         #[test]
-        fn sums_are_those_of_the_window(packets in prop::collection::vec((0i64..60, -40i64..60, 0u64..2_000), 1..300)) {
-            let mut e = RobustThroughput::default();
+        fn sums_are_those_of_the_window(packets in prop::collection::vec((0i64..60, -40i64..60, 0u64..2_000, any::<bool>()), 1..300)) {
+            let (mut e, mut often) = (RobustThroughput::default(), RobustThroughput::default());
             let mut now = 0;
-            for (step, shift, size) in packets {
+            for (step, shift, size, ends_message) in packets {
                 now += step;
-                e.on_packet(at(now + shift), RemoteTimestamp::from_millis(now - shift / 2), DataSize::from_bytes(size));
+                for e in [&mut e, &mut often] {
+                    e.on_packet(at(now + shift), RemoteTimestamp::from_millis(now - shift / 2), DataSize::from_bytes(size));
+                }
+                often.update();
+                if !ends_message {
+                    continue;
+                }
+                e.update();
+                // How packets are divided among messages does not matter.
+                prop_assert_eq!((e.rate(), e.window.len()), (often.rate(), often.window.len()));
+                prop_assert_eq!(e.discarded_departure, often.discarded_departure);
                 let arrivals: Vec<_> = e.window.iter().map(|p| p.arrival).collect();
                 prop_assert!(arrivals.is_sorted());
                 let mut gaps: Vec<_> = arrivals.windows(2).map(|w| w[1] - w[0]).chain([TimeDelta::ZERO; 2]).collect();
                 gaps.sort_unstable_by(|a, b| b.cmp(a));
-                prop_assert_eq!(e.largest_gaps(), (gaps[0], gaps[1]));
+                if e.gaps.is_incomplete() {
+                    e.find_gaps();
+                }
+                prop_assert_eq!(e.gaps.two(), (gaps[0], gaps[1]));
                 let late = |p: &Packet| e.discarded_departure.is_some_and(|t| p.departure < t);
                 let mut sent = Sent::default();
                 e.window.iter().filter(|p| !late(p)).for_each(|p| sent.add(p));

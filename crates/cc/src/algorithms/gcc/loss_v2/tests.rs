@@ -6,6 +6,22 @@ fn controller() -> LossV2 {
 }
 /// Feedback every 100 ms on ten packets with `rate` in all; every `nth` is lost.
 fn run(c: &mut LossV2, from_ms: i64, to_ms: i64, kbps: u64, nth: u64, delay_kbps: f64) {
+    run_with(c, |packets| Some(sums(packets)), from_ms, to_ms, kbps, nth, delay_kbps);
+}
+fn sums(packets: &[PacketResult]) -> Sums {
+    let bytes = |of: &dyn Fn(&&PacketResult) -> bool| packets.iter().filter(of).map(|p| p.size.as_bytes()).sum();
+    let lost = packets.iter().filter(|p| p.arrival.is_none()).count() as u64;
+    Sums { packets: packets.len() as u64, size: bytes(&|_| true), lost, lost_size: bytes(&|p| p.arrival.is_none()) }
+}
+fn run_with(
+    c: &mut LossV2,
+    sums: impl Fn(&[PacketResult]) -> Option<Sums>,
+    from_ms: i64,
+    to_ms: i64,
+    kbps: u64,
+    nth: u64,
+    delay_kbps: f64,
+) {
     for t in (from_ms..to_ms).step_by(100) {
         let size = DataSize::from_bytes(kbps * 100 / 8 / 10);
         let packets = (0..10)
@@ -24,7 +40,20 @@ fn run(c: &mut LossV2, from_ms: i64, to_ms: i64, kbps: u64, nth: u64, delay_kbps
             })
             .collect::<Vec<_>>();
         let acked = kbps as f64 * 1e3 * (1.0 - 1.0 / nth as f64);
-        c.update(&packets, Some(acked), Some(delay_kbps * 1e3), false);
+        c.update(&packets, sums(&packets), Some(acked), Some(delay_kbps * 1e3), false);
+    }
+}
+
+#[test]
+fn sums_count_as_their_packets() {
+    let overhead = DataSize::from_bytes(28);
+    let limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(10_000) };
+    let (mut a, mut b) = (LossV2::new(limits, overhead), LossV2::new(limits, overhead));
+    for (t, nth) in [(0, u64::MAX), (2_000, 20), (4_000, 4), (6_000, 50)] {
+        run(&mut a, t, t + 2_000, 1_000, nth, 1_200.0);
+        run_with(&mut b, |_| None, t, t + 2_000, 1_000, nth, 1_200.0);
+        assert_eq!((a.rate(), a.state(), a.loss), (b.rate(), b.state(), b.loss));
+        assert!(a.rate().is_some());
     }
 }
 
