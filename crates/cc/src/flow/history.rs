@@ -21,19 +21,48 @@ pub struct ReportedPacket {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
     #[default]
-    Received,
-    InFlight,
+    Received = 0,
+    InFlight = 1,
     /// Not reported, and no longer counted as in flight.
-    Unreported,
-    Lost,
+    Unreported = 2,
+    Lost = 3,
 }
 
+/// A packet; small, since each call keeps [`MIN_PACKETS`] or more.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     departure: Timestamp,
-    size: u32,
+    /// Bytes, in the bits above those of the state.
+    size_and_state: u32,
     probe: u32,
-    state: State,
+}
+
+/// Bits of [`Slot::size_and_state`] that are the state.
+const STATE_BITS: u32 = 2;
+
+impl Slot {
+    fn in_flight(packet: &SentPacket) -> Self {
+        let size = packet.size.as_bytes().min(u64::from(u32::MAX >> STATE_BITS)) as u32;
+        let size_and_state = size << STATE_BITS | State::InFlight as u32;
+        Self { departure: packet.now, size_and_state, probe: packet.probe }
+    }
+    #[inline]
+    fn size(self) -> DataSize {
+        DataSize::from_bytes(u64::from(self.size_and_state >> STATE_BITS))
+    }
+    #[inline]
+    fn state(self) -> State {
+        match self.size_and_state & ((1 << STATE_BITS) - 1) {
+            0 => State::Received,
+            1 => State::InFlight,
+            2 => State::Unreported,
+            _ => State::Lost,
+        }
+    }
+    #[inline]
+    fn set_state(&mut self, state: State) {
+        self.size_and_state = self.size_and_state >> STATE_BITS << STATE_BITS | state as u32;
+    }
 }
 
 /// Counters of feedback that does not match what was sent. Such feedback has no other effect.
@@ -112,7 +141,7 @@ impl SentHistory {
     }
 
     fn settle(&mut self) {
-        while self.settled < self.next && self.slots[self.index(self.settled)].state != State::InFlight {
+        while self.settled < self.next && self.slots[self.index(self.settled)].state() != State::InFlight {
             self.settled += 1;
         }
     }
@@ -126,10 +155,9 @@ impl SentHistory {
             self.make_room();
         }
         let i = self.index(packet.sequence);
-        let size = u32::try_from(packet.size.as_bytes()).unwrap_or(u32::MAX);
-        self.slots[i] = Slot { departure: packet.now, size, probe: packet.probe, state: State::InFlight };
+        self.slots[i] = Slot::in_flight(packet);
         self.next = packet.sequence.saturating_add(1);
-        self.in_flight += DataSize::from_bytes(u64::from(size));
+        self.in_flight += self.slots[i].size();
         self.oldest = self.oldest.min(packet.now);
     }
 
@@ -140,7 +168,7 @@ impl SentHistory {
     }
 
     fn count_in_flight(&self) -> u64 {
-        (self.settled..self.next).filter(|&s| self.slots[self.index(s)].state == State::InFlight).count() as u64
+        (self.settled..self.next).filter(|&s| self.slots[self.index(s)].state() == State::InFlight).count() as u64
     }
 
     /// Drops resolved packets first; then doubles the ring up to its bound; then gives up the oldest packet.
@@ -164,9 +192,9 @@ impl SentHistory {
 
     fn give_up(&mut self, sequence: u64) {
         let i = self.index(sequence);
-        if self.slots[i].state == State::InFlight {
-            self.slots[i].state = State::Unreported;
-            self.in_flight = self.in_flight.saturating_sub(DataSize::from_bytes(u64::from(self.slots[i].size)));
+        if self.slots[i].state() == State::InFlight {
+            self.slots[i].set_state(State::Unreported);
+            self.in_flight = self.in_flight.saturating_sub(self.slots[i].size());
             self.counters.unreported += 1;
         }
     }
@@ -214,14 +242,14 @@ impl SentHistory {
             lowest = lowest.min(r.sequence);
             let i = self.index(r.sequence);
             let slot = &mut self.slots[i];
-            let before = slot.state;
+            let before = slot.state();
             let after = if r.arrival.is_some() { State::Received } else { State::Lost };
             if before == after || before == State::Received {
                 self.counters.duplicate += 1;
                 continue;
             }
-            slot.state = after;
-            let size = DataSize::from_bytes(u64::from(slot.size));
+            slot.set_state(after);
+            let size = slot.size();
             if before == State::InFlight {
                 self.in_flight = self.in_flight.saturating_sub(size);
             }
