@@ -22,8 +22,13 @@ pub enum ReadError {
     #[error("this is a pipe, a device or a socket: only regular files are read")]
     NotRegular,
     /// The file holds more than the caller reads.
-    #[error("it has more than {}: at most that much is read", size(*.0))]
-    TooLarge(u64),
+    #[error("it has {}, and at most {} are read", length.map_or("more".into(), size), size(*limit))]
+    TooLarge {
+        /// Bytes in the file, where it has a length.
+        length: Option<u64>,
+        /// Most bytes that are read.
+        limit: u64,
+    },
     /// The file is no text.
     #[error("not UTF-8 text: see line {line}")]
     NotText {
@@ -64,12 +69,11 @@ impl From<ReadError> for io::Error {
     }
 }
 
-/// A size in the largest unit that has no fraction.
 fn size(bytes: u64) -> String {
     match bytes {
-        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
-        b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KiB", b >> 10),
-        b => format!("{b} bytes"),
+        0..10_240 => format!("{bytes} bytes"),
+        10_240..10_485_760 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        _ => format!("{} MiB", bytes.div_ceil(1 << 20)),
     }
 }
 
@@ -104,13 +108,14 @@ pub fn open(path: &Path) -> Result<File, ReadError> {
 /// As of [`open`]; the file is larger, or cannot be read.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let file = open(path)?;
-    if file.metadata()?.len() > limit {
-        return Err(ReadError::TooLarge(limit));
+    let length = file.metadata()?.len();
+    if length > limit {
+        return Err(ReadError::TooLarge { length: Some(length), limit });
     }
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(ReadError::TooLarge(limit));
+        return Err(ReadError::TooLarge { length: None, limit });
     }
     Ok(bytes)
 }
@@ -145,16 +150,16 @@ mod tests {
         let path = dir.path().join("file");
         std::fs::write(&path, "12345\n\u{e4}").expect("written");
         assert_eq!(read_text(&path, 8).expect("as many"), "12345\n\u{e4}");
-        assert_eq!(read(&path, 7).expect_err("one more").to_string(), "it has more than 7 bytes: at most that much is read");
+        assert_eq!(read(&path, 7).expect_err("one more").to_string(), "it has 8 bytes, and at most 7 bytes are read");
         std::fs::write(&path, b"a\nb\n\xff").expect("written");
         assert_eq!(read_text(&path, 100).expect_err("no text").to_string(), "not UTF-8 text: see line 3");
         assert!(matches!(read(dir.path(), 8), Err(ReadError::Folder)));
         assert!(read(&dir.path().join("none"), 8).expect_err("none").is_missing());
-        assert_eq!(size(64 << 10), "64 KiB");
-        assert_eq!(size(4 << 20), "4 MiB");
+        assert_eq!((size(64 << 10), size(256 << 20)), ("64 KiB".into(), "256 MiB".into()));
     }
 
     #[cfg(target_os = "linux")]
+    #[expect(clippy::disallowed_methods, reason = "the test says how long refusals take")]
     #[test]
     fn what_is_no_file_is_refused_at_once() {
         let dir = tempfile::tempdir().expect("a folder");
@@ -171,7 +176,10 @@ mod tests {
         assert!(matches!(read(&at("loop"), 1 << 20), Err(ReadError::Io(_))));
         // A regular file without a length, which never ends for a reader that waits.
         let log = read(Path::new("/proc/kmsg"), 1 << 10);
-        assert!(log.as_ref().is_err_and(|e| !e.is_missing()) || log.as_ref().is_ok_and(|b| b.len() <= 1 << 10), "{log:?}");
+        assert!(
+            log.as_ref().is_err_and(|e| !e.is_missing()) || log.as_ref().is_ok_and(|b| b.len() <= 1 << 10),
+            "{log:?}"
+        );
         assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     }
 }

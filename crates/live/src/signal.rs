@@ -27,6 +27,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
+use weir_files::ReadError;
 use wire::{Patience, Wire};
 
 /// Interval at which a flag is checked while waiting for the other end.
@@ -192,17 +193,11 @@ fn write_whole(path: &Path, text: &str) -> Result<(), SignalError> {
 /// As [`SignalError::Io`] if the file cannot be read at all.
 fn wait_for_file(path: &Path, stop: &AtomicBool) -> Result<Description, SignalError> {
     loop {
-        match fs::metadata(path) {
-            Ok(m) if m.len() > MAX_LENGTH as u64 => {
-                let what = format!("{} bytes: expected {MAX_LENGTH} at most", m.len());
-                return Err(SignalError::Peer { who: path.display().to_string(), what });
-            }
-            Ok(_) => {
-                let text = fs::read(path).map_err(io_error(format!("reading {}", path.display())))?;
-                return incoming::parse(&text, &path.display().to_string());
-            }
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            Err(e) => return Err(io_error(format!("reading {}", path.display()))(e)),
+        match weir_files::read(path, MAX_LENGTH as u64) {
+            Ok(text) => return incoming::parse(&text, &path.display().to_string()),
+            Err(e) if e.is_missing() => {}
+            Err(ReadError::Io(e)) => return Err(io_error(format!("reading {}", path.display()))(e)),
+            Err(e) => return Err(SignalError::Peer { who: path.display().to_string(), what: e.to_string() }),
         }
         pause(stop)?;
     }

@@ -2,8 +2,6 @@
 
 use crate::graph::{self, Input};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
-use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -38,13 +36,7 @@ impl Policy {
     /// the list of feed-forward networks' operators, a subgraph, weights outside the file, constants that are computed when it is loaded;
     /// not one input of 32-bit floating point numbers as long as an observation, or not one such output of one number.
     pub fn load(path: &Path) -> Result<Self, String> {
-        let unreadable = |e: std::io::Error| format!("cannot be read: {e}");
-        let about = fs::metadata(path).map_err(unreadable)?;
-        if !about.is_file() {
-            return Err("is not a file".into());
-        }
-        let mut bytes = Vec::new();
-        File::open(path).map_err(unreadable)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        let bytes = weir_files::read(path, MAX_FILE).map_err(|e| format!("cannot be read: {e}"))?;
         Self::parse(&bytes)
     }
 

@@ -4,7 +4,6 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use weir_lab::series::{FlowSeries, LinkSeries, Series};
@@ -122,7 +121,7 @@ fn link((name, _, mut columns): (String, String, BTreeMap<String, Vec<f64>>)) ->
 /// The times of the first subject, and the columns of each.
 fn table(path: &Path, subject: &str) -> Result<(Vec<f64>, Columns), ReadError> {
     let failed = |source| ReadError::Read { path: path.display().to_string(), source };
-    let file = File::open(path).map_err(failed)?;
+    let file = weir_files::open(path).map_err(|e| failed(e.into()))?;
     if file.metadata().map_err(failed)?.len() > MAX_BYTES {
         return Err(content(path, format!("larger than {} MiB", MAX_BYTES >> 20)));
     }

@@ -10,7 +10,6 @@ use crate::args::coverage::{
 use crate::output::{self, Failure};
 use crate::session::Session;
 use crate::tables::table;
-use std::fs;
 use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
@@ -142,7 +141,7 @@ fn rides(args: &LogArgs) -> Result<Vec<(String, Vec<Update>)>, Failure> {
     };
     let read = |path: &std::path::PathBuf| {
         let failed = |e: &dyn std::fmt::Display| Failure::Work(format!("{}: {e}", path.display()));
-        let text = fs::read_to_string(path).map_err(|e| failed(&e))?;
+        let text = weir_files::read_text(path, MAX_LOG).map_err(|e| failed(&e))?;
         let updates = read_log(&text, format, &operator).map_err(|e| failed(&e))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok((name.chars().filter(|c| !c.is_control()).take(40).collect(), updates))

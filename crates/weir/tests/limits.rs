@@ -31,6 +31,10 @@ fn folder() -> tempfile::TempDir {
     std::fs::write(folder.path().join("small.toml"), SMALL).expect("written");
     let trace = SMALL.replace("\"1 Mbps\"", "{ trace = \"/dev/zero\" }");
     std::fs::write(folder.path().join("endless.toml"), trace).expect("written");
+    let piped = SMALL.replace("\"1 Mbps\"", "{ trace = \"pipe\" }");
+    std::fs::write(folder.path().join("piped.toml"), piped).expect("written");
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status().expect("mkfifo starts");
+    assert!(made.success());
     let frames = format!("{SMALL}source = {{ model = \"trace\", file = \"big\" }}\n");
     std::fs::write(folder.path().join("big.toml"), frames).expect("written");
     std::fs::File::create(folder.path().join("big")).and_then(|f| f.set_len(300 << 20)).expect("a hole");
@@ -63,14 +67,18 @@ fn a_thousand_million_runs_are_refused_and_thousands_take_no_memory() {
 }
 
 #[test]
-fn endless_and_large_files_are_refused_by_name_size_and_limit() {
+fn what_is_no_file_is_refused_and_large_files_by_name_size_and_limit() {
     let folder = folder();
     for (args, parts) in [
-        (&["run", "/dev/zero"][..], &["/dev/zero", "4 MiB"][..]),
-        (&["show", "scenario", "--check", "/dev/zero"], &["/dev/zero", "4 MiB"]),
-        (&["run", "endless.toml", "--controller", "fixed"], &["/dev/zero", "256 MiB"]),
+        (&["run", "/dev/zero"][..], &["/dev/zero", "only regular files are read"][..]),
+        (&["show", "scenario", "--check", "/dev/zero"], &["/dev/zero", "only regular files are read"]),
+        (&["run", "endless.toml", "--controller", "fixed"], &["/dev/zero", "only regular files are read"]),
+        (&["run", "pipe"], &["pipe", "only regular files are read"]),
+        (&["show", "scenario", "--check", "piped.toml"], &["pipe", "only regular files are read"]),
+        (&["compare", "--scenario", "piped.toml"], &["pipe", "only regular files are read"]),
+        (&["run", "/proc/kmsg"], &["/proc/kmsg"]),
         (&["run", "big.toml", "--controller", "fixed"], &["big", "300 MiB", "256 MiB"]),
-        (&["run", "big", "--controller", "fixed"], &["big", "300 MiB", "4 MiB"]),
+        (&["run", "big", "--controller", "fixed"], &["big", "300 MiB", "4096 KiB"]),
     ] {
         let o = weir(folder.path(), args);
         let said = text(&o.stderr);

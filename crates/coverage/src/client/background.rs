@@ -220,8 +220,7 @@ fn load(config: &BackgroundConfig) -> CachedMap {
     let empty = CachedMap::new(config.resolution, config.half_life, 64);
     let Some(path) = &config.cache else { return empty };
     let read = || {
-        let length = fs::metadata(path).ok()?.len();
-        let text = (length <= MAX_FILE).then(|| fs::read_to_string(path).ok())??;
+        let text = weir_files::read_text(path, MAX_FILE).ok()?;
         CachedMap::from_json(&text, config.half_life, 64).ok()?
     };
     // A cache that cannot be read is none.

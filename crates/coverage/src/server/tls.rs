@@ -13,6 +13,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Greatest size of a file with certificates or keys, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
 /// A listener's configuration of TLS, and the certificate's SHA-256 fingerprint as RFC 8122 writes it.
 pub(super) struct Identity {
     pub(super) config: Arc<ServerConfig>,
@@ -28,13 +31,13 @@ pub(super) fn identity(tls: &TlsConfig) -> Result<Option<Identity>, String> {
     let (certificate, key) = match tls {
         TlsConfig::None => return Ok(None),
         TlsConfig::Files { certificate, key } => {
-            let chain = fs::read(certificate).map_err(|e| at(certificate, e))?;
-            (chain, fs::read(key).map_err(|e| at(key, e))?)
+            let chain = weir_files::read(certificate, MAX_FILE).map_err(|e| at(certificate, e))?;
+            (chain, weir_files::read(key, MAX_FILE).map_err(|e| at(key, e))?)
         }
         TlsConfig::SelfSigned { file, names } => {
-            let text = match fs::read(file) {
+            let text = match weir_files::read(file, MAX_FILE) {
                 Ok(text) => text,
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => make(file, names)?,
+                Err(e) if e.is_missing() => make(file, names)?,
                 Err(e) => return Err(at(file, e)),
             };
             (text.clone(), text)

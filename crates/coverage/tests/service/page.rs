@@ -139,6 +139,7 @@ fn a_window_shows_what_enough_devices_reported() {
     });
 }
 
+#[expect(clippy::disallowed_methods, reason = "the service's limit is per second of the system's clock")]
 #[test]
 fn windows_that_are_none_and_callers_without_keys_are_refused() {
     run(async {
@@ -161,12 +162,14 @@ fn windows_that_are_none_and_callers_without_keys_are_refused() {
             let (status, problem) = ask(&service, &key, &question).await;
             assert!(status == 400 && problem["detail"].is_string(), "{question}: {status} {problem}");
         }
-        // A window is as dear as four look-aheads: of 200, 50 are left at once.
+        // A window is as dear as four look-aheads: of 200, 50 are left at once, and 50 more a second.
+        let began = std::time::Instant::now();
         let mut answered = 0;
         for _ in 0..70 {
             answered += usize::from(ask(&service, &key, &json!({ "window": good })).await.0 == 200);
         }
-        assert!((40..65).contains(&answered), "{answered}");
+        let at_most = 52 + (began.elapsed().as_secs_f64() * 50.0) as usize;
+        assert!((40..=at_most).contains(&answered), "{answered} of at most {at_most}");
         service.running.stop().await;
     });
 }

@@ -8,7 +8,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::record::RowAccessor;
 use parquet::schema::types::Type;
-use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(super) fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, ParquetErro
 
 /// The column `key` of a file.
 pub(super) fn keys(path: &Path) -> Result<Vec<String>, ParquetError> {
-    let reader = SerializedFileReader::new(File::open(path)?)?;
+    let reader = SerializedFileReader::new(weir_files::open(path).map_err(io::Error::from)?)?;
     let root = reader.metadata().file_metadata().schema();
     let key = root.get_fields().iter().find(|f| f.name() == "key");
     let key = key.ok_or_else(|| ParquetError::General("it has no column `key`".into()))?;

@@ -6,8 +6,6 @@ use super::spanned::At;
 use super::suggest;
 use super::tree::Text;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use weir_path::{Capacity, TraceError, TraceFormat};
@@ -158,7 +156,7 @@ impl Traces {
             }
         };
         let error = |why: String| text.error(file.span.clone(), format!("{}: {why}", path.display()));
-        let read: Arc<[u8]> = read_limited(&path, MAX_FILE).map_err(error)?.into();
+        let read: Arc<[u8]> = weir_files::read(&path, MAX_FILE).map_err(|e| error(e.to_string()))?.into();
         self.files.insert(file.value.clone(), read.clone());
         Ok(read)
     }
@@ -175,7 +173,9 @@ impl Traces {
             }
             Folder::Given(files) => {
                 let bytes = given(files, text, file)?.to_vec();
-                decode(bytes).map_err(|why| text.error(file.span.clone(), format!("{}: {why}", file.value)))?
+                weir_files::text(bytes)
+                    .map_err(|why| text.error(file.span.clone(), format!("{}: {why}", file.value)))?
+                    .into()
             }
             Folder::BuiltIn(folder) => {
                 let path = format!("{folder}/{}", file.value);
@@ -216,43 +216,7 @@ fn found(value: &str) -> String {
     }
 }
 
-/// A file of at most `limit` bytes; the limit holds while reading, since a device has no size and need not end. Errors: why
-/// not, in words.
-fn read_limited(path: &std::path::Path, limit: u64) -> Result<Vec<u8>, String> {
-    let say = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        _ => e.to_string(),
-    };
-    let file = File::open(path).map_err(say)?;
-    let meta = file.metadata().map_err(say)?;
-    if meta.is_dir() {
-        return Err("this is a folder, not a file".into());
-    }
-    let mib = limit >> 20;
-    if meta.len() > limit {
-        let size = meta.len().div_ceil(1 << 20);
-        return Err(format!("the file has {size} MiB, and at most {mib} MiB are read"));
-    }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(say)?;
-    if bytes.len() as u64 > limit {
-        return Err(format!("it has no end within {mib} MiB, and at most {mib} MiB are read"));
-    }
-    Ok(bytes)
-}
-
 /// A text file of at most `limit` bytes. Errors: why not, in words.
 pub fn read_text(path: &std::path::Path, limit: u64) -> Result<Arc<str>, String> {
-    decode(read_limited(path, limit)?)
-}
-
-fn decode(bytes: Vec<u8>) -> Result<Arc<str>, String> {
-    match String::from_utf8(bytes) {
-        Ok(s) => Ok(s.into()),
-        Err(e) => {
-            let upto = e.utf8_error().valid_up_to();
-            let line = e.as_bytes()[..upto].iter().filter(|b| **b == b'\n').count() + 1;
-            Err(format!("not UTF-8 text: see line {line}"))
-        }
-    }
+    weir_files::read_text(path, limit).map(Into::into).map_err(|e| e.to_string())
 }

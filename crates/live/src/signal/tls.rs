@@ -19,6 +19,7 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
+use weir_files::ReadError;
 
 /// The name in certificates and handshakes. It identifies no host: the fingerprint does.
 const NAME: &str = "weir";
@@ -89,18 +90,12 @@ impl Identity {
     /// The file cannot be read or written, or contains no certificate with its key.
     pub fn load_or_generate(path: &Path) -> Result<Self, SignalError> {
         let what = |doing: &str| format!("{doing} the identity {}", path.display());
-        match fs::metadata(path) {
-            Ok(m) if m.len() > MAX_FILE => {
-                let why = format!("{} holds {} bytes: expected {MAX_FILE} at most", path.display(), m.len());
-                return Err(SignalError::Identity(why));
-            }
-            Ok(_) => {
-                let text = fs::read(path).map_err(io_error(what("reading")))?;
-                return Self::from_pem(&text)
-                    .map_err(|why| SignalError::Identity(format!("{}: {why}", path.display())));
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(io_error(what("reading"))(e)),
+        let refused = |why: String| SignalError::Identity(format!("{}: {why}", path.display()));
+        match weir_files::read(path, MAX_FILE) {
+            Ok(text) => return Self::from_pem(&text).map_err(refused),
+            Err(e) if e.is_missing() => {}
+            Err(ReadError::Io(e)) => return Err(io_error(what("reading"))(e)),
+            Err(e) => return Err(refused(e.to_string())),
         }
         if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(io_error(what("making a folder for")))?;

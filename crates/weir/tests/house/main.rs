@@ -10,8 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 26] = [
+const FLOORS: [(&str, u32); 27] = [
     ("units", 0),
+    ("files", 0),
     ("cc", 1),
     ("wire", 1),
     ("fec", 1),

@@ -55,7 +55,7 @@ fn camera(args: &MediaArgs, feed: &Feed) -> Result<Camera, Failure> {
             let what = format!("{}: no such file, and no built-in clip: those are {names}", args.clip);
             return Err(InputError::whole("--clip", what).into());
         }
-        let file = File::open(path).map_err(|e| clip_error(format!("{}: {e}", args.clip)))?;
+        let file = weir_files::open(path).map_err(|e| clip_error(format!("{}: {e}", args.clip)))?;
         let reader = BufReader::with_capacity(BUFFER, file);
         let mut reader = Y4mReader::new(args.clip.clone(), reader).map_err(clip_error)?;
         // The first picture is read before anybody is called.
