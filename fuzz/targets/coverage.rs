@@ -1,4 +1,4 @@
-//! What clients send to the coverage map's service, in JSON, and files that it reads: an error or an answer in order, within
+//! Requests of clients to the coverage map's service, in JSON, and files that it reads: an error or an answer in order, within
 //! bounds of time and memory; what is written is read again.
 #![no_main]
 

@@ -9,16 +9,21 @@ use crate::args::ShowCommand;
 use crate::output::print;
 use crate::session::Session;
 use crate::{Done, judge};
-use lists::Kind;
+use lists::{Kind, Shown};
 
 pub(crate) fn show(session: &Session, command: &ShowCommand) -> Done {
     match command {
-        ShowCommand::Controllers(a) => lists::show(session, Kind::Controllers, a.params, a.json),
-        ShowCommand::Scenarios(a) => lists::show(session, Kind::Scenarios, false, a.json),
-        ShowCommand::Papers(a) => lists::show(session, Kind::Papers, false, a.json),
-        ShowCommand::Codecs(a) => lists::show(session, Kind::Codecs, false, a.json),
-        ShowCommand::Disciplines(a) => lists::show(session, Kind::Disciplines, a.params, a.json),
-        ShowCommand::Schedulers(a) => lists::show(session, Kind::Schedulers, false, a.json),
+        ShowCommand::Controllers(a) => {
+            let shown = Shown { params: a.list.params, papers: a.all };
+            lists::show(session, Kind::Controllers, shown, a.list.json)
+        }
+        ShowCommand::Scenarios(a) => lists::show(session, Kind::Scenarios, Shown::default(), a.json),
+        ShowCommand::Papers(a) => lists::show(session, Kind::Papers, Shown::default(), a.json),
+        ShowCommand::Codecs(a) => lists::show(session, Kind::Codecs, Shown::default(), a.json),
+        ShowCommand::Disciplines(a) => {
+            lists::show(session, Kind::Disciplines, Shown { params: a.params, papers: false }, a.json)
+        }
+        ShowCommand::Schedulers(a) => lists::show(session, Kind::Schedulers, Shown::default(), a.json),
         ShowCommand::Twins => judge::list_twins(session),
         #[cfg(target_os = "linux")]
         ShowCommand::Ccids(a) => crate::live::list_ccids(a),

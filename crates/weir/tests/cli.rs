@@ -105,8 +105,16 @@ fn bench_measures_the_simulator_sessions_and_controllers() {
 #[test]
 fn lists_everything() {
     let controllers = good(&["show", "controllers"]);
-    assert!(["fixed", "gcc", "gcc-remb", "nada", "scream"].iter().all(|c| controllers.contains(c)), "{controllers}");
+    assert!(["fixed", "gcc", "nada", "scream"].iter().all(|c| controllers.contains(c)), "{controllers}");
     assert!(good(&["show", "controllers", "--params"]).contains("xref"));
+    let shelves = good(&["show", "controllers", "--all"]);
+    let (general, papers) = shelves.split_once("For the results of one paper each").expect("two shelves");
+    assert!(general.contains("scream2") && general.contains("sluice") && !general.contains("rtcp-aimd"), "{general}");
+    assert!(papers.contains("rtcp-aimd") && !papers.contains("sluice"), "{papers}");
+    assert!(!controllers.contains("rtcp-aimd") && controllers.contains("weir show controllers --all"), "{controllers}");
+    let all = json(&["show", "controllers", "--json"]);
+    let shelf = |name: &str| all["controllers"].as_array()?.iter().find(|c| c["name"] == name)?["shelf"].as_str();
+    assert_eq!((shelf("gcc"), shelf("rtcp-aimd")), (Some("algorithms"), Some("papers")));
     assert!(good(&["show", "scenarios"]).contains("rmcat-comparison/responsiveness"));
     assert!(good(&["show", "papers"]).contains("rmcat-comparison"));
     let codecs = good(&["show", "codecs"]);

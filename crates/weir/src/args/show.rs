@@ -6,6 +6,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   weir show scenarios
   weir show scenarios --json | jq -r '.scenarios[].name'
+  weir show controllers --all           those of single papers too
   weir show controllers --params        every parameter with its unit, range and default
   weir show scenario responsiveness > mine.toml
   weir show scenario mine.toml --check
@@ -14,7 +15,7 @@ Examples:
 #[derive(Subcommand, Debug)]
 pub(crate) enum ShowCommand {
     /// Controllers, by the name that --controller takes
-    Controllers(ParamsArgs),
+    Controllers(ControllersArgs),
     /// Built-in scenarios, their variants and the controllers that they compare
     Scenarios(ListArgs),
     /// Papers whose numbers `weir judge paper` compares with measured ones
@@ -57,6 +58,15 @@ pub(crate) struct ParamsArgs {
     /// Print one JSON object instead of a table, parameters included
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct ControllersArgs {
+    /// Those that exist for the results of one paper as well; JSON has them in any case
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) list: ParamsArgs,
 }
 
 #[derive(clap::Args, Debug)]

@@ -6,6 +6,7 @@ use crate::session::Session;
 use crate::tables::{fold, table};
 use schemars::JsonSchema;
 use serde::Serialize;
+use weir_cc::Shelf;
 use weir_judge::paper::data::papers;
 use weir_lab::scenario::{ScenarioFile, builtin_scenarios};
 use weir_path::Discipline;
@@ -13,6 +14,9 @@ use weir_session::multipath::SCHEDULERS;
 
 /// Variants of a scenario shown in a list.
 const SHOWN_VARIANTS: usize = 6;
+/// Line below the controllers.
+const WRAPPERS: &str = "NAME+fec, such as gcc+fec: the controller's steps up go out as repair packets first. \
+                        NAME+map: a forecast of capacity bounds the controller";
 
 /// Output of `--json`: the list that was asked for.
 #[derive(Serialize, JsonSchema)]
@@ -43,8 +47,24 @@ pub(crate) struct Controller {
     source: String,
     /// Whether it adapts its rate to the path.
     adapts: bool,
+    /// "algorithms" for general use, "papers" for the results of one paper, "added" from outside Weir.
+    shelf: &'static str,
     /// Its parameters.
     params: Vec<Param>,
+}
+
+impl Controller {
+    fn is_of_a_paper(&self) -> bool {
+        self.shelf == shelf_name(Shelf::Papers)
+    }
+}
+
+const fn shelf_name(shelf: Shelf) -> &'static str {
+    match shelf {
+        Shelf::Algorithms => "algorithms",
+        Shelf::Papers => "papers",
+        Shelf::Added => "added",
+    }
 }
 
 /// A parameter of a controller.
@@ -145,7 +165,7 @@ pub(crate) struct DisciplineParam {
     doc: String,
 }
 
-/// Kinds of what there is.
+/// Kinds of lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Controllers,
@@ -156,8 +176,52 @@ pub(super) enum Kind {
     Schedulers,
 }
 
-/// Prints a list, with parameters if asked for.
-pub(super) fn show(session: &Session, kind: Kind, params: bool, json: bool) -> Done {
+/// Parts of a table that are shown only if asked for.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Shown {
+    /// Parameters.
+    pub(super) params: bool,
+    /// Controllers for the results of one paper.
+    pub(super) papers: bool,
+}
+
+/// The controllers for general use, and with [`Shown::papers`] the others under a heading of their own.
+fn shelves_text(all: &[Controller], shown: Shown) -> String {
+    let text = if shown.params { params_text } else { controllers_text };
+    let (papers, general): (Vec<&Controller>, Vec<&Controller>) = all.iter().partition(|c| c.is_of_a_paper());
+    let wrappers = fold(WRAPPERS);
+    if shown.papers {
+        let (general, papers) = (text(&general), text(&papers));
+        return format!("For general use\n\n{general}\nFor the results of one paper each\n\n{papers}\n{wrappers}\n");
+    }
+    let more = format!("{} more are for the results of one paper each: weir show controllers --all", papers.len());
+    format!("{}\n{wrappers}\n{}\n", text(&general), fold(&more))
+}
+
+fn controllers_text(of: &[&Controller]) -> String {
+    let mut t = table(&["controller", "what it is", "source"], 3);
+    of.iter().for_each(|c| t.add_row([&c.name, &c.summary, &c.source]));
+    format!("{t}\n")
+}
+
+fn params_text(of: &[&Controller]) -> String {
+    let part = |c: &&Controller| {
+        let heading = fold(&format!("{}: {}", c.name, c.summary));
+        if c.params.is_empty() {
+            return format!("{heading}\nno parameters\n");
+        }
+        let mut t = table(&["parameter", "unit", "default", "from", "to", "what it is"], 2).last_is_text();
+        for p in &c.params {
+            let [default, min, max] = [p.default, p.min, p.max].map(|n| n.to_string());
+            t.add_row([p.name, p.unit, &default, &min, &max, p.doc]);
+        }
+        format!("{heading}\n{t}\n")
+    };
+    of.iter().map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// Prints a list; JSON has all of it.
+pub(super) fn show(session: &Session, kind: Kind, shown: Shown, json: bool) -> Done {
     let listed = match kind {
         Kind::Controllers => Listed::Controllers(controllers(session)),
         Kind::Papers => Listed::Papers(papers().map(|(name, title)| PaperEntry { name, title }).collect()),
@@ -166,7 +230,7 @@ pub(super) fn show(session: &Session, kind: Kind, params: bool, json: bool) -> D
         Kind::Schedulers => Listed::Schedulers(schedulers().collect()),
         Kind::Scenarios => Listed::Scenarios(scenarios(session)?),
     };
-    if json { print_report("list", &listed) } else { print(&listed.text(params)) }
+    if json { print_report("list", &listed) } else { print(&listed.text(shown)) }
 }
 
 fn schedulers() -> impl Iterator<Item = SchedulerEntry> {
@@ -179,6 +243,7 @@ fn controllers(session: &Session) -> Vec<Controller> {
         summary: s.summary.clone(),
         source: s.source.clone(),
         adapts: s.adapts,
+        shelf: shelf_name(s.shelf),
         params: (s.params.iter())
             .map(|p| Param { name: p.name, unit: p.unit, default: p.default, min: p.min, max: p.max, doc: p.doc })
             .collect(),
@@ -237,40 +302,16 @@ fn codecs() -> Vec<Codec> {
 }
 
 impl Listed {
-    fn text(&self, params: bool) -> String {
+    fn text(&self, shown: Shown) -> String {
         let mut out = String::new();
         match self {
-            Self::Controllers(all) if params => {
-                for c in all {
-                    let heading = fold(&format!("{}: {}", c.name, c.summary));
-                    if c.params.is_empty() {
-                        out.push_str(&format!("{heading}\nno parameters\n\n"));
-                        continue;
-                    }
-                    let names = ["parameter", "unit", "default", "from", "to", "what it is"];
-                    let mut t = table(&names, 2).last_is_text();
-                    for p in &c.params {
-                        let [default, min, max] = [p.default, p.min, p.max].map(|n| n.to_string());
-                        t.add_row([p.name, p.unit, &default, &min, &max, p.doc]);
-                    }
-                    out.push_str(&format!("{heading}\n{t}\n\n"));
-                }
-            }
-            Self::Controllers(all) => {
-                let mut t = table(&["controller", "what it is", "source"], 3);
-                all.iter().for_each(|c| t.add_row([&c.name, &c.summary, &c.source]));
-                out = {
-                    let note = "NAME+fec, such as gcc+fec: the controller's steps up go out as repair packets first. \
-                                NAME+map: a forecast of capacity bounds the controller";
-                    format!("{t}\n{}\n", fold(note))
-                };
-            }
+            Self::Controllers(all) => out = shelves_text(all, shown),
             Self::Papers(all) => {
                 let mut t = table(&["paper", "title"], 2);
                 all.iter().for_each(|p| t.add_row([p.name, &p.title]));
                 out = format!("{t}\n");
             }
-            Self::Disciplines(all) if params => {
+            Self::Disciplines(all) if shown.params => {
                 for d in all {
                     let mut t = table(&["parameter", "default", "allowed", "what it is"], 4);
                     d.params.iter().for_each(|p| t.add_row([p.name, &p.default, &p.allowed, &p.doc]));
