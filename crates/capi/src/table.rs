@@ -46,14 +46,14 @@ pub(crate) enum Object {
 }
 
 /// A kind of object by its type.
-pub(crate) trait Kept: Sized {
+pub(crate) trait StoredObject: Sized {
     const KIND: Kind;
     fn of(object: &mut Object) -> Option<&mut Self>;
 }
 
-macro_rules! kept {
+macro_rules! stored {
     ($($ty:ty => $kind:ident),*) => {$(
-        impl Kept for $ty {
+        impl StoredObject for $ty {
             const KIND: Kind = Kind::$kind;
             fn of(object: &mut Object) -> Option<&mut Self> {
                 if let Object::$kind(inner) = object { Some(inner) } else { None }
@@ -61,7 +61,7 @@ macro_rules! kept {
         }
     )*};
 }
-kept!(Flow => Controller, Encoder => FecEncoder, Decoder => FecDecoder, String => Text);
+stored!(Flow => Controller, Encoder => FecEncoder, Decoder => FecDecoder, String => Text);
 
 impl Object {
     const fn kind(&self) -> Kind {
@@ -158,7 +158,10 @@ fn locked(handle: Handle, kind: Kind) -> Result<(MutexGuard<'static, Content>, b
 }
 
 /// Calls `f` with the object of a handle. Other calls on it wait.
-pub(crate) fn with<T: Kept, R>(handle: Handle, f: impl FnOnce(&mut T) -> Result<R, Failure>) -> Result<R, Failure> {
+pub(crate) fn with<T: StoredObject, R>(
+    handle: Handle,
+    f: impl FnOnce(&mut T) -> Result<R, Failure>,
+) -> Result<R, Failure> {
     let kind = kind_of(handle)?;
     if kind != T::KIND {
         let (given, expected) = (kind.name(), T::KIND.name());

@@ -9,6 +9,6 @@ mod grid;
 mod rows;
 mod work;
 
-pub use dataset::{Dataset, FORMAT, Kept};
+pub use dataset::{Dataset, FORMAT, SweepResult};
 pub use grid::{Given, Grid, SweepRun};
 pub use work::{CHUNK, chunks, make, make_all};

@@ -225,20 +225,20 @@ fn reach(address: SocketAddr, stop: &AtomicBool) -> Result<TcpStream, io::Error>
 
 /// An offer was sent or received, and the answer is still to be sent in the other direction.
 #[derive(Debug)]
-pub struct Exchange(Way);
+pub struct Exchange(Channel);
 
 #[derive(Debug)]
-enum Way {
+enum Channel {
     Wire { wire: Wire, who: String },
     File(PathBuf),
 }
 
 impl Exchange {
     fn wire(wire: Wire, who: String) -> Self {
-        Self(Way::Wire { wire, who })
+        Self(Channel::Wire { wire, who })
     }
     fn file(prefix: &Path) -> Self {
-        Self(Way::File(prefix.into()))
+        Self(Channel::File(prefix.into()))
     }
 
     /// Connects to the other end, as the offerer.
@@ -290,14 +290,14 @@ impl Exchange {
 
     /// The address of this machine that the other end reaches; `None` with files.
     pub fn local_ip(&self) -> Option<IpAddr> {
-        if let Way::Wire { wire, .. } = &self.0 { wire.local_ip() } else { None }
+        if let Channel::Wire { wire, .. } = &self.0 { wire.local_ip() } else { None }
     }
 
     /// The other end's address, or the prefix of the files.
     pub fn who(&self) -> String {
         match &self.0 {
-            Way::Wire { who, .. } => who.clone(),
-            Way::File(prefix) => prefix.display().to_string(),
+            Channel::Wire { who, .. } => who.clone(),
+            Channel::File(prefix) => prefix.display().to_string(),
         }
     }
 
@@ -307,7 +307,7 @@ impl Exchange {
     /// The other end fails, refuses, sends no answer, or the flag is raised.
     pub fn offer(self, offer: &Description, stop: &AtomicBool) -> Result<Description, SignalError> {
         match self.0 {
-            Way::Wire { mut wire, who } => {
+            Channel::Wire { mut wire, who } => {
                 let patience = Patience::new(ANSWER_DEADLINE, stop);
                 wire.write_within((offer.to_sdp() + "\r\n").as_bytes(), &patience)?;
                 let mut incoming = Incoming::default();
@@ -318,7 +318,7 @@ impl Exchange {
                     patience.check(&who)?;
                 }
             }
-            Way::File(prefix) => {
+            Channel::File(prefix) => {
                 write_whole(&with_ending(&prefix, ".offer"), &offer.to_sdp())?;
                 let path = with_ending(&prefix, ".answer");
                 let answer = wait_for_file(&path, stop)?;
@@ -344,11 +344,11 @@ impl Exchange {
 
     fn hand_over(self, text: &str, file: Option<&str>, stop: &AtomicBool) -> Result<(), SignalError> {
         match self.0 {
-            Way::Wire { mut wire, .. } => {
+            Channel::Wire { mut wire, .. } => {
                 wire.wait_shortly().map_err(io_error("preparing the connection"))?;
                 wire.write_within(text.as_bytes(), &Patience::new(WRITE_DEADLINE, stop))
             }
-            Way::File(prefix) => write_whole(&with_ending(&prefix, ".answer"), file.unwrap_or(text)),
+            Channel::File(prefix) => write_whole(&with_ending(&prefix, ".answer"), file.unwrap_or(text)),
         }
     }
 }

@@ -172,7 +172,7 @@ pub struct SrtpSession {
     incoming: Context,
     key: SrtpKey,
     /// Sources of authenticated packets: RTP in the lower half, RTCP with bit 32 set.
-    known: Vec<u64>,
+    authenticated: Vec<u64>,
     /// Tries unknown sources, since the library keeps state for each, authentic or not.
     trial: Context,
     trials: usize,
@@ -202,7 +202,7 @@ impl SrtpSession {
             incoming: incoming.context()?,
             trial: incoming.context()?,
             key: incoming.clone(),
-            known: Vec::with_capacity(8),
+            authenticated: Vec::with_capacity(8),
             trials: 0,
             header: Header { version: 2, ..Header::default() },
             by_path: None,
@@ -270,7 +270,7 @@ impl SrtpSession {
             }
             let ssrc = datagram.get(4..8)?;
             let ssrc = u32::from_be_bytes(ssrc.try_into().ok()?);
-            if !self.known.contains(&(RTCP | u64::from(ssrc))) {
+            if !self.authenticated.contains(&(RTCP | u64::from(ssrc))) {
                 self.begin_trial()?;
                 self.trial.decrypt_rtcp(datagram).ok()?;
                 self.accept(RTCP | u64::from(ssrc))?;
@@ -289,7 +289,7 @@ impl SrtpSession {
         {
             return None;
         }
-        if !self.known.contains(&source) {
+        if !self.authenticated.contains(&source) {
             self.begin_trial()?;
             self.trial.decrypt_rtp_with_header(datagram, &self.header).ok()?;
             self.accept(source)?;
@@ -311,15 +311,15 @@ impl SrtpSession {
     }
 
     fn accept(&mut self, source: u64) -> Option<()> {
-        if self.known.len() >= MAX_SOURCES {
+        if self.authenticated.len() >= MAX_SOURCES {
             // A peer that constantly uses new sources: the state of all of them is dropped.
             self.incoming = self.key.context_with(self.by_path.is_none()).ok()?;
-            self.known.clear();
+            self.authenticated.clear();
             if let Some((_, lists)) = &mut self.by_path {
                 lists.clear();
             }
         }
-        self.known.push(source);
+        self.authenticated.push(source);
         Some(())
     }
 }
@@ -444,14 +444,14 @@ mod tests {
             assert!(b.open(&vec![0x80; length]).is_none());
             assert!(b.open(&[&[0x81, 200][..], &vec![0; length]].concat()).is_none());
         }
-        assert_eq!(b.known.len(), 1);
+        assert_eq!(b.authenticated.len(), 1);
         assert!(b.trials <= MAX_TRIALS);
         // Authentic packets of ever new sources are accepted, and bounded too.
         for n in 0..300u32 {
             let sent = a.protect(&rtp(9, n + 100, &[2; 20])).unwrap();
             assert!(b.open(&sent).is_some(), "{n}");
         }
-        assert!(b.known.len() <= MAX_SOURCES);
+        assert!(b.authenticated.len() <= MAX_SOURCES);
         assert_eq!(b.counters().accepted, 301);
     }
 }

@@ -20,7 +20,7 @@ pub use samples::{Change, Sample, Snapshot, Totals};
 
 use crate::dtls::Identity;
 use crate::ice::Credentials;
-use crate::room::{Room, SeatPlan};
+use crate::room::{MemberCallPlan, Room};
 use crate::sdp::{Answer, Negotiated, OfferError, fragment_name, write, write_fragment};
 use crate::transport::{Transport, TransportError};
 use control::{REMB, by_estimate};
@@ -242,7 +242,7 @@ impl Call {
             Shows::Room(place) => {
                 let membership =
                     place.room.join(&place.name, place.limit, &waker).ok_or(StartError::Full(place.limit))?;
-                ends::Media::of_room(SeatPlan { membership })
+                ends::Media::of_room(MemberCallPlan { membership })
             }
         };
         let log = Log::new(&negotiated, &settings, local, now);
@@ -250,8 +250,8 @@ impl Call {
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker, log: Mutex::new(log), packets });
         let (commands, queue): (_, Receiver<Command>) = sync_channel(MAX_COMMANDS);
         let remb = negotiated.remb;
-        let begins = ends::Begins { negotiated, settings, names, controller, estimator, media, link };
-        let work = run::Work::new(port, transport, clock, Arc::clone(&shared), queue, registry.clone(), begins);
+        let start = ends::CallStart { negotiated, settings, names, controller, estimator, media, link };
+        let work = run::Work::new(port, transport, clock, Arc::clone(&shared), queue, registry.clone(), start);
         let thread = std::thread::Builder::new().name("call".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(failed("starting a call's thread"))?);
         Ok((Self { shared, commands, registry, clock, remb, agreed, terms, thread }, answer))

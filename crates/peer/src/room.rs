@@ -12,11 +12,11 @@
 mod assembly;
 mod feed;
 mod layers;
+mod member_call;
 mod places;
-mod seat;
 mod uplink;
 
-pub(crate) use seat::{Seat, SeatPlan, Session};
+pub(crate) use member_call::{MemberCall, MemberCallPlan, Session};
 
 use feed::Coded;
 use schemars::JsonSchema;

@@ -117,7 +117,7 @@ impl Calls {
         if !(1..=MOST).contains(&settings.count) {
             return Err(refused(format!("num_envs: {}: expected 1 to {MOST}", settings.count)));
         }
-        let course = Arc::new(settings.course(&scenarios, &crate::known())?);
+        let course = Arc::new(settings.course(&scenarios, &crate::base_registry())?);
         let width = course.observation.len();
         let all = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         let threads = settings.threads.unwrap_or(all).clamp(1, settings.count.min(256));

@@ -35,7 +35,7 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
 }
 
 /// The controllers by name: built-in ones, and learned policies as `onnx:FILE`.
-fn known() -> Registry {
+fn base_registry() -> Registry {
     #[cfg_attr(not(feature = "onnx"), expect(unused_mut))]
     let mut registry = Registry::builtin();
     #[cfg(feature = "onnx")]
@@ -45,7 +45,7 @@ fn known() -> Registry {
 
 /// The same, and the caller's.
 fn registry(own: Vec<(String, Py<PyAny>)>, failed: &Failed) -> Registry {
-    let mut registry = known();
+    let mut registry = base_registry();
     for (name, class) in own {
         let (spec, failed) = (PythonController::spec(&name), failed.clone());
         registry.register(spec, move |_, setup| {
@@ -123,7 +123,7 @@ fn reproduce(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<String>)> {
-    let registry = known();
+    let registry = base_registry();
     let mut data = PaperData::open(paper).map_err(|e| value_error(&e))?;
     if let Some(table) = table {
         data = data.with_table(table).map_err(|e| value_error(&e))?;

@@ -1,11 +1,11 @@
 //! Sweeps: planning, making and keeping runs, as the command line does it.
 
-use crate::{json, known, value_error};
+use crate::{base_registry, json, value_error};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use weir_judge::sweep::{self, Dataset, Grid, Kept, SweepRun};
+use weir_judge::sweep::{self, Dataset, Grid, SweepResult, SweepRun};
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(e.to_string()))
@@ -20,7 +20,7 @@ pub(crate) fn sweep_plan(
     repeat_failures: bool,
 ) -> PyResult<(Vec<String>, usize)> {
     py.detach(|| {
-        let runs = Grid::from_json(grid).and_then(|g| g.runs(&known())).map_err(|e| value_error(&e))?;
+        let runs = Grid::from_json(grid).and_then(|g| g.runs(&base_registry())).map_err(|e| value_error(&e))?;
         let dataset = Dataset::open(&folder).map_err(PyValueError::new_err)?;
         let have = dataset.keys(repeat_failures).map_err(PyOSError::new_err)?;
         let all = runs.len();
@@ -34,13 +34,13 @@ pub(crate) fn sweep_plan(
 #[pyfunction]
 pub(crate) fn sweep_make(py: Python<'_>, chunk: &str) -> PyResult<String> {
     let runs: Vec<SweepRun> = read(chunk)?;
-    py.detach(|| json(&sweep::make(&runs, &known(), &AtomicBool::new(false))))
+    py.detach(|| json(&sweep::make(&runs, &base_registry(), &AtomicBool::new(false))))
 }
 
 /// Keeps the results of a chunk in a folder.
 #[pyfunction]
 pub(crate) fn sweep_keep(py: Python<'_>, folder: PathBuf, results: &str) -> PyResult<usize> {
-    let results: Vec<Kept> = read(results)?;
+    let results: Vec<SweepResult> = read(results)?;
     py.detach(|| {
         let dataset = Dataset::open(&folder).map_err(PyValueError::new_err)?;
         dataset.keep(&results).map_err(PyOSError::new_err)?;

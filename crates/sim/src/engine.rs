@@ -39,7 +39,7 @@ enum Life {
 }
 
 #[derive(Debug)]
-struct LinkSeat {
+struct LinkEntry {
     link: Link<u32>,
     /// Whether the link makes copies, or may have an event before those announced; these need additional handling.
     duplicates: bool,
@@ -48,13 +48,13 @@ struct LinkSeat {
 
 /// Destination of packets, and the position of their links in `Simulator::routes`.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct RouteEntry {
     to: AgentId,
     first: u32,
     end: u32,
 }
 
-impl Way {
+impl RouteEntry {
     /// For packets without a route: they are lost when sent.
     const fn none(from: AgentId) -> Self {
         Self { to: from, first: 0, end: 0 }
@@ -62,27 +62,27 @@ impl Way {
 }
 
 #[derive(Debug)]
-struct Seat<A> {
+struct AgentEntry<A> {
     agent: A,
     life: Life,
     silent: bool,
     /// The route of [`PathId::FIRST`].
-    way: Way,
-    /// Routes of further paths, in order. Boxed, so that a seat fits into a cache line.
-    further: Box<[Way]>,
+    route: RouteEntry,
+    /// Routes of further paths, in order. Boxed, so that an entry fits into a cache line.
+    further: Box<[RouteEntry]>,
     /// `Timestamp::MAX` for never.
     stop: Timestamp,
     /// The timeout last requested by the agent, `Timestamp::MAX` for none; the timer may be set earlier.
-    wish: Timestamp,
+    timeout: Timestamp,
 }
 
-impl<A> Seat<A> {
+impl<A> AgentEntry<A> {
     /// The route of packets on `path`.
     #[inline]
-    fn way(&self, path: PathId, from: AgentId) -> Way {
+    fn route(&self, path: PathId, from: AgentId) -> RouteEntry {
         match path.index().checked_sub(1) {
-            None => self.way,
-            Some(n) => self.further.get(n).copied().unwrap_or(Way::none(from)),
+            None => self.route,
+            Some(n) => self.further.get(n).copied().unwrap_or(RouteEntry::none(from)),
         }
     }
 }
@@ -123,9 +123,9 @@ pub struct Simulator<A, O = ()> {
     stuck: bool,
     /// Event count at which to check next whether to continue.
     look_at: u64,
-    links: Vec<LinkSeat>,
+    links: Vec<LinkEntry>,
     link_timers: Timers,
-    seats: Vec<Seat<A>>,
+    agents: Vec<AgentEntry<A>>,
     agent_timers: Timers,
     routes: Vec<LinkId>,
     access: Access,
@@ -156,7 +156,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             look_at: 0,
             links: Vec::new(),
             link_timers: Timers::default(),
-            seats: Vec::new(),
+            agents: Vec::new(),
             agent_timers: Timers::default(),
             routes: Vec::new(),
             access: Access::default(),
@@ -172,34 +172,34 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let id = self.links.len();
         let link = Link::new(config, mix(self.seed, id as u64))?;
         let may_bring_forward = link.may_bring_forward();
-        self.links.push(LinkSeat { link, duplicates: config.duplication > 0.0, may_bring_forward });
+        self.links.push(LinkEntry { link, duplicates: config.duplication > 0.0, may_bring_forward });
         self.link_timers.grow(id + 1);
         Ok(LinkId(id as u32))
     }
 
     /// Adds an agent that starts at `start`, not yet connected.
     pub fn add_agent(&mut self, agent: A, start: Timestamp) -> AgentId {
-        let id = AgentId(self.seats.len() as u32);
+        let id = AgentId(self.agents.len() as u32);
         let start = start.max(self.now);
-        self.seats.push(Seat {
+        self.agents.push(AgentEntry {
             silent: agent.is_silent(),
             agent,
             life: Life::Waiting,
-            way: Way::none(id),
+            route: RouteEntry::none(id),
             further: Box::default(),
             stop: Timestamp::MAX,
-            wish: Timestamp::MAX,
+            timeout: Timestamp::MAX,
         });
-        self.agent_timers.grow(self.seats.len());
+        self.agent_timers.grow(self.agents.len());
         self.set_agent_timer(id.index(), start);
         id
     }
 
     /// Stops an agent at `stop`: from then on it sends nothing, and packets for it are lost.
     pub fn stop_agent(&mut self, id: AgentId, stop: Timestamp) {
-        let seat = &mut self.seats[id.index()];
-        seat.stop = stop;
-        if seat.life == Life::Running {
+        let entry = &mut self.agents[id.index()];
+        entry.stop = stop;
+        if entry.life == Life::Running {
             self.rearm(id.index());
         }
     }
@@ -219,18 +219,18 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub fn set_path_route(&mut self, from: AgentId, path: PathId, links: &[LinkId], to: AgentId) {
         assert!(!links.is_empty(), "a route has at least one link");
         assert!(links.iter().all(|l| l.index() < self.links.len()), "a route's links belong to the simulator");
-        assert!(to.index() < self.seats.len(), "a route's end belongs to the simulator");
+        assert!(to.index() < self.agents.len(), "a route's end belongs to the simulator");
         let first = self.routes.len() as u32;
         self.routes.extend_from_slice(links);
-        let way = Way { to, first, end: self.routes.len() as u32 };
-        let seat = &mut self.seats[from.index()];
+        let route = RouteEntry { to, first, end: self.routes.len() as u32 };
+        let entry = &mut self.agents[from.index()];
         match path.index().checked_sub(1) {
-            None => seat.way = way,
+            None => entry.route = route,
             Some(n) => {
-                let mut further = core::mem::take(&mut seat.further).into_vec();
-                further.resize(further.len().max(n + 1), Way::none(from));
-                further[n] = way;
-                seat.further = further.into_boxed_slice();
+                let mut further = core::mem::take(&mut entry.further).into_vec();
+                further.resize(further.len().max(n + 1), RouteEntry::none(from));
+                further[n] = route;
+                entry.further = further.into_boxed_slice();
             }
         }
     }
@@ -269,7 +269,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     }
     /// Number of agents.
     pub fn agent_count(&self) -> usize {
-        self.seats.len()
+        self.agents.len()
     }
     /// Number of links.
     pub fn link_count(&self) -> usize {
@@ -277,17 +277,17 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     }
     /// An agent.
     pub fn agent(&self, id: AgentId) -> &A {
-        &self.seats[id.index()].agent
+        &self.agents[id.index()].agent
     }
     /// All agents in the order of addition.
     pub fn agents(&self) -> impl Iterator<Item = (AgentId, &A)> {
-        self.seats.iter().enumerate().map(|(k, s)| (AgentId(k as u32), &s.agent))
+        self.agents.iter().enumerate().map(|(k, s)| (AgentId(k as u32), &s.agent))
     }
     /// Modifies an agent from outside at the current time; packets that it then has to send are sent.
     pub fn with_agent<R>(&mut self, id: AgentId, change: impl FnOnce(&mut A, Timestamp) -> R) -> R {
-        let seat = &mut self.seats[id.index()];
-        let r = change(&mut seat.agent, self.now);
-        if seat.life == Life::Running {
+        let entry = &mut self.agents[id.index()];
+        let r = change(&mut entry.agent, self.now);
+        if entry.life == Life::Running {
             self.pump(id.index());
         }
         r

@@ -30,7 +30,7 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
     let progress = Progress::share(args.quiet);
     let begins = |share: f64, name: &str| {
         progress.set_share(share);
-        progress.doing(name.to_owned());
+        progress.set_message(name.to_owned());
     };
     let suite = Suite { registry: &session.registry, stop: &session.stop, scale: args.scale, begins: &begins };
     let report = suite.measure(&ns3).map_err(failure)?;

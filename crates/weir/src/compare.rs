@@ -103,7 +103,7 @@ pub(crate) fn run_all(
 ) -> Result<Outcome, Failure> {
     let journal = resume.map(open_journal).transpose()?;
     let outcome = session.with_progress(work.quiet, true, |options, progress| {
-        let begun = |s: &Scenario, seed: u64| progress.doing(format!("{}, seed {seed}", s.label()));
+        let begun = |s: &Scenario, seed: u64| progress.set_message(format!("{}, seed {seed}", s.label()));
         plan.run(threads(work.jobs), options, journal.as_ref(), &begun)
     });
     if let Some(journal) = &journal {

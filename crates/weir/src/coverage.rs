@@ -16,7 +16,9 @@ use std::time::Duration;
 use weir_coverage::load::{Hostile, LoadConfig};
 use weir_coverage::regions::{Method, Sample, compare};
 use weir_coverage::rides::{LogFormat, read_log};
-use weir_coverage::server::store::{Kept, PostgresConfig, Reports, Role, SqliteConfig, Store, StoreConfig, backup};
+use weir_coverage::server::store::{
+    AppendOutcome, PostgresConfig, Reports, Role, SqliteConfig, Store, StoreConfig, backup,
+};
 use weir_coverage::server::{Clock, ServerConfig, TlsConfig, issue, log_to_stderr, serve};
 use weir_coverage::{Bounds, MapConfig, Update};
 use weir_units::TimeDelta;
@@ -158,11 +160,11 @@ fn import(args: &ImportArgs) -> Done {
             let kept = store.append(&[Reports { key: "import", device, updates: some }]).map_err(Failure::work)?;
             for kept in kept {
                 match kept {
-                    Kept::Kept { new: of, .. } => {
+                    AppendOutcome::Stored { new: of, .. } => {
                         new += of.iter().filter(|new| **new).count();
                         known += of.iter().filter(|new| !**new).count();
                     }
-                    Kept::TooManyDevices => return Err(Failure::Work("too many devices".into())),
+                    AppendOutcome::TooManyDevices => return Err(Failure::Work("too many devices".into())),
                 }
             }
         }

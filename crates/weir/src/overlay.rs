@@ -58,7 +58,7 @@ pub(crate) fn overlay(session: &Session, args: &OverlayArgs) -> Done {
     let plan = plan(args);
     let start = ThreadTime::now();
     let result = session.with_progress(args.quiet, false, |options, progress| {
-        progress.doing(format!("{} nodes", plan.nodes));
+        progress.set_message(format!("{} nodes", plan.nodes));
         overlay::run(&plan, options).map_err(failure)
     })?;
     let cpu_s = start.elapsed().as_secs_f64();

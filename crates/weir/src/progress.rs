@@ -77,7 +77,7 @@ impl Progress {
         self.bar.set_position(count);
     }
     /// Shows the name of the work in progress.
-    pub(crate) fn doing(&self, what: String) {
+    pub(crate) fn set_message(&self, what: String) {
         self.bar.set_message(what);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     let (scenario, seed) = session.one(&args.one)?;
     let keeps_series = args.series.is_some() || args.explain.explain;
     let (result, written) = session.with_progress(args.one.quiet, keeps_series, |options, progress| {
-        progress.doing(format!("{}, seed {seed}", scenario.label()));
+        progress.set_message(format!("{}, seed {seed}", scenario.label()));
         match &args.capture.pcap {
             Some(path) => {
                 let (result, written) = pcap::run(&scenario, seed, options, &args.capture, path)?;

@@ -155,8 +155,8 @@ impl Table {
         self.columns.iter().all(|c| c.text)
     }
 
-    /// The columns of which something is known. Numbers of which there are none are left out.
-    fn known(&self) -> Vec<usize> {
+    /// The columns that have a value in some row. Numbers of which there are none are left out.
+    fn filled(&self) -> Vec<usize> {
         let is_there =
             |c: &usize| self.columns[*c].text || self.rows.iter().any(|r| !matches!(self.cell(r, *c), "" | "-"));
         (0..self.columns.len()).filter(|c| *c < self.keys || is_there(c)).collect()
@@ -168,8 +168,8 @@ impl Table {
     }
 
     /// The columns that fit: those that can be spared go first, then the last ones.
-    fn fitting(&self, known: &[usize], width: usize) -> Vec<usize> {
-        let mut columns = known.to_vec();
+    fn fitting(&self, filled: &[usize], width: usize) -> Vec<usize> {
+        let mut columns = filled.to_vec();
         let mut spare = self.spare.iter();
         while self.least(&columns, width) > width && columns.len() > self.keys + 1 {
             match spare.next() {
@@ -181,10 +181,10 @@ impl Table {
     }
 
     /// Below a table that lacks columns: which, and how they are seen.
-    fn remedy(&self, known: &[usize], shown: &[usize], width: usize) -> String {
-        let lacking = known.iter().filter(|c| !shown.contains(c)).map(|c| self.columns[*c].name.as_str());
+    fn remedy(&self, filled: &[usize], shown: &[usize], width: usize) -> String {
+        let lacking = filled.iter().filter(|c| !shown.contains(c)).map(|c| self.columns[*c].name.as_str());
         let lacking: Vec<&str> = lacking.collect();
-        let whole = (width..=usize::from(*WIDTHS.end())).find(|w| self.least(known, *w) <= *w);
+        let whole = (width..=usize::from(*WIDTHS.end())).find(|w| self.least(filled, *w) <= *w);
         let way = whole
             .map_or_else(|| "--json has them".into(), |w| format!("COLUMNS={w}, or a terminal as wide, shows all"));
         fold_to(&format!("Not shown: {}. {way}.", lacking.join(", ")), width)
@@ -229,15 +229,15 @@ impl Table {
     /// The table in lines of at most this width. Where it is text alone, rows that are too narrow to be read become paragraphs.
     pub(crate) fn fit(&self, width: u16) -> String {
         let width = usize::from(width);
-        let known = self.known();
-        let columns = self.fitting(&known, width);
-        if columns.len() == known.len() {
+        let filled = self.filled();
+        let columns = self.fitting(&filled, width);
+        if columns.len() == filled.len() {
             return self.part(&columns, width);
         }
         if self.is_text() {
             return self.paragraphs(width);
         }
-        format!("{}\n{}", self.part(&columns, width), self.remedy(&known, &columns, width))
+        format!("{}\n{}", self.part(&columns, width), self.remedy(&filled, &columns, width))
     }
 }
 

@@ -76,7 +76,7 @@ impl Interval {
         (self.rtts > 0).then(|| self.rtt_sum_ms / f64::from(self.rtts))
     }
     /// This interval and an earlier one as one.
-    pub fn joined(&self, earlier: &Self) -> Self {
+    pub fn merged(&self, earlier: &Self) -> Self {
         let delay_min_ms = match (self.received_packets, earlier.received_packets) {
             (0, _) => earlier.delay_min_ms,
             (_, 0) => self.delay_min_ms,
@@ -256,7 +256,7 @@ mod tests {
         report(&mut meter, 100, &[packet(6, 70, Some(1_066))]);
         let j = meter.end(Timestamp::from_millis(120), 500e3);
         assert_eq!((j.least_delay_ms, j.queue_delay_ms(), j.covered), (-4.0, 0.0, TimeDelta::from_millis(60)));
-        let both = j.joined(&i);
+        let both = j.merged(&i);
         assert_eq!((both.received_packets, both.delay_min_ms, both.length), (4, -4.0, TimeDelta::from_millis(120)));
         meter.end(Timestamp::from_millis(180), 0.0);
         assert_eq!(meter.intervals().len(), 2);

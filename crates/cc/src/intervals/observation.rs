@@ -87,7 +87,7 @@ impl Observation {
                 for n in 0..MONITORED {
                     let mut parts = all.iter().skip(n * SHORT_IN_LONG).take(SHORT_IN_LONG);
                     let Some(newest) = parts.next() else { break };
-                    put(MONITORED + n, monitored(&parts.fold(*newest, |newer, older| newer.joined(older))));
+                    put(MONITORED + n, monitored(&parts.fold(*newest, |newer, older| newer.merged(older))));
                 }
             }
         }

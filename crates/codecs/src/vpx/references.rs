@@ -14,7 +14,7 @@ const KEEP_EVERY: u64 = 4;
 const AWAIT: u64 = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Kept {
+struct ReferenceBuffer {
     /// The picture in the buffer; `None` if it is later than a loss.
     id: Option<u64>,
     acknowledged: bool,
@@ -41,7 +41,7 @@ impl Plan {
 /// The two buffers: golden, alternative reference.
 #[derive(Clone, Debug, Default)]
 pub(super) struct References {
-    kept: [Kept; 2],
+    buffers: [ReferenceBuffer; 2],
     /// The buffer from which to encode the next frame.
     selected: Option<usize>,
     last_kept: u64,
@@ -52,17 +52,17 @@ const NO_UPDATE: [u32; 2] = [sys::VP8_EFLAG_NO_UPD_GF, sys::VP8_EFLAG_NO_UPD_ARF
 
 impl References {
     pub(super) fn acknowledge(&mut self, id: u64) {
-        for kept in self.kept.iter_mut().filter(|k| k.id == Some(id)) {
+        for kept in self.buffers.iter_mut().filter(|k| k.id == Some(id)) {
             kept.acknowledged = true;
         }
     }
 
     /// The receiver has this picture and all its references, and has lost a later one.
     pub(super) fn select(&mut self, id: u64) -> bool {
-        for kept in self.kept.iter_mut().filter(|k| k.id.is_some_and(|kept| kept > id)) {
-            *kept = Kept::default();
+        for kept in self.buffers.iter_mut().filter(|k| k.id.is_some_and(|kept| kept > id)) {
+            *kept = ReferenceBuffer::default();
         }
-        self.selected = (0..2).filter(|&n| self.kept[n].id.is_some()).max_by_key(|&n| self.kept[n].id);
+        self.selected = (0..2).filter(|&n| self.buffers[n].id.is_some()).max_by_key(|&n| self.buffers[n].id);
         self.selected.is_some()
     }
 
@@ -71,12 +71,12 @@ impl References {
         if next < self.last_kept + KEEP_EVERY {
             return None;
         }
-        let newest = self.kept.iter().max_by_key(|k| k.id)?;
+        let newest = self.buffers.iter().max_by_key(|k| k.id)?;
         if newest.id.is_some() && !newest.acknowledged && next < self.last_kept + AWAIT {
             return None;
         }
-        let older = usize::from(self.kept[1].id < self.kept[0].id);
-        Some(match (self.kept[0].acknowledged, self.kept[1].acknowledged) {
+        let older = usize::from(self.buffers[1].id < self.buffers[0].id);
+        Some(match (self.buffers[0].acknowledged, self.buffers[1].acknowledged) {
             (true, false) => 1,
             (false, true) => 0,
             _ => older,
@@ -89,7 +89,7 @@ impl References {
         let mut flags = sys::VP8_EFLAG_NO_UPD_ENTROPY;
         let writes = self.to_write(next);
         for n in 0..2 {
-            if self.selected.map_or(self.kept[n].id.is_none(), |s| s != n) {
+            if self.selected.map_or(self.buffers[n].id.is_none(), |s| s != n) {
                 flags |= NO_REFERENCE[n];
             }
             if writes != Some(n) {
@@ -107,7 +107,7 @@ impl References {
         self.selected = None;
         for n in 0..2 {
             if key || plan.writes == Some(n) {
-                self.kept[n] = Kept { id: Some(id), acknowledged: false };
+                self.buffers[n] = ReferenceBuffer { id: Some(id), acknowledged: false };
                 self.last_kept = id;
             }
         }

@@ -122,7 +122,7 @@ impl Route {
             for i in 0..steps as u32 {
                 let (share, next) = (f64::from(i) / steps, f64::from(i + 1) / steps);
                 let (from, to) = (before + share * long, (before + next * long).min(end));
-                if from >= end || walk.known.len() >= MAX_CELLS {
+                if from >= end || walk.by_cell.len() >= MAX_CELLS {
                     break 'route;
                 }
                 // The middle of a step stands for it.
@@ -140,14 +140,14 @@ struct Walk<'a, V> {
     view: &'a V,
     network: &'a Filter,
     now: WallTime,
-    known: BTreeMap<Cell, Option<Capacity>>,
+    by_cell: BTreeMap<Cell, Option<Capacity>>,
     segments: Vec<Segment>,
     last: Option<Cell>,
 }
 
 impl<'a, V: View> Walk<'a, V> {
     fn new(view: &'a V, network: &'a Filter, now: WallTime) -> Self {
-        Self { view, network, now, known: BTreeMap::new(), segments: Vec::new(), last: None }
+        Self { view, network, now, by_cell: BTreeMap::new(), segments: Vec::new(), last: None }
     }
 
     fn step(&mut self, cell: Cell, from_s: f64, to_s: f64) {
@@ -163,7 +163,7 @@ impl<'a, V: View> Walk<'a, V> {
         self.last = Some(cell);
         let at = self.now.plus(TimeDelta::from_secs(from_s as i64));
         let ask = || self.view.capacity(cell, self.network, at);
-        let capacity = *self.known.entry(cell).or_insert_with(ask);
+        let capacity = *self.by_cell.entry(cell).or_insert_with(ask);
         match self.segments.last_mut() {
             Some(last) if last.capacity == capacity => last.to_s = to_s as f32,
             _ => self.segments.push(Segment { from_s: from_s as f32, to_s: to_s as f32, capacity }),

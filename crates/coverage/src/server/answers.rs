@@ -14,7 +14,7 @@ const MOST: usize = 65_536;
 /// Answers, by network and cell.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    kept: Mutex<Kept>,
+    cache: Mutex<Cache>,
 }
 
 /// Operator and technology.
@@ -23,7 +23,7 @@ type Network = (Option<String>, Option<u8>);
 type Given = (Timestamp, Option<Capacity>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Cache {
     of: BTreeMap<Network, BTreeMap<Cell, Given>>,
     count: usize,
 }
@@ -37,8 +37,8 @@ pub(super) struct Recent<'a> {
 }
 
 impl Answers {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -54,15 +54,15 @@ impl View for Recent<'_> {
         let network =
             (filter.operator.as_ref().map(ToString::to_string), filter.technology.map(crate::Technology::number));
         let fresh = TimeDelta::from_secs_f64(self.fresh.as_secs_f64());
-        if let Some((since, answer)) = self.answers.kept().of.get(&network).and_then(|cells| cells.get(&cell))
+        if let Some((since, answer)) = self.answers.cache().of.get(&network).and_then(|cells| cells.get(&cell))
             && self.now.saturating_since(*since) < fresh
         {
             return *answer;
         }
         let answer = self.map.capacity_within(cell, filter, at, furthest);
-        let mut kept = self.answers.kept();
+        let mut kept = self.answers.cache();
         if kept.count >= MOST {
-            *kept = Kept::default();
+            *kept = Cache::default();
         }
         if kept.of.entry(network).or_default().insert(cell, (self.now, answer)).is_none() {
             kept.count += 1;
@@ -108,7 +108,7 @@ mod tests {
             let recent = Recent { map: &map, answers: &answers, now: Timestamp::ZERO, fresh: Duration::from_secs(5) };
             recent.capacity_within(cell, &all, NOW, Level::AnyHour);
         }
-        let kept = answers.kept();
+        let kept = answers.cache();
         assert!(kept.count <= MOST && kept.of.values().map(BTreeMap::len).sum::<usize>() == kept.count);
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 /// Outcome of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Appended {
-    Kept { new: usize, duplicates: usize },
+    Stored { new: usize, duplicates: usize },
     TooManyDevices,
 }
 

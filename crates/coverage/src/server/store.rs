@@ -87,9 +87,9 @@ pub struct Reports<'a> {
 
 /// Outcome of the updates of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum AppendOutcome {
     /// They are there.
-    Kept {
+    Stored {
         /// The number of the device.
         device: u32,
         /// For each: whether it is new, as opposed to one of the same device and id that was there already.
@@ -181,7 +181,7 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// See [`StoreError`]. None is kept then.
-    fn append(&mut self, reports: &[Reports<'_>]) -> Result<Vec<Kept>, StoreError>;
+    fn append(&mut self, reports: &[Reports<'_>]) -> Result<Vec<AppendOutcome>, StoreError>;
 
     /// Visits all updates, by time, and returns how many. What cannot be one, since something else wrote it, is left out.
     ///

@@ -3,7 +3,7 @@
 use super::jobs::{Append, Appended, Job};
 use super::keys::Keys;
 use super::shared::{Reported, Sample, Shared};
-use super::store::{Kept, Reports, Store, StoreError};
+use super::store::{AppendOutcome, Reports, Store, StoreError};
 use crate::{Inserted, Sweep, Update};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -97,11 +97,11 @@ impl Writer {
                 self.pass_on(&group, &kept);
                 for (append, kept) in group.into_iter().zip(kept) {
                     let appended = match kept {
-                        Kept::Kept { new, .. } => {
+                        AppendOutcome::Stored { new, .. } => {
                             let count = new.iter().filter(|new| **new).count();
-                            Appended::Kept { new: count, duplicates: new.len() - count }
+                            Appended::Stored { new: count, duplicates: new.len() - count }
                         }
-                        Kept::TooManyDevices => Appended::TooManyDevices,
+                        AppendOutcome::TooManyDevices => Appended::TooManyDevices,
                     };
                     // A caller that went away is not interested.
                     let _ = append.reply.send(Ok(appended));
@@ -120,10 +120,10 @@ impl Writer {
     }
 
     /// Adds what is new to the map, some at a time.
-    fn insert(&self, group: &[Append], kept: &[Kept]) {
+    fn insert(&self, group: &[Append], kept: &[AppendOutcome]) {
         let mut all: Vec<(u32, &Update)> = Vec::new();
         for (append, kept) in group.iter().zip(kept) {
-            if let Kept::Kept { device, new } = kept {
+            if let AppendOutcome::Stored { device, new } = kept {
                 all.extend(append.updates.iter().zip(new).filter(|(_, new)| **new).map(|(u, _)| (*device, u)));
             }
         }
@@ -147,12 +147,12 @@ impl Writer {
     }
 
     /// Passes on what is new to those who follow their own devices, newest last.
-    fn pass_on(&self, group: &[Append], kept: &[Kept]) {
+    fn pass_on(&self, group: &[Append], kept: &[AppendOutcome]) {
         if self.shared.reports.receiver_count() == 0 {
             return;
         }
         for (append, kept) in group.iter().zip(kept) {
-            let Kept::Kept { new, .. } = kept else { continue };
+            let AppendOutcome::Stored { new, .. } = kept else { continue };
             let new = append.updates.iter().zip(new).filter(|(_, new)| **new).map(|(u, _)| u);
             let mut samples: Vec<Sample> = new
                 .map(|u| Sample { time_ms: u.time_ms, position: u.position, throughput_bps: u.throughput.as_bps() })

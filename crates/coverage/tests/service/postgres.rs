@@ -6,13 +6,15 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use weir_coverage::server::store::{Kept, POSTGRES_VERSION, PostgresConfig, PostgresStore, Reports, Store, StoreError};
+use weir_coverage::server::store::{
+    AppendOutcome, POSTGRES_VERSION, PostgresConfig, PostgresStore, Reports, Store, StoreError,
+};
 use weir_coverage::{Update, WallTime};
 
 fn append(store: &mut dyn Store, device: &str, updates: &[Update]) -> Result<(u32, Vec<bool>), StoreError> {
     match store.append(&[Reports { key: "k", device, updates }])?.remove(0) {
-        Kept::Kept { device, new } => Ok((device, new)),
-        Kept::TooManyDevices => panic!("50 are permitted"),
+        AppendOutcome::Stored { device, new } => Ok((device, new)),
+        AppendOutcome::TooManyDevices => panic!("50 are permitted"),
     }
 }
 

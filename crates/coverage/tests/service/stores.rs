@@ -5,8 +5,8 @@ use rusqlite::Connection;
 use std::ops::Range;
 use std::path::Path;
 use weir_coverage::server::store::{
-    Kept, KeyRecord, Reports, Role, SqliteConfig, SqliteStore, Store, StoreConfig, StoreError, VERSION, backup,
-    migrate, version,
+    AppendOutcome, KeyRecord, Reports, Role, SqliteConfig, SqliteStore, Store, StoreConfig, StoreError, VERSION,
+    backup, migrate, version,
 };
 use weir_coverage::{Position, Technology, Update, WallTime};
 use weir_units::DataRate;
@@ -89,8 +89,8 @@ fn all(store: &mut dyn Store) -> Vec<(u32, Update)> {
 fn append(store: &mut dyn Store, (key, device): (&str, &str), ids: Range<u64>) -> Result<(u32, Vec<bool>), StoreError> {
     let updates: Vec<Update> = ids.map(update).collect();
     match store.append(&[Reports { key, device, updates: &updates }])?.remove(0) {
-        Kept::Kept { device, new } => Ok((device, new)),
-        Kept::TooManyDevices => Ok((0, Vec::new())),
+        AppendOutcome::Stored { device, new } => Ok((device, new)),
+        AppendOutcome::TooManyDevices => Ok((0, Vec::new())),
     }
 }
 

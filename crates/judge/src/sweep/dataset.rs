@@ -20,7 +20,7 @@ const NAME_DIGITS: usize = 32;
 
 /// A run and what came of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct SweepResult {
     /// The run.
     #[serde(flatten)]
     pub run: SweepRun,
@@ -90,9 +90,9 @@ impl Dataset {
     }
 
     /// Keeps results, all of one controller; each file is written whole or not at all. Errors, in words: a file cannot be written.
-    pub fn keep(&self, results: &[Kept]) -> Result<(), String> {
+    pub fn keep(&self, results: &[SweepResult]) -> Result<(), String> {
         // Rows are in one order, whoever made them first.
-        let mut results: Vec<&Kept> = results.iter().collect();
+        let mut results: Vec<&SweepResult> = results.iter().collect();
         results.sort_by(|a, b| a.run.key.cmp(&b.run.key));
         let controller = results.first().and_then(|r| r.run.controller.clone()).unwrap_or_else(|| "None".into());
         let runs = self.folder.join("runs").join(format!("controller={}", quoted(&controller)));

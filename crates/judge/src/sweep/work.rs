@@ -1,6 +1,6 @@
 //! Making the runs of a sweep.
 
-use super::dataset::Kept;
+use super::dataset::SweepResult;
 use super::grid::{Given, SweepRun};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -19,7 +19,7 @@ pub fn chunks(mut runs: Vec<SweepRun>) -> Vec<Vec<SweepRun>> {
 }
 
 /// Makes runs one after the other; those after a stop are left out.
-pub fn make(runs: &[SweepRun], registry: &Registry, stop: &AtomicBool) -> Vec<Kept> {
+pub fn make(runs: &[SweepRun], registry: &Registry, stop: &AtomicBool) -> Vec<SweepResult> {
     let mut last = None;
     runs.iter().filter_map(|run| made(run, registry, stop, &mut last)).collect()
 }
@@ -30,7 +30,7 @@ fn made(
     registry: &Registry,
     stop: &AtomicBool,
     last: &mut Option<(Given, ScenarioFile)>,
-) -> Option<Kept> {
+) -> Option<SweepResult> {
     if stop.load(Ordering::Relaxed) {
         return None;
     }
@@ -39,7 +39,7 @@ fn made(
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
         };
-        Some(Kept { run: about.clone(), result, error })
+        Some(SweepResult { run: about.clone(), result, error })
     };
     if last.as_ref().is_none_or(|(given, _)| *given != about.given) {
         match about.given.open(registry) {
@@ -67,13 +67,13 @@ pub fn make_all(
     jobs: usize,
     registry: &Registry,
     stop: &AtomicBool,
-    mut done: impl FnMut(&[Kept]) -> Result<(), String>,
-    mut one: impl FnMut(&Kept),
+    mut done: impl FnMut(&[SweepResult]) -> Result<(), String>,
+    mut one: impl FnMut(&SweepResult),
 ) -> Result<(), String> {
     let flat: Vec<(usize, &SweepRun)> =
         chunks.iter().enumerate().flat_map(|(n, part)| part.iter().map(move |run| (n, run))).collect();
     let (next, broken) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let mut parts: Vec<Vec<Kept>> = chunks.iter().map(|_| Vec::new()).collect();
+    let mut parts: Vec<Vec<SweepResult>> = chunks.iter().map(|_| Vec::new()).collect();
     let mut result = Ok(());
     std::thread::scope(|threads| {
         let (results, taken) = channel();

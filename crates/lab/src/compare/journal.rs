@@ -50,7 +50,7 @@ struct Inner {
 
 /// A run with the parts that are not in its JSON.
 #[derive(Serialize)]
-struct Kept<'a> {
+struct JournalEntry<'a> {
     result: &'a RunResult,
     rates_over_time: &'a RatesOverTime,
     outline: &'a Outline,
@@ -179,9 +179,9 @@ impl Journal {
         let key = scenario.key(seed, series);
         let mut record = vec![0; RECORD_HEADER];
         let RunResult { rates_over_time, outline, series, .. } = run;
-        let kept = Kept { result: run, rates_over_time, outline, series: series.as_ref() };
+        let entry = JournalEntry { result: run, rates_over_time, outline, series: series.as_ref() };
         // Of plain structs; writing to memory does not fail.
-        if ciborium::into_writer(&kept, &mut record).is_err() {
+        if ciborium::into_writer(&entry, &mut record).is_err() {
             return;
         }
         let Some(length) = u32::try_from(record.len() - RECORD_HEADER).ok().filter(|l| *l <= MAX_RUN) else { return };

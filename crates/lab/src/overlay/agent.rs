@@ -60,7 +60,7 @@ impl NodeEnd {
     }
 
     /// When a packet of each tree had arrived.
-    pub(super) fn joined(&self) -> Option<Timestamp> {
+    pub(super) fn joined_at(&self) -> Option<Timestamp> {
         self.node.join_time().map(|time| self.start + time)
     }
 

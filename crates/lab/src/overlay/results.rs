@@ -153,7 +153,7 @@ pub(super) fn result(plan: &OverlayPlan, o: &Overlay, depth: Depth, leaving: &[A
 
     // Packets sent later may still be under way at the end.
     let end = Timestamp::ZERO + (plan.duration - plan.playout).max(TimeDelta::ZERO);
-    let since = |n: &NodeEnd| n.joined().map(|at| at + TimeDelta::from_secs(1));
+    let since = |n: &NodeEnd| n.joined_at().map(|at| at + TimeDelta::from_secs(1));
     let received: Vec<(f64, f64)> = stay.iter().filter_map(|n| shares(n, since(n)?, end, plan.playout)).collect();
     // A node's delays have about the same shape at all times: one packet of seven represents the rest.
     let delays = stay.iter().flat_map(|n| n.meter.packets(since(n).unwrap_or(end), end).step_by(7));

@@ -40,7 +40,7 @@ impl ForecastFeed {
             };
             (0..number).map(row).collect()
         };
-        let rows: Arc<[Foretold]> = match &f.known {
+        let rows: Arc<[Foretold]> = match &f.source {
             Foreknown::Foretold(rows) => rows.clone(),
             Foreknown::Driven => {
                 let mut rows: Vec<Foretold> = every(&[Box::new(|at| mean(link, at))]);
@@ -150,9 +150,9 @@ mod tests {
         let step = |s, kbps| Step { at: TimeDelta::from_secs(s), rate: DataRate::from_kbps(kbps) };
         Capacity::Schedule(Schedule::new(vec![step(0, 1_000), step(10, 200), step(20, 600)], None).expect("sound"))
     }
-    fn feed(known: Foreknown, factor: f64) -> ForecastFeed {
+    fn feed(source: Foreknown, factor: f64) -> ForecastFeed {
         let (segment, look_ahead) = (TimeDelta::from_secs(5), TimeDelta::from_secs(12));
-        let f = Forecast { known, segment, look_ahead, interval: TimeDelta::from_secs(4), factor };
+        let f = Forecast { source, segment, look_ahead, interval: TimeDelta::from_secs(4), factor };
         ForecastFeed::new(&f, &link(), 7, (Timestamp::ZERO, Timestamp::from_secs(30)))
     }
     fn kbps(segments: &[ForecastSegment]) -> Vec<(f64, f64, f64)> {
@@ -191,8 +191,8 @@ mod tests {
         let around = shifted.at(Timestamp::from_secs(5))[0];
         assert!(around.low < around.median && around.low.as_kbps_f64() >= 200.0, "{around:?}");
         let spread = |seed| {
-            let known = Foreknown::Drawn { rides: 1, shift: TimeDelta::ZERO, spread: 0.5 };
-            let f = Forecast { known, segment: TimeDelta::from_secs(5), ..SHORT };
+            let source = Foreknown::Drawn { rides: 1, shift: TimeDelta::ZERO, spread: 0.5 };
+            let f = Forecast { source, segment: TimeDelta::from_secs(5), ..SHORT };
             let span = (Timestamp::ZERO, Timestamp::from_secs(5));
             let rate = ForecastFeed::new(&f, &link(), seed, span).at(Timestamp::ZERO)[0].median.as_kbps_f64();
             libm::log(rate / 1_000.0)
@@ -204,7 +204,7 @@ mod tests {
     }
 
     const SHORT: Forecast = Forecast {
-        known: Foreknown::Driven,
+        source: Foreknown::Driven,
         segment: TimeDelta::from_secs(5),
         look_ahead: TimeDelta::from_secs(5),
         interval: TimeDelta::from_secs(5),

@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 1_000_000;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Forecast {
     /// Source of the rates.
-    pub known: Foreknown,
+    pub source: Foreknown,
     /// Length of its segments; those of [`Foreknown::Foretold`] are in the table.
     pub segment: TimeDelta,
     /// How far it looks ahead.

@@ -97,7 +97,7 @@ fn repairs(s: &AgreedStream) -> bool {
 }
 
 /// Inputs to the construction of an end.
-struct Making<'a> {
+struct EndBuilder<'a> {
     agreement: &'a Agreement,
     config: &'a CallConfig,
     registry: &'a Registry,
@@ -151,10 +151,10 @@ impl Joined {
         sources: Vec<PlannedSource>,
     ) -> Result<JoinedEnd, CallError> {
         let (a, now) = (&self.agreement, clock.now());
-        let making = Making { agreement: a, config, registry, now, seed: random()? };
+        let builder = EndBuilder { agreement: a, config, registry, now, seed: random()? };
         let (sends, receives) = (self.outgoing(), self.incoming());
-        let out = sends.iter().map(|p| making.outgoing_identity(p)).collect::<Result<Vec<_>, _>>()?;
-        let incoming: Vec<_> = receives.iter().map(|p| making.incoming_identity(p)).collect();
+        let out = sends.iter().map(|p| builder.outgoing_identity(p)).collect::<Result<Vec<_>, _>>()?;
+        let incoming: Vec<_> = receives.iter().map(|p| builder.incoming_identity(p)).collect();
         let here = self.own.media().find_map(|m| m.transport.as_ref()).map(|t| t.address.ip());
         // One machine has one time of day; those of two may differ.
         let synchronised_clocks = a.remote.ip().is_loopback() || Some(a.remote.ip()) == here;
@@ -162,15 +162,15 @@ impl Joined {
             cname: self.own.cname.clone().unwrap_or_default(),
             synchronised_clocks,
             lip_synchronisation: incoming.len() > 1,
-            ..making.end(clock, out.first(), incoming.first())
+            ..builder.end(clock, out.first(), incoming.first())
         };
         let mut plan = EndPlan { group: config.paths.group(config.limits.ceiling)?, ..EndPlan::new(end) };
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         if !sends.is_empty() && !sources.is_empty() {
-            sending = making.sending(&mut plan.end.extensions)?;
+            sending = builder.sending(&mut plan.end.extensions)?;
         }
         if !incoming.is_empty() {
-            receiving = making.receiving();
+            receiving = builder.receiving();
         }
         let (mut sending, mut receiving) = (sending.into_iter(), receiving.into_iter());
         plan.paths =
@@ -179,7 +179,7 @@ impl Joined {
         let identities: Vec<_> = sent.iter().map(|((identity, _), _)| *identity).collect();
         for ((identity, planned), source) in sent {
             let options = OutgoingOptions {
-                packetiser: making.packetiser(),
+                packetiser: builder.packetiser(),
                 retransmission: repairs(&a.streams[planned.stream]).then(RetransmissionConfig::default),
                 max_queue_age: Some(config.playout_deadline),
                 ..OutgoingOptions::default()
@@ -187,7 +187,7 @@ impl Joined {
             plan.outgoing.push(OutgoingConfig::new(identity, source.source, source.demand).with(options));
         }
         for (identity, planned) in incoming.into_iter().zip(&receives) {
-            plan.incoming.push(making.incoming_config(identity, &a.streams[planned.stream]));
+            plan.incoming.push(builder.incoming_config(identity, &a.streams[planned.stream]));
         }
         let endpoint = plan.make(now).map_err(CallError::Streams)?;
         let outgoing: Vec<_> = endpoint.outgoing_ids().zip(identities).collect();
@@ -199,7 +199,7 @@ impl Joined {
         // With keys the call cannot be taken over.
         let peer = if srtp.is_some() { Peer::Follow(a.remote) } else { Peer::At(a.remote) };
         let carrier = match a.dccp {
-            Some(dccp) => making.carry(endpoint, dccp, self.own.media().find_map(|m| m.transport.as_ref()?.dccp))?,
+            Some(dccp) => builder.carry(endpoint, dccp, self.own.media().find_map(|m| m.transport.as_ref()?.dccp))?,
             None => endpoint.into(),
         };
         let is_protected = srtp.is_some();
@@ -233,7 +233,7 @@ impl Joined {
     }
 }
 
-impl Making<'_> {
+impl EndBuilder<'_> {
     fn setup(&self, params: Vec<(String, f64)>) -> Setup {
         let (limits, start_rate) = (self.config.limits, self.config.start_rate);
         Setup { limits, start_rate, now: self.now, seed: self.seed, params }

@@ -12,10 +12,10 @@ const MAX_PICTURES: usize = 64;
 
 /// Recent captures. Frames are identified by the RTP timestamps of their packets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Captures(Arc<Mutex<Kept>>);
+pub(crate) struct Captures(Arc<Mutex<CaptureLog>>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CaptureLog {
     /// Timestamp as counted by the source, capture time, and the picture while it is kept.
     frames: VecDeque<(u32, Timestamp, Option<Arc<Picture>>)>,
     /// Timestamp of the first frame as counted by the source.
@@ -32,14 +32,14 @@ pub(crate) struct Capture {
 }
 
 impl Captures {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn log(&self) -> MutexGuard<'_, CaptureLog> {
         // The state is consistent even if a holder panics.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A frame of this timestamp, as counted by the source, is being sent.
     pub(crate) fn note(&self, rtp_timestamp: u32, captured: Timestamp, picture: Option<&Arc<Picture>>) {
-        let mut k = self.kept();
+        let mut k = self.log();
         k.first.get_or_insert(rtp_timestamp);
         if k.frames.len() == MAX_TIMES {
             k.frames.pop_front();
@@ -53,7 +53,7 @@ impl Captures {
 
     /// The first packet is sent: it shows the session's timestamp offset.
     pub(crate) fn on_first_packet(&self, rtp_timestamp: u32) {
-        let mut k = self.kept();
+        let mut k = self.log();
         if let (None, Some(first)) = (k.offset, k.first) {
             k.offset = Some(rtp_timestamp.wrapping_sub(first));
         }
@@ -61,12 +61,12 @@ impl Captures {
 
     /// Sets the session's timestamp offset, if it is known before a packet is sent.
     pub(crate) fn set_offset(&self, offset: u32) {
-        self.kept().offset = Some(offset);
+        self.log().offset = Some(offset);
     }
 
     /// The frame of this timestamp, as in packets.
     pub(crate) fn find(&self, rtp_timestamp: u32) -> Option<Capture> {
-        let k = self.kept();
+        let k = self.log();
         let wanted = rtp_timestamp.wrapping_sub(k.offset?);
         let found = k.frames.iter().rev().find(|f| f.0 == wanted)?;
         Some(Capture { captured: found.1, picture: found.2.clone() })

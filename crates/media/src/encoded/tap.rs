@@ -26,17 +26,17 @@ pub type Tap = Box<dyn FnMut(Captured<'_>) + Send>;
 /// It copies pictures instead of drawing them again: a clip from a file or a camera cannot be read twice, and a copy is
 /// cheap beside an encoder.
 #[derive(Clone, Debug)]
-pub struct Originals(Arc<Mutex<Kept>>);
+pub struct Originals(Arc<Mutex<Buffer>>);
 
 #[derive(Debug)]
-struct Kept {
+struct Buffer {
     limit: usize,
     pictures: VecDeque<(u32, Picture)>,
     spare: Vec<Picture>,
     lost: u64,
 }
 
-impl Kept {
+impl Buffer {
     fn push(&mut self, rtp_timestamp: u32, picture: &Picture) {
         if self.pictures.len() == self.limit
             && let Some((_, oldest)) = self.pictures.pop_front()
@@ -61,10 +61,10 @@ impl Originals {
     /// some margin. A picture takes width x height x 1.5 bytes.
     pub fn new(limit: usize) -> Self {
         let (pictures, spare) = (VecDeque::new(), Vec::new());
-        Self(Arc::new(Mutex::new(Kept { limit: limit.max(1), pictures, spare, lost: 0 })))
+        Self(Arc::new(Mutex::new(Buffer { limit: limit.max(1), pictures, spare, lost: 0 })))
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn buffer(&self) -> std::sync::MutexGuard<'_, Buffer> {
         // A panic of a lock holder leaves no partial change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,13 +72,13 @@ impl Originals {
     /// A tap that adds pictures.
     pub fn tap(&self) -> Tap {
         let this = self.clone();
-        Box::new(move |c| this.kept().push(c.rtp_timestamp, c.picture))
+        Box::new(move |c| this.buffer().push(c.rtp_timestamp, c.picture))
     }
 
     /// Removes the originals up to and including the one with this timestamp, as counted by the source, and passes them
     /// to `each` in order: those before it belong to frames that never arrived.
     pub fn take_to(&self, rtp_timestamp: u32, mut each: impl FnMut(u32, &Picture)) {
-        let mut kept = self.kept();
+        let mut kept = self.buffer();
         while let Some((t, picture)) = kept.pictures.pop_front_if(|(t, _)| rtp_timestamp.wrapping_sub(*t) as i32 >= 0) {
             each(t, &picture);
             kept.spare.push(picture);
@@ -87,7 +87,7 @@ impl Originals {
 
     /// Number of pictures kept.
     pub fn len(&self) -> usize {
-        self.kept().pictures.len()
+        self.buffer().pictures.len()
     }
     /// Whether none is kept.
     pub fn is_empty(&self) -> bool {
@@ -95,6 +95,6 @@ impl Originals {
     }
     /// Number dropped for newer ones before being taken.
     pub fn lost(&self) -> u64 {
-        self.kept().lost
+        self.buffer().lost
     }
 }

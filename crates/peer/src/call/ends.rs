@@ -2,7 +2,7 @@
 
 use super::sound::{Sound, SoundPlan};
 use super::{LinkPlan, Settings, StartError};
-use crate::room::{Seat, SeatPlan, Session};
+use crate::room::{MemberCall, MemberCallPlan, Session};
 use crate::sdp::Negotiated;
 use std::sync::Arc;
 use weir_cc::{FeedbackPlan, Receiver as Estimator, Registry, Sender as Controller, circuit_breaker, feedback_guard};
@@ -53,7 +53,7 @@ impl Names {
 
 /// Encoder and decoder, or the place in a room, before the call begins.
 pub(super) struct Media {
-    seat: Option<SeatPlan>,
+    member_call: Option<MemberCallPlan>,
     sound: Option<SoundPlan>,
     send: Option<VideoSend>,
     receive: Option<VideoReceive>,
@@ -62,7 +62,7 @@ pub(super) struct Media {
 impl Media {
     pub(super) fn new(n: &Negotiated, camera: Camera, start_rate: DataRate) -> Result<Self, StartError> {
         let sound = n.further.first().map(SoundPlan::new).transpose()?;
-        let mut media = Self { seat: None, sound, send: None, receive: None };
+        let mut media = Self { member_call: None, sound, send: None, receive: None };
         if n.direction.sends {
             let (width, height) = camera.size();
             let frame_rate = camera.rate().as_f64();
@@ -75,13 +75,13 @@ impl Media {
         }
         Ok(media)
     }
-    pub(super) const fn of_room(seat: SeatPlan) -> Self {
-        Self { seat: Some(seat), sound: None, send: None, receive: None }
+    pub(super) const fn of_room(member_call: MemberCallPlan) -> Self {
+        Self { member_call: Some(member_call), sound: None, send: None, receive: None }
     }
 }
 
 /// Initial state of a call once its keys are there.
-pub(super) struct Begins {
+pub(super) struct CallStart {
     pub(super) negotiated: Negotiated,
     pub(super) settings: Settings,
     pub(super) names: Names,
@@ -95,13 +95,13 @@ pub(super) struct Begins {
 /// A call's session, its encoder and its decoder, or its place in a room.
 pub(super) struct Ends {
     pub(super) endpoint: Endpoint,
-    pub(super) seat: Option<Seat>,
+    pub(super) member_call: Option<MemberCall>,
     pub(super) sound: Option<Sound>,
     pub(super) sending: Option<SendingVideo>,
     pub(super) receiving: Option<ReceivingVideo>,
 }
 
-impl Begins {
+impl CallStart {
     pub(super) fn begin(
         self,
         registry: &Registry,
@@ -110,7 +110,7 @@ impl Begins {
         v6: bool,
     ) -> Result<Ends, StartError> {
         let Self { negotiated: n, settings, names, controller, estimator, media, link: _ } = self;
-        if let Some(plan) = media.seat {
+        if let Some(plan) = media.member_call {
             let session = Session {
                 negotiated: &n,
                 limits: settings.limits,
@@ -122,8 +122,8 @@ impl Begins {
                 clock,
                 header_overhead: if v6 { 48 } else { 28 },
             };
-            let (endpoint, seat) = Seat::begin(plan, session).map_err(CallError::Streams)?;
-            return Ok(Ends { endpoint, seat: Some(seat), sound: None, sending: None, receiving: None });
+            let (endpoint, member_call) = MemberCall::begin(plan, session).map_err(CallError::Streams)?;
+            return Ok(Ends { endpoint, member_call: Some(member_call), sound: None, sending: None, receiving: None });
         }
         let mut plan = EndPlan::new(config(&n, &settings, &names, &clock, v6));
         let (own, theirs) = identities(&n, &names);
@@ -178,7 +178,7 @@ impl Begins {
         let section = n.further.iter().enumerate().next();
         let sound =
             media.sound.zip(section).map(|(plan, s)| plan.begin(s, names.ssrc, &mut endpoint, now)).transpose()?;
-        Ok(Ends { endpoint, seat: None, sound, sending, receiving })
+        Ok(Ends { endpoint, member_call: None, sound, sending, receiving })
     }
 }
 

@@ -1,6 +1,6 @@
 //! A call's loop.
 
-use super::ends::{Begins, Ends};
+use super::ends::{CallStart, Ends};
 use super::link::Chain;
 use super::sampler::Sampler;
 use super::samples::INTERVAL;
@@ -65,7 +65,7 @@ pub(super) struct Work {
     shared: Arc<Shared>,
     commands: Receiver<Command>,
     registry: Arc<Registry>,
-    begins: Option<Begins>,
+    start: Option<CallStart>,
     ends: Option<Ends>,
     /// Both directions of an emulated link, to the browser and back.
     link: Option<[Chain; 2]>,
@@ -86,7 +86,7 @@ impl Work {
         shared: Arc<Shared>,
         commands: Receiver<Command>,
         registry: Arc<Registry>,
-        begins: Begins,
+        start: CallStart,
     ) -> Self {
         Self {
             port,
@@ -95,7 +95,7 @@ impl Work {
             shared,
             commands,
             registry,
-            begins: Some(begins),
+            start: Some(start),
             ends: None,
             link: None,
             connected: None,
@@ -146,15 +146,15 @@ impl Work {
                 if let Some(mut path) = ends.endpoint.path_mut(PathId::FIRST) {
                     path.set_controller(controller, now);
                 }
-            } else if let Some(begins) = &mut self.begins {
-                (begins.controller, begins.settings) = (controller, settings.clone());
+            } else if let Some(start) = &mut self.start {
+                (start.controller, start.settings) = (controller, settings.clone());
             }
             self.shared.log().set_settings(settings, now);
         }
         self.transport.handle_timeout(now).map_err(End::Transport)?;
         if let Some(ends) = &mut self.ends {
-            if let Some(seat) = &mut ends.seat {
-                seat.on_turn(now, &mut ends.endpoint);
+            if let Some(member_call) = &mut ends.member_call {
+                member_call.on_turn(now, &mut ends.endpoint);
             }
             ends.endpoint.handle_timeout(now);
             if let Some(sound) = &mut ends.sound {
@@ -180,8 +180,9 @@ impl Work {
         }
         let session = self.ends.as_mut().and_then(|e| e.endpoint.poll_timeout(now)).unwrap_or(Timestamp::MAX);
         let link = self.link.iter_mut().flatten().map(Chain::next_event).min().unwrap_or(Timestamp::MAX);
-        let seat = self.ends.as_ref().and_then(|e| Some(e.seat.as_ref()?.poll_timeout())).unwrap_or(Timestamp::MAX);
-        let deadline = session.min(self.transport.poll_timeout()).min(self.look).min(link).min(seat);
+        let member_call =
+            self.ends.as_ref().and_then(|e| Some(e.member_call.as_ref()?.poll_timeout())).unwrap_or(Timestamp::MAX);
+        let deadline = session.min(self.transport.poll_timeout()).min(self.look).min(link).min(member_call);
         let least = if sent > 0 { TimeDelta::ZERO } else { MIN_WAIT };
         let wait = deadline.saturating_since(self.clock.now()).min(MAX_WAIT).max(least);
         let wait = if sent >= MAX_BURST { TimeDelta::ZERO } else { wait };
@@ -275,10 +276,10 @@ impl Work {
     }
 
     fn connect(&mut self, now: Timestamp, v6: bool) -> Result<(), End> {
-        if let Some(mut begins) = self.begins.take() {
+        if let Some(mut start) = self.start.take() {
             self.connected = Some((now, v6));
-            self.set_link(begins.link.take())?;
-            self.ends = Some(begins.begin(&self.registry, self.clock, &self.shared.waker, v6).map_err(End::Session)?);
+            self.set_link(start.link.take())?;
+            self.ends = Some(start.begin(&self.registry, self.clock, &self.shared.waker, v6).map_err(End::Session)?);
             self.shared.log().connect(now);
         }
         Ok(())
@@ -287,8 +288,8 @@ impl Work {
     /// Puts other links between the ends, or keeps them until the ends are connected.
     fn set_link(&mut self, plan: Option<LinkPlan>) -> Result<(), End> {
         let Some((zero, v6)) = self.connected else {
-            if let Some(begins) = &mut self.begins {
-                begins.link = plan;
+            if let Some(start) = &mut self.start {
+                start.link = plan;
             }
             return Ok(());
         };
@@ -306,14 +307,14 @@ impl Work {
         self.shared.packets().push(now, false, ecn, is_rtp, bytes);
         if is_rtp {
             self.sampler.on_received(bytes.len());
-            if let Some(seat) = &mut ends.seat {
-                seat.prepare(bytes, &mut ends.endpoint);
+            if let Some(member_call) = &mut ends.member_call {
+                member_call.prepare(bytes, &mut ends.endpoint);
             }
         }
         let datagram = Datagram { bytes, payload: 0, ecn, path: PathId::FIRST };
         let outcome = ends.endpoint.handle_datagram(now, &datagram);
-        if let Some(seat) = &mut ends.seat {
-            seat.on_datagram(now, &mut ends.endpoint);
+        if let Some(member_call) = &mut ends.member_call {
+            member_call.on_datagram(now, &mut ends.endpoint);
         }
         if let Outcome::Rtcp(_) = outcome {
             self.sampler.on_reports(&ends.endpoint);
@@ -326,7 +327,7 @@ impl Work {
             sample.link = Some(forth.sample(now, INTERVAL));
             sample.link_back = Some(back.sample(now, INTERVAL));
         }
-        let room = self.ends.as_mut().and_then(|e| Some(e.seat.as_mut()?.view(now)));
+        let room = self.ends.as_mut().and_then(|e| Some(e.member_call.as_mut()?.view(now)));
         let mut log = self.shared.log();
         log.totals = self.sampler.totals;
         if log.ended() {

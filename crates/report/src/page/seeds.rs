@@ -22,7 +22,7 @@ const QUANTITIES: usize = 4;
 pub(super) struct Room {
     points: usize,
     /// Whether runs are combined into median and band here, since there is no room for each.
-    joined: bool,
+    combines_runs: bool,
 }
 
 impl Room {
@@ -39,12 +39,12 @@ impl Room {
         let of_distributions: usize = all().map(|c| distributions(c.others.len() + 1)).sum();
         let points = numbers.saturating_sub(of_distributions) / of_runs.max(1);
         if points >= MIN_POINTS {
-            return Self { points: points.min(MAX_POINTS), joined: false };
+            return Self { points: points.min(MAX_POINTS), combines_runs: false };
         }
         let (of_bands, of_distributions): (usize, usize) =
             (all().map(|c| 3 * lines(c)).sum(), all().map(|_| distributions(3)).sum());
         let points = numbers.saturating_sub(of_distributions) / of_bands.max(1);
-        Self { points: points.clamp(10, MAX_POINTS), joined: true }
+        Self { points: points.clamp(10, MAX_POINTS), combines_runs: true }
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn all_runs(
         return None;
     }
     let runs = all.len();
-    if room.joined {
+    if room.combines_runs {
         let column = |i: usize| all.iter().filter_map(|r| r.get(i).copied()).collect::<Vec<_>>();
         let bands: Vec<[f64; 3]> = (0..length).map(|i| band(column(i))).collect();
         all = (0..3).map(|k| bands.iter().map(|b| b[k]).collect()).collect();
@@ -213,7 +213,7 @@ pub(super) fn distributions(s: &ScenarioReport, room: Room, styles: &[String]) -
 }
 
 /// The quantiles of several distributions combined with equal weights.
-fn joined(all: &[Vec<f64>]) -> Vec<f64> {
+fn combined_quantiles(all: &[Vec<f64>]) -> Vec<f64> {
     const SAMPLES: usize = 400;
     let value = |quantiles: &[f64], share: f64| -> Option<f64> {
         let upper = OUTLINE_QUANTILES.partition_point(|s| *s < share).max(1);
@@ -234,14 +234,14 @@ fn distribution(c: &ControllerRuns, room: Room, scale: f64, flows: &[usize], qua
         match &all[..] {
             [] => None,
             [one] => Some(one.clone()),
-            several => Some(joined(several)),
+            several => Some(combined_quantiles(several)),
         }
     };
     let (mut seeds, mut all): (Vec<u64>, Vec<Vec<f64>>) =
         c.runs().filter_map(|run| Some((run.seed, of_run(run)?))).unzip();
     let runs = all.len();
     let length = all.first()?.len();
-    if room.joined && runs > 1 {
+    if room.combines_runs && runs > 1 {
         let bands: Vec<[f64; 3]> =
             (0..length).map(|k| band(all.iter().filter_map(|r| r.get(k).copied()).collect())).collect();
         all = (0..3).map(|k| bands.iter().map(|b| b[k]).collect()).collect();
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn flows_apart_stay_apart_in_one_distribution() {
         let flow = |low: f64| OUTLINE_QUANTILES.iter().map(|q| low + 10.0 * q).collect::<Vec<_>>();
-        let both = joined(&[flow(20.0), flow(200.0)]);
+        let both = combined_quantiles(&[flow(20.0), flow(200.0)]);
         let at = |q: f64| both[OUTLINE_QUANTILES.iter().position(|s| *s == q).expect("a share")];
         assert_eq!((at(0.0), at(1.0)), (20.0, 210.0));
         // Half of all is the slower flow's.

@@ -1,6 +1,6 @@
 //! Packets addressed to an agent, over the access links of both ends.
 
-use super::{Simulator, Way};
+use super::{RouteEntry, Simulator};
 use crate::agent::Agent;
 use crate::ids::{AgentId, LinkId};
 use crate::observer::{Observer, Place};
@@ -24,8 +24,8 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// The way from an agent to another, whose links are appended to `routes` at its first use.
-    fn way(&mut self, from: AgentId, to: AgentId, routes: &mut Vec<LinkId>) -> Option<Way> {
+    /// The route from an agent to another, whose links are appended to `routes` at its first use.
+    fn route(&mut self, from: AgentId, to: AgentId, routes: &mut Vec<LinkId>) -> Option<RouteEntry> {
         let down = self.ends.get(to.index())?.as_ref()?.down;
         let ends = self.ends.get_mut(from.index())?.as_mut()?;
         let first = match ends.routes.binary_search_by_key(&to, |r| r.0) {
@@ -37,7 +37,7 @@ impl Access {
                 first
             }
         };
-        Some(Way { to, first, end: first + 2 })
+        Some(RouteEntry { to, first, end: first + 2 })
     }
 }
 
@@ -47,7 +47,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     ///
     /// Panics if anything does not belong to this simulator.
     pub fn set_access(&mut self, agent: AgentId, up: LinkId, down: LinkId) {
-        assert!(agent.index() < self.seats.len(), "the agent belongs to the simulator");
+        assert!(agent.index() < self.agents.len(), "the agent belongs to the simulator");
         assert!([up, down].iter().all(|l| l.index() < self.links.len()), "the links belong to the simulator");
         let count = self.access.ends.len().max(agent.index() + 1);
         self.access.ends.resize(count, None);
@@ -60,13 +60,13 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let from = self.packets.head(slot).from;
         let packet = self.packets.packet(slot);
         let (size, ecn) = (packet.size, packet.ecn);
-        let way = match packet.body {
-            Body::Addressed { to, .. } => self.access.way(from, to, &mut self.routes),
+        let route = match packet.body {
+            Body::Addressed { to, .. } => self.access.route(from, to, &mut self.routes),
             _ => None,
         };
-        let Some(way) = way else { return self.lose(slot, Place::Agent(from)) };
-        *self.packets.head_mut(slot) = Head { from, to: way.to, hop: way.first, end: way.end };
-        self.enter(self.routes[way.first as usize], path::Packet { item: slot, size, ecn, flow: from.0 });
+        let Some(route) = route else { return self.lose(slot, Place::Agent(from)) };
+        *self.packets.head_mut(slot) = Head { from, to: route.to, hop: route.first, end: route.end };
+        self.enter(self.routes[route.first as usize], path::Packet { item: slot, size, ecn, flow: from.0 });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The main loop.
 
-use super::{Life, LinkSeat, Outcome, Simulator};
+use super::{Life, LinkEntry, Outcome, Simulator};
 use crate::agent::Agent;
 use crate::ids::{AgentId, LinkId};
 use crate::observer::{Observer, Place};
@@ -73,9 +73,9 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// A packet may have reached the end of a link.
     fn on_link(&mut self, index: usize) {
         loop {
-            let seat = &mut self.links[index];
-            match seat.link.pop(self.now) {
-                Some(Departure::Delivered(d)) if seat.duplicates => self.forward_all(index, d),
+            let entry = &mut self.links[index];
+            match entry.link.pop(self.now) {
+                Some(Departure::Delivered(d)) if entry.duplicates => self.forward_all(index, d),
                 Some(Departure::Delivered(d)) => self.forward(index, d),
                 Some(Departure::Dropped(d)) => self.lose(d.item, Place::Link(LinkId(index as u32), d.reason)),
                 None => {}
@@ -133,25 +133,25 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// An agent's timer has expired; it may have been set for an earlier request of the agent, or for its start or
     /// stop.
     fn on_agent(&mut self, index: usize) {
-        let seat = &mut self.seats[index];
-        if self.now >= seat.stop {
-            seat.life = Life::Stopped;
+        let entry = &mut self.agents[index];
+        if self.now >= entry.stop {
+            entry.life = Life::Stopped;
             self.agent_timers.clear(index);
             return;
         }
-        match seat.life {
+        match entry.life {
             Life::Waiting => {
-                seat.life = Life::Running;
+                entry.life = Life::Running;
                 self.observer.on_timeout(self.now, AgentId(index as u32));
-                seat.agent.on_start(self.now);
+                entry.agent.on_start(self.now);
                 self.pump(index);
             }
-            Life::Running if seat.wish <= self.now => {
+            Life::Running if entry.timeout <= self.now => {
                 self.observer.on_timeout(self.now, AgentId(index as u32));
-                seat.agent.on_timeout(self.now);
+                entry.agent.on_timeout(self.now);
                 self.pump(index);
             }
-            Life::Running => self.set_timer_to_wish(index),
+            Life::Running => self.arm_agent_timer(index),
             Life::Stopped => self.agent_timers.clear(index),
         }
     }
@@ -160,15 +160,15 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     #[inline]
     fn arrive(&mut self, slot: u32) {
         let Head { from, to, .. } = *self.packets.head(slot);
-        let seat = &mut self.seats[to.index()];
-        if seat.life != Life::Running {
+        let entry = &mut self.agents[to.index()];
+        if entry.life != Life::Running {
             return self.lose(slot, Place::Agent(to));
         }
         self.delivered += 1;
         let packet = self.packets.packet(slot);
         self.observer.on_delivered(self.now, to, from, packet);
-        seat.agent.on_packet(self.now, packet);
-        let silent = seat.silent;
+        entry.agent.on_packet(self.now, packet);
+        let silent = entry.silent;
         self.packets.release(slot);
         if !silent {
             self.pump(to.index());
@@ -179,10 +179,10 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     #[inline]
     pub(super) fn pump(&mut self, index: usize) {
         for burst in 0.. {
-            let seat = &mut self.seats[index];
+            let entry = &mut self.agents[index];
             let (slot, packet) = self.packets.vacant();
             packet.reset(self.now);
-            if !seat.agent.poll_transmit(self.now, packet) {
+            if !entry.agent.poll_transmit(self.now, packet) {
                 break;
             }
             if burst == MAX_BURST {
@@ -190,10 +190,10 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
                 break;
             }
             let from = AgentId(index as u32);
-            let (size, ecn, way) = (packet.size, packet.ecn, seat.way(packet.path, from));
+            let (size, ecn, route) = (packet.size, packet.ecn, entry.route(packet.path, from));
             self.sent += 1;
             self.observer.on_sent(self.now, from, packet);
-            let head = Head { from, to: way.to, hop: way.first, end: way.end };
+            let head = Head { from, to: route.to, hop: route.first, end: route.end };
             self.packets.occupy(head);
             match head.next_hop() {
                 Some(hop) => self.enter(self.routes[hop], path::Packet { item: slot, size, ecn, flow: from.0 }),
@@ -206,7 +206,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// Passes a packet to a link.
     #[inline]
     pub(super) fn enter(&mut self, id: LinkId, packet: path::Packet<u32>) {
-        let LinkSeat { link, may_bring_forward, .. } = &mut self.links[id.index()];
+        let LinkEntry { link, may_bring_forward, .. } = &mut self.links[id.index()];
         let slot = packet.item;
         match link.push(self.now, packet) {
             Verdict::Queued => {
@@ -234,15 +234,15 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// Updates an agent's timer to its request. A timer that is too early is kept, and is updated when it expires.
     #[inline]
     pub(super) fn rearm(&mut self, index: usize) {
-        let seat = &mut self.seats[index];
-        seat.wish = seat.agent.poll_timeout().unwrap_or(Timestamp::MAX);
-        self.set_timer_to_wish(index);
+        let entry = &mut self.agents[index];
+        entry.timeout = entry.agent.poll_timeout().unwrap_or(Timestamp::MAX);
+        self.arm_agent_timer(index);
     }
 
     #[inline]
-    fn set_timer_to_wish(&mut self, index: usize) {
-        let seat = &self.seats[index];
-        let (at, armed) = (seat.wish.min(seat.stop), self.agent_timers.get(index));
+    fn arm_agent_timer(&mut self, index: usize) {
+        let entry = &self.agents[index];
+        let (at, armed) = (entry.timeout.min(entry.stop), self.agent_timers.get(index));
         if armed > self.now && armed <= at {
             return;
         }

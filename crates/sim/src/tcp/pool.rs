@@ -43,14 +43,14 @@ impl<A: Agent> Pool<A> {
     /// A timer that is too early is kept, and is updated when it expires.
     #[inline]
     fn rearm(&mut self, index: usize, now: Timestamp) {
-        let wish = self.members[index].poll_timeout().unwrap_or(Timestamp::MAX);
+        let timeout = self.members[index].poll_timeout().unwrap_or(Timestamp::MAX);
         let armed = self.timers.get(index);
-        if armed > now && armed <= wish {
+        if armed > now && armed <= timeout {
             return;
         }
-        if wish < Timestamp::MAX {
+        if timeout < Timestamp::MAX {
             self.order += 1;
-            self.timers.set(index, wish, self.order);
+            self.timers.set(index, timeout, self.order);
         } else {
             self.timers.clear(index);
         }

@@ -46,7 +46,7 @@ pub(super) fn compare(session: &Session, args: &BenchArgs, other: &str) -> Done 
     let progress = Progress::share(args.quiet);
     let begins = |share: f64, name: &str| {
         progress.set_share(share);
-        progress.doing(name.to_owned());
+        progress.set_message(name.to_owned());
     };
     let rounds = args.rounds.get();
     let pairs = against::compare((&before, &now), (rounds, args.scale), &session.stop, &begins).map_err(failure)?;

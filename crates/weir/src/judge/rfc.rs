@@ -63,8 +63,8 @@ pub(super) fn judge_cases(session: &Session, args: &RfcArgs) -> Done {
             let case = if session.stop.load(Ordering::Relaxed) {
                 Err(Failure::Interrupted)
             } else {
-                let doing = format!("{name} {controller}, {number} of {all}");
-                one(session, args.form.quiet, name, controller, &doing, &mut benchmarks)
+                let label = format!("{name} {controller}, {number} of {all}");
+                one(session, args.form.quiet, name, controller, &label, &mut benchmarks)
             };
             match case {
                 Ok(case) => cases.push(case),
@@ -88,19 +88,19 @@ fn one(
     quiet: bool,
     name: &str,
     controller: &str,
-    doing: &str,
+    label: &str,
     benchmarks: &mut Benchmarks,
 ) -> Result<Case, Failure> {
     let file = session.open(name)?;
     let mut phases = Vec::new();
     for scenario in file.scenarios(Some(&[controller.to_owned()]), &session.registry)? {
-        let result = measure(session, quiet, &scenario, doing)?;
+        let result = measure(session, quiet, &scenario, label)?;
         // The benchmark has no controller, so one run serves all of them.
         let tcp = match benchmark(&scenario) {
             None => None,
             Some(with_tcp) => match benchmarks.entry((name.to_owned(), scenario.variant.clone())) {
                 Entry::Occupied(known) => Some(&*known.into_mut()),
-                Entry::Vacant(place) => Some(&*place.insert(measure(session, quiet, &with_tcp, doing)?)),
+                Entry::Vacant(place) => Some(&*place.insert(measure(session, quiet, &with_tcp, label)?)),
             },
         };
         phases.extend(judge(&scenario, &result, tcp).unwrap_or_default());
@@ -110,9 +110,9 @@ fn one(
 }
 
 /// One run with its time series.
-fn measure(session: &Session, quiet: bool, scenario: &Scenario, doing: &str) -> Result<RunResult, Failure> {
+fn measure(session: &Session, quiet: bool, scenario: &Scenario, label: &str) -> Result<RunResult, Failure> {
     session.with_progress(quiet, true, |options, progress| {
-        progress.doing(doing.to_owned());
+        progress.set_message(label.to_owned());
         run(scenario, scenario.seed, options).map_err(failure)
     })
 }

@@ -48,7 +48,7 @@ pub(super) fn judge_rows(session: &Session, args: &RowsArgs) -> Done {
     let runs = args.runs.map_or(if args.live { 1 } else { RUNS }, NonZeroU32::get);
     let order = Order { rows: &chosen, traces: &traces, controllers: &controllers, runs, live: live.as_deref() };
     let mut board = session.with_progress(args.quiet, true, |options, progress| {
-        order.measure(threads(args.jobs), options, &|what| progress.doing(what.to_owned()))
+        order.measure(threads(args.jobs), options, &|what| progress.set_message(what.to_owned()))
     })?;
     if with_traces && traces.is_empty() {
         board.not_run.push("traces: no traces; --traces DIR names a folder of recordings".into());

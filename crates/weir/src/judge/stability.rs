@@ -16,7 +16,7 @@ pub(super) fn map(session: &Session, args: &StabilityArgs) -> Done {
         StabilityGrid::Coarse => Grid::coarse(),
     };
     let map = session.with_progress(args.quiet, true, |options, progress| {
-        Map::measure(controller, grid, threads(args.jobs), options, &|what| progress.doing(what.to_owned()))
+        Map::measure(controller, grid, threads(args.jobs), options, &|what| progress.set_message(what.to_owned()))
     })?;
     let region = (controller == "sluice").then_some(Region::SLUICE);
     let fail = |e: std::io::Error| Failure::Work(format!("{}: {e}", args.out.display()));

@@ -51,7 +51,7 @@ pub(super) fn judge_twins(session: &Session, args: &TwinsArgs) -> Done {
             continue;
         }
         let result = session.with_progress(args.form.quiet, true, |options, progress| {
-            progress.doing(format!("{}, {} of {}", twin.name, i + 1, twins.len()));
+            progress.set_message(format!("{}, {} of {}", twin.name, i + 1, twins.len()));
             run(twin.scenario(), twin.scenario().seed, options).map_err(failure)
         });
         match result {

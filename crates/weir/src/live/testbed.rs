@@ -117,7 +117,7 @@ fn one(
         remark(&format!("{}, seed {seed}: {:.0} s in real time", scenario.label(), scenario.duration.as_secs_f64()));
     }
     let live = session.with_progress(args.quiet, series, |o, progress| {
-        progress.doing(format!("{}, seed {seed}", scenario.label()));
+        progress.set_message(format!("{}, seed {seed}", scenario.label()));
         let options = LiveOptions { run: *o, congestion: args.tcp.as_deref(), capture: capture.as_deref() };
         run_live(scenario, seed, &options)
     });

@@ -24,10 +24,10 @@ pub(super) fn sweep(session: &Session, args: &SweepArgs) -> Done {
     }
     let (mut done, mut failed) = (0_usize, Vec::new());
     let made = session.with_progress(args.quiet, false, |options, progress| {
-        let one = |kept: &weir_judge::sweep::Kept| {
+        let one = |kept: &weir_judge::sweep::SweepResult| {
             done += 1;
             progress.set_share(done as f64 / missing as f64);
-            progress.doing(format!("{done} of {missing} runs"));
+            progress.set_message(format!("{done} of {missing} runs"));
             if let Some(error) = &kept.error {
                 failed.push(error.clone());
             }

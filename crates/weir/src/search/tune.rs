@@ -76,7 +76,7 @@ impl Work<'_> {
                 }
                 progress.set_share(done as f64 / most as f64);
                 let best = campaign.evaluations()[campaign.best_at()].judgement.score;
-                progress.doing(format!("{done} of {most} candidates, best score {best:.4}"));
+                progress.set_message(format!("{done} of {most} candidates, best score {best:.4}"));
                 match campaign.evaluate(x.as_slice(), &options) {
                     Ok(Some(score)) => -score,
                     Ok(None) => {
@@ -100,7 +100,7 @@ impl Work<'_> {
             if let Some(e) = failure {
                 return Err(e.into());
             }
-            progress.doing("validation".to_owned());
+            progress.set_message("validation".to_owned());
             let ended = stopped || self.session.stopped();
             Ok(campaign.finish(self.validation, ended, &options)?)
         })

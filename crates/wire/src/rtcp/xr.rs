@@ -146,9 +146,9 @@ impl Entry for DlrrEntry {
 
 impl<'a> Block<'a> {
     fn from_raw(raw: RawBlock<'a>) -> Self {
-        Self::known(&raw).unwrap_or(Self::Other(raw))
+        Self::parsed(&raw).unwrap_or(Self::Other(raw))
     }
-    fn known(raw: &RawBlock<'a>) -> Option<Self> {
+    fn parsed(raw: &RawBlock<'a>) -> Option<Self> {
         let RawBlock { block_type, type_specific, body } = *raw;
         let trace = || RleBlock::from_body(type_specific, body);
         match block_type {

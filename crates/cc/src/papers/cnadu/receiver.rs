@@ -36,7 +36,7 @@ pub struct CnaduReceiver {
     estimate: f64,
     /// Incoming rate while frames were late, an estimate of the path's rate. Kept until the queue has drained.
     congested_at: Option<f64>,
-    known: Option<Convergence>,
+    convergence: Option<Convergence>,
     growth: Growth,
     updated: Timestamp,
     decreased: Option<Timestamp>,
@@ -63,7 +63,7 @@ impl CnaduReceiver {
             packet: 0.0,
             estimate: start.limits.clamp(start.rate).as_bps_f64(),
             congested_at: None,
-            known: None,
+            convergence: None,
             growth: Growth::new(),
             updated: start.now,
             decreased: None,
@@ -102,7 +102,7 @@ impl CnaduReceiver {
         let drained = 1.0 - self.lateness.late_by().ratio(config.drain_time).unwrap_or(1.0);
         let share = drained.min(most).max(config.least_beta.min(most));
         self.estimate = self.estimate.min(share * incoming);
-        self.known = Some(Convergence::after(self.known, incoming * 1e-3, KEPT));
+        self.convergence = Some(Convergence::after(self.convergence, incoming * 1e-3, KEPT));
         self.decreased = Some(now);
         self.discards_pending = false;
     }
@@ -113,9 +113,9 @@ impl CnaduReceiver {
             self.estimate = self.estimate.max(self.config.beta * capacity);
             return;
         }
-        let deviations = self.known.map(|k| k.deviations(incoming * 1e-3));
+        let deviations = self.convergence.map(|k| k.deviations(incoming * 1e-3));
         if deviations.is_some_and(|d| d > NEAR) {
-            self.known = None;
+            self.convergence = None;
         }
         let seconds = passed.as_secs_f64().min(1.0);
         let raised = if deviations.is_some_and(|d| d.abs() <= NEAR) {
@@ -177,7 +177,7 @@ impl ReceiverController for CnaduReceiver {
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("estimate_bps", self.estimate);
         out("incoming_bps", self.incoming_bps.unwrap_or(f64::NAN));
-        out("known_bps", self.known.map_or(f64::NAN, |k| k.average * 1e3));
+        out("known_bps", self.convergence.map_or(f64::NAN, |k| k.average * 1e3));
         out("late_by_ms", self.lateness.late_by().as_millis_f64());
         out("late_frames", f64::from(self.lateness.row()));
         out("rtt_ms", self.rtt.as_millis_f64());

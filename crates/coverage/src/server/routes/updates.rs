@@ -74,7 +74,7 @@ pub(crate) async fn report(
         return Ok(axum::Json(Accepted { refused, ..Accepted::default() }));
     }
     match write(&shared, caller.key, device, updates).await? {
-        Appended::Kept { new, duplicates } => {
+        Appended::Stored { new, duplicates } => {
             shared.metrics.count_updates("duplicate", duplicates);
             Ok(axum::Json(Accepted { accepted: new, duplicates, refused }))
         }

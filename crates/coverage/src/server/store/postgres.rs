@@ -15,7 +15,7 @@ mod rows;
 pub use config::PostgresConfig;
 pub use migrations::VERSION as POSTGRES_VERSION;
 
-use super::{Kept, KeyRecord, Reports, Role, Store, StoreError, millis, time};
+use super::{AppendOutcome, KeyRecord, Reports, Role, Store, StoreError, millis, time};
 use crate::server::clock::Clock;
 use crate::{Update, WallTime};
 use error::failed;
@@ -190,7 +190,7 @@ fn read(runtime: &Runtime, link: &mut Link, visit: &mut dyn FnMut(u32, Update)) 
 }
 
 impl Store for PostgresStore {
-    fn append(&mut self, reports: &[Reports<'_>]) -> Result<Vec<Kept>, StoreError> {
+    fn append(&mut self, reports: &[Reports<'_>]) -> Result<Vec<AppendOutcome>, StoreError> {
         let most = self.state.config.max_devices_per_key();
         self.call(CALL, async |link, memory| changes::append(link, memory, reports, most).await)
     }

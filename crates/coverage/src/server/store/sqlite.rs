@@ -1,4 +1,4 @@
-use super::{Kept, KeyRecord, Reports, Role, Store, StoreError, VERSION, migrate, millis, time};
+use super::{AppendOutcome, KeyRecord, Reports, Role, Store, StoreError, VERSION, migrate, millis, time};
 use crate::{Position, Technology, Update, WallTime};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ fn insert(transaction: &Transaction<'_>, device: u32, updates: &[Update]) -> rus
 }
 
 impl Store for SqliteStore {
-    fn append(&mut self, reports: &[Reports<'_>]) -> Result<Vec<Kept>, StoreError> {
+    fn append(&mut self, reports: &[Reports<'_>]) -> Result<Vec<AppendOutcome>, StoreError> {
         let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let mut kept = Vec::with_capacity(reports.len());
         let mut seen = Vec::new();
@@ -118,10 +118,10 @@ impl Store for SqliteStore {
                 None => device(&transaction, report.key, report.device, self.max_devices_per_key)?,
             };
             let Some(number) = number else {
-                kept.push(Kept::TooManyDevices);
+                kept.push(AppendOutcome::TooManyDevices);
                 continue;
             };
-            kept.push(Kept::Kept { device: number, new: insert(&transaction, number, report.updates)? });
+            kept.push(AppendOutcome::Stored { device: number, new: insert(&transaction, number, report.updates)? });
             seen.push((wanted, number));
         }
         transaction.commit()?;

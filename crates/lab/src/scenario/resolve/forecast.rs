@@ -52,7 +52,7 @@ impl Flows<'_> {
         if let (Some(format), None) = (&raw.format, &raw.folder) {
             return Err(self.text.error(format.span.clone(), "`format` belongs to `folder`"));
         }
-        let known = match (&raw.rides, &raw.folder, &raw.drawn, &raw.file) {
+        let source = match (&raw.rides, &raw.folder, &raw.drawn, &raw.file) {
             (None, None, None, None) => Foreknown::Driven,
             (Some(rides), None, None, None) => {
                 if !(1..=MOST_RIDES).contains(&rides.value.len()) {
@@ -73,7 +73,7 @@ impl Flows<'_> {
                 return Err(self.text.error(at.clone(), message).help("none of them: the link's own capacity"));
             }
         };
-        Ok(Some(Forecast { known, segment, look_ahead, interval, factor }))
+        Ok(Some(Forecast { source, segment, look_ahead, interval, factor }))
     }
 
     /// The traces of the scenario's links.

@@ -78,8 +78,8 @@ pub(crate) struct PartyArgs {
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Direction of pictures: connecting ends send and listening ones receive if absent
-    #[arg(long, value_name = "WAY", value_enum)]
-    pub(crate) direction: Option<Way>,
+    #[arg(long, value_name = "DIRECTION", value_enum)]
+    pub(crate) direction: Option<MediaDirection>,
     /// Address to receive media at; that of the signalling connection if absent
     #[arg(long, value_name = "IP", conflicts_with = "path")]
     pub(crate) address: Option<std::net::IpAddr>,
@@ -128,7 +128,7 @@ pub(crate) struct StreamsArgs {
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum MediaDirection {
     /// This end sends
     Send,
     /// This end receives

@@ -1,6 +1,6 @@
 //! Common parts of calls between two processes, with one stream or several.
 
-use crate::args::live::call::{PartyArgs, Way};
+use crate::args::live::call::{MediaDirection, PartyArgs};
 use crate::output::{Failure, remark};
 use crate::session::Session;
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
 
 /// Direction of media; by default the connecting end sends.
 pub(super) fn direction(args: &PartyArgs, listens: bool) -> Direction {
-    match args.direction.unwrap_or(if listens { Way::Receive } else { Way::Send }) {
-        Way::Send => Direction::Send,
-        Way::Receive => Direction::Receive,
-        Way::Both => Direction::SendReceive,
+    match args.direction.unwrap_or(if listens { MediaDirection::Receive } else { MediaDirection::Send }) {
+        MediaDirection::Send => Direction::Send,
+        MediaDirection::Receive => Direction::Receive,
+        MediaDirection::Both => Direction::SendReceive,
     }
 }
 

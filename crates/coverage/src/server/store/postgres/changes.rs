@@ -4,7 +4,7 @@ use super::error::failed;
 use super::link::Link;
 use super::memory::{Memory, Place, Unknown};
 use super::rows::{self, Columns};
-use crate::server::store::{Kept, Reports, StoreError};
+use crate::server::store::{AppendOutcome, Reports, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Transaction;
 
@@ -59,7 +59,7 @@ pub(super) async fn append(
     memory: &mut Memory,
     reports: &[Reports<'_>],
     most: u32,
-) -> Result<Vec<Kept>, StoreError> {
+) -> Result<Vec<AppendOutcome>, StoreError> {
     let failed = |e| failed(&e);
     let insert = link.insert().await?;
     let process = link.process;
@@ -97,8 +97,10 @@ pub(super) async fn append(
     memory.unknown = None;
     memory.add_devices(made);
     let kept = numbers.into_iter().zip(places).map(|(number, places)| match number.map(u32::try_from) {
-        Some(Ok(device)) => Kept::Kept { device, new: places.iter().map(|place| new.remove(place)).collect() },
-        _ => Kept::TooManyDevices,
+        Some(Ok(device)) => {
+            AppendOutcome::Stored { device, new: places.iter().map(|place| new.remove(place)).collect() }
+        }
+        _ => AppendOutcome::TooManyDevices,
     });
     Ok(kept.collect())
 }

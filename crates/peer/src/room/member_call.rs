@@ -39,7 +39,7 @@ const MAX_REPAIRED: usize = 8;
 const UNUSED: u8 = 1;
 
 /// Configuration of a member's call.
-pub(crate) struct SeatPlan {
+pub(crate) struct MemberCallPlan {
     pub(crate) membership: Membership,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Session<'a> {
 }
 
 /// A member while its call runs.
-pub(crate) struct Seat {
+pub(crate) struct MemberCall {
     membership: Membership,
     others: Vec<Arc<Member>>,
     changes: Option<u64>,
@@ -114,12 +114,12 @@ impl Numbered {
     }
 }
 
-impl Seat {
+impl MemberCall {
     /// Begins the session of a member whose keys are there.
     ///
     /// # Errors
     /// The negotiated sources of two streams are the same.
-    pub(crate) fn begin(plan: SeatPlan, s: Session<'_>) -> Result<(Endpoint, Self), StreamError> {
+    pub(crate) fn begin(plan: MemberCallPlan, s: Session<'_>) -> Result<(Endpoint, Self), StreamError> {
         let n = s.negotiated;
         let now = s.clock.now();
         let further = n.further.iter().enumerate().map(|(k, f)| (f.clone(), further_ssrc(s.ssrc, k)));
@@ -214,7 +214,7 @@ impl Seat {
         let named = incoming.iter().zip(&encodings).filter_map(|((_, rid), id)| Some(((*rid)?, *id)));
         let rtx = camera.and_then(|c| c.section.rtx).zip(n.rid_extensions.1);
         plan.membership.enter();
-        let seat = Self {
+        let member_call = Self {
             membership: plan.membership,
             others: Vec::new(),
             changes: None,
@@ -227,7 +227,7 @@ impl Seat {
             encodings: named.collect(),
             repaired: Vec::new(),
         };
-        Ok((endpoint, seat))
+        Ok((endpoint, member_call))
     }
 
     /// Gives a retransmission of an encoding the source that the session expects: its sender names the encoding in a header extension (RFC 8852,
