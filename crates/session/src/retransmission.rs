@@ -75,7 +75,7 @@ pub(crate) enum Keep {
 
 /// A packet that may be requested.
 #[derive(Clone, Debug)]
-struct Kept {
+struct StoredPacket {
     departure: Timestamp,
     rtp_timestamp: u32,
     marker: bool,
@@ -87,7 +87,7 @@ struct Kept {
     resent: Option<Timestamp>,
 }
 
-impl Kept {
+impl StoredPacket {
     fn size(&self) -> u64 {
         self.bytes.len() as u64 + u64::from(self.zeros)
     }
@@ -106,7 +106,7 @@ pub(crate) struct Resent {
 pub(crate) struct Retransmitter {
     config: RetransmissionConfig,
     /// In sequence; the last one is the packet before `next`.
-    kept: VecDeque<Kept>,
+    kept: VecDeque<StoredPacket>,
     /// The media stream's next sequence number.
     next: u64,
     size: u64,
@@ -158,8 +158,15 @@ impl Retransmitter {
         bytes.clear();
         bytes.extend_from_slice(payload);
         let (rtp_timestamp, marker) = (view.timestamp(), view.marker());
-        let kept =
-            Kept { departure: now, rtp_timestamp, marker, bytes, zeros: zeros.into(), waiting: false, resent: None };
+        let kept = StoredPacket {
+            departure: now,
+            rtp_timestamp,
+            marker,
+            bytes,
+            zeros: zeros.into(),
+            waiting: false,
+            resent: None,
+        };
         self.size += kept.size();
         self.kept.push_back(kept);
         while self.kept.len() > 1
@@ -187,7 +194,7 @@ impl Retransmitter {
         self.next - self.kept.len() as u64
     }
 
-    fn get_mut(&mut self, sequence: u64) -> Option<&mut Kept> {
+    fn get_mut(&mut self, sequence: u64) -> Option<&mut StoredPacket> {
         let first = self.first();
         self.kept.get_mut(usize::try_from(sequence.checked_sub(first)?).ok()?)
     }
@@ -278,7 +285,7 @@ impl Retransmitter {
     }
 }
 
-fn resent_size(kept: &Kept) -> u64 {
+fn resent_size(kept: &StoredPacket) -> u64 {
     kept.size() + OSN_SIZE as u64
 }
 

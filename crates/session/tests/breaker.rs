@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common;
-use common::{Call, Fate as Way, Link, Recorder};
+use common::{Call, Fate as LinkFate, Link, Recorder};
 use weir_cc::circuit_breaker::{Config, Reason};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
@@ -54,7 +54,7 @@ fn packets_after(c: &mut Call, seconds: i64) -> u64 {
 #[test]
 fn a_rate_far_above_the_path_is_stopped_and_rtcp_goes_on() {
     // 2 Mbit/s over 500 kbit/s with a further fifth lost: TCP would get about 100 kbit/s.
-    let link = Link::new(DataRate::from_kbps(500), |n, _| if n % 5 == 0 { Way::Lose } else { Way::Pass });
+    let link = Link::new(DataRate::from_kbps(500), |n, _| if n % 5 == 0 { LinkFate::Lose } else { LinkFate::Pass });
     let mut c = call(Recorder::new(2_000).sender(), link, Config::default(), ReceivingPath::default());
     c.run_until(Timestamp::from_secs(2));
     assert_eq!(c.a.tripped(), None);
@@ -77,7 +77,7 @@ fn a_rate_far_above_the_path_is_stopped_and_rtcp_goes_on() {
 fn silence_stops_the_media_and_a_pause_does_not() {
     let mut c = call(
         Recorder::new(500).sender(),
-        Link::new(DataRate::from_mbps(2), |_, _| Way::Pass),
+        Link::new(DataRate::from_mbps(2), |_, _| LinkFate::Pass),
         Config::default(),
         ReceivingPath::default(),
     );
@@ -90,7 +90,7 @@ fn silence_stops_the_media_and_a_pause_does_not() {
     c.run_until(Timestamp::from_secs(80));
     assert_eq!(c.a.tripped(), None);
     // No feedback arrives any more: three intervals of 5 s.
-    c.back = Link::new(DataRate::from_mbps(2), |_, _| Way::Lose);
+    c.back = Link::new(DataRate::from_mbps(2), |_, _| LinkFate::Lose);
     c.run_until(Timestamp::from_secs(94));
     assert_eq!(c.a.tripped(), None);
     c.run_until(Timestamp::from_secs(98));
@@ -108,7 +108,7 @@ fn adapting_controllers_never_trip_it() {
         let pair = registry.make(name, &setup).unwrap();
         let feedback = registry.get(name).unwrap().feedback;
         let receiving = ReceivingPath { feedback, controller: pair.receiver, ..ReceivingPath::default() };
-        let link = Link::new(DataRate::from_mbps(1), |n, _| if n % 200 == 0 { Way::Lose } else { Way::Pass });
+        let link = Link::new(DataRate::from_mbps(1), |n, _| if n % 200 == 0 { LinkFate::Lose } else { LinkFate::Pass });
         let mut c = call(pair.sender, link, Config::default(), receiving);
         c.run_until(Timestamp::from_secs(60));
         assert_eq!(c.a.tripped(), None, "{name}");

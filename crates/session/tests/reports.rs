@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common;
-use common::{Call, Fate as Way, Link, Recorded, Recorder, Watcher, plan};
+use common::{Call, Fate as LinkFate, Link, Recorded, Recorder, Watcher, plan};
 use std::collections::BTreeMap;
 use weir_cc::ReportPlan;
 use weir_cc::cue::{Fate, FramePlayout};
@@ -23,7 +23,7 @@ fn call(
     recorder: &Recorder,
     watcher: Option<&Watcher>,
     plan: ReportPlan,
-    rule: impl FnMut(u64, &[u8]) -> Way + 'static,
+    rule: impl FnMut(u64, &[u8]) -> LinkFate + 'static,
 ) -> Call {
     let now = Timestamp::ZERO;
     let rate = DataRate::from_mbps(2);
@@ -53,9 +53,9 @@ fn every_packet_is_reported_with_its_fate() {
     let mut c = call(&recorder, None, plan(), move |_, bytes| {
         media += u64::from(bytes[1] & 0x7f == 96);
         match (bytes[1] & 0x7f, media % 17, media % 23) {
-            (96, 3, _) => Way::Lose,
-            (96, _, 5) => Way::Delay(ms(120)),
-            _ => Way::Pass,
+            (96, 3, _) => LinkFate::Lose,
+            (96, _, 5) => LinkFate::Delay(ms(120)),
+            _ => LinkFate::Pass,
         }
     });
     c.run_until(Timestamp::from_secs(20));
@@ -100,7 +100,7 @@ fn every_packet_is_reported_with_its_fate() {
 #[test]
 fn reports_are_two_round_trips_apart_and_behind_their_block() {
     let recorder = Recorder::new(800);
-    let mut c = call(&recorder, None, plan(), |_, _| Way::Pass);
+    let mut c = call(&recorder, None, plan(), |_, _| LinkFate::Pass);
     c.run_until(Timestamp::from_secs(10));
     let at: Vec<_> = c.sent[1].iter().map(|s| s.0).collect();
     for pair in at.windows(2).skip(4) {
@@ -121,7 +121,7 @@ fn a_loss_is_reported_early_and_the_next_planned_report_stays() {
     let early = |early| {
         let recorder = Recorder::new(800);
         let mut c = call(&recorder, None, ReportPlan { early, ..plan() }, |n, bytes| {
-            if bytes[1] & 0x7f == 96 && n % 200 == 0 { Way::Lose } else { Way::Pass }
+            if bytes[1] & 0x7f == 96 && n % 200 == 0 { LinkFate::Lose } else { LinkFate::Pass }
         });
         c.run_until(Timestamp::from_secs(10));
         let at: Vec<_> = c.sent[1].iter().map(|s| s.0).collect();
@@ -143,9 +143,9 @@ fn next_played_reaches_the_sender_and_playout_the_receiver_half() {
     let recorder = Recorder::new(800);
     let watcher = Watcher::every(ms(300));
     let mut c = call(&recorder, Some(&watcher), plan(), |n, bytes| match bytes[1] & 0x7f {
-        96 if n % 50 == 0 => Way::Lose,
-        96 if n % 60 == 0 => Way::Delay(ms(200)),
-        _ => Way::Pass,
+        96 if n % 50 == 0 => LinkFate::Lose,
+        96 if n % 60 == 0 => LinkFate::Delay(ms(200)),
+        _ => LinkFate::Pass,
     });
     c.run_until(Timestamp::from_secs(10));
     let recorded = recorder.recorded();
@@ -184,14 +184,13 @@ fn next_played_reaches_the_sender_and_playout_the_receiver_half() {
 
 #[test]
 fn the_same_seed_gives_the_same_reports() {
-    let run =
-        || {
-            let recorder = Recorder::new(800);
-            let mut c = call(&recorder, Some(&Watcher::every(ms(100))), plan(), |n, _| {
-                if n % 30 == 0 { Way::Lose } else { Way::Pass }
-            });
-            c.run_until(Timestamp::from_secs(5));
-            (c.sent, recorder.recorded())
-        };
+    let run = || {
+        let recorder = Recorder::new(800);
+        let mut c = call(&recorder, Some(&Watcher::every(ms(100))), plan(), |n, _| {
+            if n % 30 == 0 { LinkFate::Lose } else { LinkFate::Pass }
+        });
+        c.run_until(Timestamp::from_secs(5));
+        (c.sent, recorder.recorded())
+    };
     assert_eq!(run(), run());
 }

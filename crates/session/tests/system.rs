@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::type_complexity)]
 
 use crate::common;
-use common::{Call, Fate as Way, Link};
+use common::{Call, Fate as LinkFate, Link};
 use std::sync::{Arc, Mutex};
 use weir_cc::{Limits, Registry, Setup};
 use weir_fec::{Protection, Scheme};
@@ -81,7 +81,7 @@ impl Observer for Log {
 }
 
 /// Both ends of a call; the sender `a` is moved out of its system.
-fn call(a: Endpoint, b: Endpoint, rule: impl FnMut(u64, &[u8]) -> Way + 'static) -> Call {
+fn call(a: Endpoint, b: Endpoint, rule: impl FnMut(u64, &[u8]) -> LinkFate + 'static) -> Call {
     Call::new(a, b, Link::new(DataRate::from_mbps(3), rule))
 }
 
@@ -192,7 +192,7 @@ fn observers_see_every_packet_and_what_was_recovered_as_it_was_sent() {
     let mut n = 0;
     let mut c = call(core::mem::replace(s.endpoint_mut(), receiver(SessionParams::default())), b, move |_, bytes| {
         n += u32::from(bytes[1] & 0x7f == 96);
-        if bytes[1] & 0x7f == 96 && n % 8 == 2 { Way::Lose } else { Way::Pass }
+        if bytes[1] & 0x7f == 96 && n % 8 == 2 { LinkFate::Lose } else { LinkFate::Pass }
     });
     c.run_until(Timestamp::from_secs(4));
     let all = |i: usize, f: fn(&weir_session::Transmit) -> bool| {
@@ -223,7 +223,7 @@ fn session_parameters_change_at_run_time() {
     let mut s = system(Preferences::default());
     let b = receiver(SessionParams::default());
     let placeholder = receiver(SessionParams::default());
-    let mut c = call(core::mem::replace(s.endpoint_mut(), placeholder), b, |_, _| Way::Pass);
+    let mut c = call(core::mem::replace(s.endpoint_mut(), placeholder), b, |_, _| LinkFate::Pass);
     let count = |c: &Call, from: i64| {
         let at = Timestamp::from_secs(from);
         c.sent[1].iter().filter(|s| s.0 >= at).count()
@@ -305,7 +305,7 @@ fn rapid_synchronisation_gives_capture_times_before_any_sender_report() {
         s.set_session_params(params).unwrap();
         // No RTCP is delivered in the first three seconds.
         let mut c = call(core::mem::replace(s.endpoint_mut(), receiver(params)), receiver(params), |_, bytes| {
-            if bytes[1] & 0x7f == 96 { Way::Pass } else { Way::Lose }
+            if bytes[1] & 0x7f == 96 { LinkFate::Pass } else { LinkFate::Lose }
         });
         c.run_until(Timestamp::from_secs(3));
         let events: Vec<_> = core::iter::from_fn(|| c.b.poll_playout(c.now)).collect();
@@ -334,7 +334,7 @@ fn a_missing_sender_report_is_asked_for_and_comes_early() {
             // The first sender report is lost.
             let report = bytes[1] == 200 && lost == 0;
             lost += u32::from(report);
-            if report { Way::Lose } else { Way::Pass }
+            if report { LinkFate::Lose } else { LinkFate::Pass }
         });
         c.run_until(Timestamp::from_secs(5));
         let is_request = |d: &[u8]| parse_compound(d).flatten().any(|p| matches!(p, Packet::SrRequest(_)));

@@ -12,7 +12,7 @@ impl IncomingStream {
     /// Sequence numbers have jumped. This is not loss; if the timestamps have jumped too, the source has restarted.
     #[cold]
     pub(super) fn on_jump(&mut self, Jump { before, sequence }: Jump, rtp_timestamp: u32, now: Timestamp) {
-        self.goes_on_at = Some(before.wrapping_add(self.ahead).wrapping_add(1));
+        self.resume_at = Some(before.wrapping_add(self.ahead).wrapping_add(1));
         let clock_rate = self.identity.clock_rate;
         let elapsed = now.saturating_since(self.newest.1).as_nanos() as i128 * i128::from(clock_rate) / 1_000_000_000;
         let expected = self.newest.0.wrapping_add(elapsed as u32);
@@ -33,9 +33,9 @@ impl IncomingStream {
 
     /// Another source replaces the current one. Counters continue.
     pub(crate) fn restart(&mut self, path: &ReceivePath, shared: Shared<'_>, now: Timestamp) {
-        let goes_on_at = self.stats.is_started().then(|| self.stats.highest().wrapping_add(self.ahead).wrapping_add(1));
+        let resume_at = self.stats.is_started().then(|| self.stats.highest().wrapping_add(self.ahead).wrapping_add(1));
         let next = Self::new(self.id, self.config(), path, shared, now);
-        let next = Self { counters: self.counters, goes_on_at, is_single: self.is_single, ..next };
+        let next = Self { counters: self.counters, resume_at, is_single: self.is_single, ..next };
         let before = core::mem::replace(self, next);
         // The path is unchanged, and so is the source of picture feedback.
         self.resilience = before.resilience;

@@ -120,7 +120,7 @@ pub(crate) struct IncomingStream {
     /// Offset added to sequence numbers, so that the controller does not see a jump as loss, and the next packet's
     /// number after a jump.
     pub(super) ahead: u64,
-    pub(super) goes_on_at: Option<u64>,
+    pub(super) resume_at: Option<u64>,
     /// Consecutive packets that were too late for playout, and when the first and the last of them arrived.
     pub(super) late: (u32, Timestamp, Timestamp),
     /// The number of this stream's newest packet passed to the controller's receiver half.
@@ -194,7 +194,7 @@ impl IncomingStream {
             slots: VecDeque::new(),
             counters: ReceiveCounters::default(),
             ahead: 0,
-            goes_on_at: None,
+            resume_at: None,
             late: (0, now, now),
             newest: (0, now),
             newest_reported: None,
@@ -303,7 +303,7 @@ impl IncomingStream {
             self.recover(path, observer, now);
         }
         if path.controller.is_some() {
-            if let Some(next) = self.goes_on_at.take() {
+            if let Some(next) = self.resume_at.take() {
                 self.ahead = next.wrapping_sub(sequence);
             }
             let sequence = sequence.wrapping_add(self.ahead);

@@ -34,14 +34,14 @@ struct Call {
 }
 
 /// Where a datagram goes: the call, whether to its receiver, and the path.
-type Way = (usize, bool, usize);
+type Direction = (usize, bool, usize);
 
 pub(crate) struct Net {
     pub now: Timestamp,
     links: Vec<Link>,
     calls: Vec<Call>,
     /// Datagrams by their time of arrival.
-    inside: BTreeMap<Timestamp, VecDeque<(Way, Vec<u8>, u32)>>,
+    inside: BTreeMap<Timestamp, VecDeque<(Direction, Vec<u8>, u32)>>,
     /// The call and path that lose everything.
     pub dead: Option<(usize, usize)>,
     /// Packets of the first call: when each was sent or dropped, its path, and its one-way delay unless it was dropped.
@@ -98,8 +98,8 @@ impl Net {
             assert!(steps < 5_000_000, "time stands still at {}", self.now);
             self.now = self.now.max(at);
             while let Some(entry) = self.inside.first_entry().filter(|e| *e.key() <= self.now) {
-                for (way, bytes, payload) in entry.remove() {
-                    self.deliver(way, &bytes, payload);
+                for (direction, bytes, payload) in entry.remove() {
+                    self.deliver(direction, &bytes, payload);
                 }
             }
             for c in &mut self.calls {
@@ -109,7 +109,7 @@ impl Net {
         }
     }
 
-    fn deliver(&mut self, (call, there, path): Way, bytes: &[u8], payload: u32) {
+    fn deliver(&mut self, (call, there, path): Direction, bytes: &[u8], payload: u32) {
         let call = &mut self.calls[call];
         let datagram = Datagram { path: PathId::new(path as u8), payload, ..Datagram::new(bytes, Ecn::NotEct) };
         if !there {
@@ -132,24 +132,24 @@ impl Net {
                     let c = &mut self.calls[n];
                     let end = if there { &mut c.a } else { &mut c.b };
                     let Some(t) = end.poll_transmit(self.now, &mut out) else { break };
-                    let way = (n, there, t.path.index());
-                    self.push(way, &out, &t);
+                    let direction = (n, there, t.path.index());
+                    self.push(direction, &out, &t);
                 }
             }
         }
     }
 
-    fn push(&mut self, way: Way, bytes: &[u8], t: &Transmit) {
-        let path = self.calls[way.0].paths[way.2];
-        if self.dead == Some((way.0, way.2)) {
+    fn push(&mut self, direction: Direction, bytes: &[u8], t: &Transmit) {
+        let path = self.calls[direction.0].paths[direction.2];
+        if self.dead == Some((direction.0, direction.2)) {
             return;
         }
         let mut at = self.now;
-        if way.1 {
+        if direction.1 {
             let link = &mut self.links[path.link];
             if link.free_at.saturating_since(self.now) > MOST_DELAY {
-                if way.0 == 0 {
-                    self.delays.push((self.now, way.2, None));
+                if direction.0 == 0 {
+                    self.delays.push((self.now, direction.2, None));
                 }
                 return;
             }
@@ -158,10 +158,10 @@ impl Net {
             at = link.free_at;
         }
         let at = at + TimeDelta::from_millis(path.delay);
-        if way.0 == 0 && way.1 && t.is_rtp() {
-            self.delays.push((self.now, way.2, Some(at - self.now)));
+        if direction.0 == 0 && direction.1 && t.is_rtp() {
+            self.delays.push((self.now, direction.2, Some(at - self.now)));
         }
-        self.inside.entry(at).or_default().push_back((way, bytes.to_vec(), t.payload));
+        self.inside.entry(at).or_default().push_back((direction, bytes.to_vec(), t.payload));
     }
 
     /// Mean rate of RTP that a call received between two seconds.

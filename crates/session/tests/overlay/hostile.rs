@@ -1,7 +1,7 @@
 //! Attacks of strangers and of lying nodes.
 
 use super::network::{Network, address, rtp};
-use super::{joined, ms};
+use super::{joined_network, ms};
 use proptest::prelude::*;
 use std::sync::Arc;
 use weir_cc::Registry;
@@ -73,7 +73,7 @@ fn nodes_beyond_the_limit_are_refused() {
 
 #[test]
 fn forged_reports_and_farewells_change_nothing() {
-    let mut network = joined(20, 3, 0.0, 11);
+    let mut network = joined_network(20, 3, 0.0, 11);
     let before: Vec<_> =
         (1..=20).map(|n| (0..3).map(|t| network.focus.forest().parent(n, t)).collect::<Vec<_>>()).collect();
     let strangers = network.focus.counters().strangers;
@@ -94,7 +94,7 @@ fn forged_reports_and_farewells_change_nothing() {
 
 #[test]
 fn a_parent_sends_to_no_one_without_a_ticket() {
-    let mut network = joined(20, 3, 0.0, 12);
+    let mut network = joined_network(20, 3, 0.0, 12);
     let index = (1..=20).find(|i| network.members[*i].node.children() > 0).expect("a relay");
     let tree = network.members[index].node.forwards().expect("it forwards");
     let count = network.members[index].node.children();
@@ -117,7 +117,7 @@ fn a_parent_sends_to_no_one_without_a_ticket() {
 
 #[test]
 fn packets_from_strangers_and_jumps_are_counted() {
-    let mut network = joined(10, 3, 0.0, 13);
+    let mut network = joined_network(10, 3, 0.0, 13);
     let before = network.members[4].node.counters();
     let packet = rtp(1);
     let received = Received { from: address(700), bytes: &packet, payload: 1_000, ecn: Ecn::NotEct };

@@ -11,7 +11,7 @@ const fn ms(ms: i64) -> TimeDelta {
 }
 
 /// An overlay of this many nodes that joined at once, each of which can feed six children, after three seconds.
-fn joined(nodes: usize, trees: u8, loss: f64, seed: u64) -> Network {
+fn joined_network(nodes: usize, trees: u8, loss: f64, seed: u64) -> Network {
     let mut network = Network::new(trees, u16::from(trees) * 3, loss, seed);
     (0..nodes).for_each(|_| {
         network.join(6);
@@ -22,7 +22,7 @@ fn joined(nodes: usize, trees: u8, loss: f64, seed: u64) -> Network {
 
 #[test]
 fn nodes_that_join_at_once_receive_everything_within_a_second() {
-    let mut network = joined(60, 5, 0.0, 1);
+    let mut network = joined_network(60, 5, 0.0, 1);
     network.check_trees(5);
     let worst = network.present().map(|m| m.node.join_time().expect("it has joined")).max();
     assert!(worst > Some(ms(50)) && worst < Some(ms(600)), "{worst:?}");
@@ -43,7 +43,7 @@ fn nodes_that_join_at_once_receive_everything_within_a_second() {
 
 #[test]
 fn streams_are_whole_within_two_seconds_after_a_fifth_has_vanished() {
-    let mut network = joined(80, 5, 0.0, 2);
+    let mut network = joined_network(80, 5, 0.0, 2);
     for member in network.members.iter_mut().skip(1).step_by(5) {
         member.gone = true;
     }
@@ -74,7 +74,7 @@ fn streams_are_whole_within_two_seconds_after_a_fifth_has_vanished() {
 
 #[test]
 fn a_node_leaves_without_loss_to_those_below() {
-    let mut network = joined(40, 4, 0.0, 3);
+    let mut network = joined_network(40, 4, 0.0, 3);
     let parents: Vec<usize> =
         (1..network.members.len()).filter(|i| network.members[*i].node.children() > 2).take(4).collect();
     assert_eq!(parents.len(), 4);
@@ -98,7 +98,7 @@ fn a_node_leaves_without_loss_to_those_below() {
 
 #[test]
 fn random_loss_is_repaired_by_other_parents() {
-    let mut network = joined(40, 5, 0.02, 4);
+    let mut network = joined_network(40, 5, 0.02, 4);
     network.run(ms(4_000));
     let sent = network.sent_between(Timestamp::from_millis(3_000), Timestamp::from_millis(6_000));
     let missed: usize = network.present().map(|m| sent.iter().filter(|s| !m.arrived.contains_key(s)).count()).sum();
@@ -112,7 +112,7 @@ fn random_loss_is_repaired_by_other_parents() {
 
 #[test]
 fn a_node_that_was_cut_off_joins_again() {
-    let mut network = joined(20, 3, 0.0, 5);
+    let mut network = joined_network(20, 3, 0.0, 5);
     network.members[7].gone = true;
     network.run(ms(4_000));
     assert_eq!(network.focus.forest().len(), 20);
@@ -147,7 +147,7 @@ fn frames_can_be_divided_instead_of_packets() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let run = |seed| {
-        let mut network = joined(30, 4, 0.01, seed);
+        let mut network = joined_network(30, 4, 0.01, seed);
         network.members[3].gone = true;
         network.run(ms(2_000));
         let counters: Vec<_> = network.members.iter().map(|m| (m.node.counters(), m.arrived.clone())).collect();

@@ -5,7 +5,7 @@
 mod red;
 
 use crate::common;
-use common::{Call, Fate as Way, Link, Recorded, Recorder, plan};
+use common::{Call, Fate as LinkFate, Link, Recorded, Recorder, plan};
 use std::collections::BTreeMap;
 use weir_cc::cue::Fate;
 use weir_cc::{FeedbackFormat, FeedbackPlan, RepairPlan};
@@ -34,7 +34,7 @@ fn call(
     recorder: &Recorder,
     feedback: Option<FeedbackFormat>,
     reception: RepairReception,
-    rule: impl FnMut(u64, &[u8]) -> Way + 'static,
+    rule: impl FnMut(u64, &[u8]) -> LinkFate + 'static,
 ) -> Call {
     call_with(ParityFormat::FlexFec, recorder, feedback, reception, rule)
 }
@@ -44,7 +44,7 @@ fn call_with(
     recorder: &Recorder,
     feedback: Option<FeedbackFormat>,
     reception: RepairReception,
-    rule: impl FnMut(u64, &[u8]) -> Way + 'static,
+    rule: impl FnMut(u64, &[u8]) -> LinkFate + 'static,
 ) -> Call {
     call_of(parity_format, recorder, feedback, reception, rule, |_, _| {})
 }
@@ -54,7 +54,7 @@ fn call_of(
     recorder: &Recorder,
     feedback: Option<FeedbackFormat>,
     reception: RepairReception,
-    rule: impl FnMut(u64, &[u8]) -> Way + 'static,
+    rule: impl FnMut(u64, &[u8]) -> LinkFate + 'static,
     change: impl FnOnce(&mut OutgoingOptions, &mut IncomingConfig),
 ) -> Call {
     let now = Timestamp::ZERO;
@@ -94,14 +94,14 @@ fn call_of(
 }
 
 /// Loses media packets by their count, from 0.
-fn lose_media(which: impl Fn(u64) -> bool + 'static) -> impl FnMut(u64, &[u8]) -> Way {
+fn lose_media(which: impl Fn(u64) -> bool + 'static) -> impl FnMut(u64, &[u8]) -> LinkFate {
     let mut n = 0;
     move |_, bytes| {
         if payload_type(bytes) != MEDIA {
-            return Way::Pass;
+            return LinkFate::Pass;
         }
         n += 1;
-        if which(n - 1) { Way::Lose } else { Way::Pass }
+        if which(n - 1) { LinkFate::Lose } else { LinkFate::Pass }
     }
 }
 
@@ -180,7 +180,7 @@ fn flexfec_03_recovers_packets_whose_numbers_were_written_last() {
     }
     // The other end has no format for another code.
     let recorder = with_repair(800, RepairPlan::ReedSolomon { block: 10, repair: 3 });
-    let mut c = call_with(format, &recorder, None, RepairReception::Always, |_, _| Way::Pass);
+    let mut c = call_with(format, &recorder, None, RepairReception::Always, |_, _| LinkFate::Pass);
     c.run_until(Timestamp::from_secs(1));
     assert_eq!(c.a.send_counters().repair_packets, 0);
 }
@@ -229,13 +229,13 @@ fn lost_repair_packets_are_known_by_their_numbers() {
     let mut c = call(&recorder, None, RepairReception::Always, move |_, bytes| match payload_type(bytes) {
         MEDIA => {
             media += 1;
-            if (media - 1) % 50 == 22 { Way::Lose } else { Way::Pass }
+            if (media - 1) % 50 == 22 { LinkFate::Lose } else { LinkFate::Pass }
         }
         97 => {
             repair += 1;
-            if (repair - 1) % 10 == 4 { Way::Lose } else { Way::Pass }
+            if (repair - 1) % 10 == 4 { LinkFate::Lose } else { LinkFate::Pass }
         }
-        _ => Way::Pass,
+        _ => LinkFate::Pass,
     });
     c.run_until(Timestamp::from_secs(10));
     let s = c.b.recovery_stats();
@@ -284,7 +284,7 @@ fn per_packet_feedback_reports_both_streams() {
     for format in [FeedbackFormat::TransportWide, FeedbackFormat::CongestionControl] {
         let recorder = with_repair(800, RepairPlan::Parity { interval: 3 });
         let mut c = call(&recorder, Some(format), RepairReception::WhenSeen, |n, bytes| {
-            if n % 7 == 0 && matches!(payload_type(bytes), MEDIA | 97) { Way::Lose } else { Way::Pass }
+            if n % 7 == 0 && matches!(payload_type(bytes), MEDIA | 97) { LinkFate::Lose } else { LinkFate::Pass }
         });
         c.run_until(Timestamp::from_secs(5));
         let sent: BTreeMap<u64, _> = recorder.sent().into_iter().map(|p| (p.sequence, p)).collect();
@@ -319,7 +319,7 @@ fn per_packet_feedback_reports_both_streams() {
 fn the_repair_stream_has_reports_of_its_own() {
     let recorder = with_repair(800, RepairPlan::Parity { interval: 3 });
     let mut c = call(&recorder, None, RepairReception::WhenSeen, |n, bytes| {
-        if n % 10 == 0 && payload_type(bytes) == 97 { Way::Lose } else { Way::Pass }
+        if n % 10 == 0 && payload_type(bytes) == 97 { LinkFate::Lose } else { LinkFate::Pass }
     });
     c.run_until(Timestamp::from_secs(5));
     let (mut infos, mut blocks, mut named) = (0, vec![], 0);

@@ -1,7 +1,7 @@
 //! ULPFEC in RED, on the media's own source.
 
 use super::common::Recorder;
-use super::{MEDIA, Way, call_of, call_with, payload_type, with_repair};
+use super::{LinkFate, MEDIA, call_of, call_with, payload_type, with_repair};
 use weir_cc::{FeedbackFormat, RepairPlan};
 use weir_session::{
     Datagram, IncomingConfig, Kind, NackConfig, Outcome, OutgoingOptions, ParityFormat, Red, Refusal, RepairReception,
@@ -32,11 +32,11 @@ fn ulpfec_in_red_recovers_packets_of_its_own_source() {
         // One packet of media in each group of five, each position in turn.
         let rule = move |_: u64, bytes: &[u8]| {
             if inside_red(bytes) != Some(MEDIA) {
-                return Way::Pass;
+                return LinkFate::Pass;
             }
             k += 1;
             let n = k - 1;
-            if n >= 5 && n % 5 == n / 5 % 5 { Way::Lose } else { Way::Pass }
+            if n >= 5 && n % 5 == n / 5 % 5 { LinkFate::Lose } else { LinkFate::Pass }
         };
         let mut c = call_with(in_red(), &recorder, Some(feedback), RepairReception::Always, rule);
         c.run_until(Timestamp::from_secs(4));
@@ -70,7 +70,7 @@ fn ulpfec_in_red_recovers_packets_of_its_own_source() {
         [(RepairPlan::Parity { interval: 100 }, 4), (RepairPlan::ReedSolomon { block: 10, repair: 3 }, 0)]
     {
         let recorder = with_repair(800, plan);
-        let mut c = call_with(in_red(), &recorder, None, RepairReception::Always, |_, _| Way::Pass);
+        let mut c = call_with(in_red(), &recorder, None, RepairReception::Always, |_, _| LinkFate::Pass);
         c.run_until(Timestamp::from_secs(4));
         let (sent, malformed) = (c.a.send_counters(), c.b.repair_counters().malformed);
         assert!((sent.repair_packets >= least) && (least > 0 || sent.repair_packets == 0), "{sent:?}");
@@ -87,7 +87,7 @@ fn a_lost_packet_of_ulpfec_costs_no_frame_and_its_request_is_answered_by_nothing
         n += u64::from(inside.is_some());
         // Half of the repair packets, and some media, which is sent again without RED.
         let lost = (inside == Some(RED.1) && n.is_multiple_of(2)) || (inside == Some(MEDIA) && n % 41 < 2 && n > 41);
-        if lost { Way::Lose } else { Way::Pass }
+        if lost { LinkFate::Lose } else { LinkFate::Pass }
     };
     let change = |s: &mut OutgoingOptions, r: &mut IncomingConfig| {
         s.retransmission = Some(RetransmissionConfig::default());
@@ -123,7 +123,7 @@ fn red_packet(sequence: u16, redundant: &[red::Block<'_>], inside: u8, payload: 
 #[test]
 fn whatever_is_in_red_is_taken_apart_and_nonsense_counted() {
     let recorder = Recorder::new(800);
-    let mut c = call_with(in_red(), &recorder, None, RepairReception::Always, |_, _| Way::Pass);
+    let mut c = call_with(in_red(), &recorder, None, RepairReception::Always, |_, _| LinkFate::Pass);
     let now = Timestamp::from_secs(1);
     let mut give = |bytes: &[u8]| c.b.handle_datagram(now, &Datagram::new(bytes, Ecn::NotEct));
     let payload = |n: u16| [n as u8; 40];
