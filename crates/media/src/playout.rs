@@ -304,6 +304,11 @@ impl Playout {
         stats
     }
 
+    /// Packets received after their frame's deadline, and their payload, as in [`Self::stats`], which looks at each frame.
+    pub fn discarded(&self) -> (u64, DataSize) {
+        (self.stats.discarded, self.stats.discarded_size)
+    }
+
     fn begin(&mut self, now: Timestamp, rtp_timestamp: u32) -> i64 {
         self.ticks = i64::from(rtp_timestamp);
         if let Some(adaptive) = &mut self.adaptive {

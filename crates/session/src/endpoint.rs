@@ -402,6 +402,11 @@ impl Endpoint {
     pub fn playout_stats(&self) -> Option<PlayoutStats> {
         Some(self.first_incoming()?.playout.as_ref()?.stats())
     }
+    /// Packets of the first stream that arrived too late for playout, and their payload, as in [`Self::playout_stats`], at
+    /// less cost; `None` without a deadline.
+    pub fn playout_discards(&self) -> Option<(u64, DataSize)> {
+        Some(self.first_incoming()?.playout.as_ref()?.discarded())
+    }
     /// Internal values of this end's controller halves, by name, and counts of error resilience if on.
     pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.resilience_metrics(out);

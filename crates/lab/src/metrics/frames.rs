@@ -19,6 +19,8 @@ pub(super) struct FrameMeter {
     lost: u64,
     last_played: Option<Timestamp>,
     gaps: [TimeDelta; GAPS],
+    /// Sum of `gaps`.
+    gap_sum: TimeDelta,
     gap_count: usize,
     stalls: u64,
     stalled: TimeDelta,
@@ -34,6 +36,7 @@ impl FrameMeter {
             lost: 0,
             last_played: None,
             gaps: [TimeDelta::ZERO; GAPS],
+            gap_sum: TimeDelta::ZERO,
             gap_count: 0,
             stalls: 0,
             stalled: TimeDelta::ZERO,
@@ -66,7 +69,8 @@ impl FrameMeter {
             self.stalled += gap;
             self.longest = self.longest.max(gap);
         }
-        self.gaps[self.gap_count % GAPS] = gap;
+        let oldest = std::mem::replace(&mut self.gaps[self.gap_count % GAPS], gap);
+        self.gap_sum += gap - oldest;
         self.gap_count += 1;
     }
     fn is_stall(&self, gap: TimeDelta) -> bool {
@@ -74,9 +78,7 @@ impl FrameMeter {
         if known == 0 {
             return false;
         }
-        let mut mean = TimeDelta::ZERO;
-        self.gaps[..known].iter().for_each(|&g| mean += g);
-        let mean = mean / known as i64;
+        let mean = self.gap_sum / known as i64;
         gap > (mean * 3).max(mean + STALL_EXTRA)
     }
     /// The summary; playout that stopped and did not resume before `end` is a stall too. If the number `made` is known,

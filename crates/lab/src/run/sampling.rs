@@ -52,7 +52,7 @@ pub struct Discards {
 impl Discards {
     /// Of a receiving end; `None` without playout.
     pub fn of(call: &Endpoint) -> Option<Self> {
-        call.playout_stats().map(|s| Self { packets: s.discarded, size: s.discarded_size })
+        call.playout_discards().map(|(packets, size)| Self { packets, size })
     }
 }
 
