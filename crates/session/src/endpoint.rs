@@ -73,7 +73,7 @@ pub struct Endpoint {
     /// Whether an early report is wanted, by the application or on the other end's request (RFC 6051).
     early_wanted: bool,
     /// Whether to request a sender report (RFC 6051), once per reporting interval.
-    sync: Sync,
+    sr_request: SrRequestState,
     /// Whether the other end's source has sent a BYE, at an end that receives nothing.
     remote_bye: bool,
     observer: MaybeObserver,
@@ -106,12 +106,12 @@ pub struct Endpoint {
     scratch: Scratch,
 }
 
-/// Whether the other end's sender report is missing.
+/// State of the request for the other end's sender report (RFC 6051, section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Sync {
-    No,
+enum SrRequestState {
+    None,
     Wanted,
-    Asked,
+    Sent,
 }
 
 /// Least RTCP interval for the RTP/AVPF profile: 360 s divided by the session bandwidth in kbit/s (RFC 3550,
@@ -232,7 +232,7 @@ impl Endpoint {
             plan: reports,
             observer: None,
             early_wanted: false,
-            sync: Sync::No,
+            sr_request: SrRequestState::None,
             goodbyes: Vec::new(),
             remote_bye: false,
             collided: None,

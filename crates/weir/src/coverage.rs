@@ -10,6 +10,7 @@ use crate::args::coverage::{
 use crate::output::{self, Failure};
 use crate::session::Session;
 use crate::tables::table;
+use std::fs;
 use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
@@ -22,6 +23,9 @@ use weir_coverage::server::store::{
 use weir_coverage::server::{Clock, ServerConfig, TlsConfig, issue, log_to_stderr, serve};
 use weir_coverage::{Bounds, MapConfig, Update};
 use weir_units::TimeDelta;
+
+/// Greatest size of a log of a ride, in bytes.
+const MAX_LOG: u64 = 64 << 20;
 
 pub(crate) fn coverage(session: &Session, command: &CoverageCommand) -> Done {
     match command {

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn kept(r: &References) -> [Option<u64>; 2] {
-        r.kept.map(|k| k.id)
+        r.buffers.map(|k| k.id)
     }
 
     fn run(r: &mut References, ids: core::ops::Range<u64>, delay: Option<u64>) -> Vec<[Option<u64>; 2]> {

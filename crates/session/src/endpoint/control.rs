@@ -1,6 +1,6 @@
 //! Changes by the application during a call.
 
-use super::{Bye, Endpoint, Sync, timer_config};
+use super::{Bye, Endpoint, SrRequestState, timer_config};
 use crate::observer::Observer;
 use crate::protection::RepairChoice;
 use crate::session_params::{Profile, SessionParams};
@@ -105,7 +105,7 @@ impl Endpoint {
     /// Requests a sender report from the other end, by the rules of early feedback (RTCP-SR-REQ; RFC 6051,
     /// section 3.2).
     pub fn request_sender_report(&mut self) {
-        self.sync = Sync::Wanted;
+        self.sr_request = SrRequestState::Wanted;
     }
 
     /// The codec of the first stream, if its source is one.

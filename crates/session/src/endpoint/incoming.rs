@@ -1,7 +1,7 @@
 //! Handling of received datagrams: media goes to its stream, RTCP to the reports.
 
 use super::reports::Compound;
-use super::{Endpoint, Sync};
+use super::{Endpoint, SrRequestState};
 use crate::datagram::{Datagram, Kind};
 use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal, RtcpOutcome};
@@ -185,8 +185,8 @@ impl Endpoint {
         if let Some(ntp) = captured.filter(|_| self.config.synchronised_clocks) {
             stream.set_capture_time(rtp.timestamp(), Timestamp::ZERO + ntp.since(self.zero));
         }
-        if captured.is_none() && self.sync == Sync::No {
-            self.sync = Sync::Wanted;
+        if captured.is_none() && self.sr_request == SrRequestState::None {
+            self.sr_request = SrRequestState::Wanted;
         }
     }
 }

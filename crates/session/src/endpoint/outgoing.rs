@@ -1,6 +1,6 @@
 //! Sending: RTP from the pacer, RTCP by its timer.
 
-use super::{Bye, Endpoint, Sync, used_sources};
+use super::{Bye, Endpoint, SrRequestState, used_sources};
 use crate::config::EndConfig;
 use crate::datagram::{Kind, Transmit};
 use crate::identity::{FeedbackSsrcs, StreamIdentity};
@@ -86,7 +86,7 @@ impl Endpoint {
         }
         let ends = self.bye == Bye::Wanted || !self.goodbyes.is_empty();
         let regular = self.timer.next_regular() <= now || ends;
-        let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted;
+        let waits = self.report.is_some() || self.early_wanted || self.sr_request == SrRequestState::Wanted;
         let due =
             |r: &Receiver| r.path.is_feedback_due(now) || r.is_urgent() || r.is_nack_due(now) || r.is_picture_due(now);
         if !regular && !waits && !self.receiver.as_ref().is_some_and(due) {
@@ -104,7 +104,7 @@ impl Endpoint {
         let periodic = is_avpf && matches!(self.report, Some(Report::Nada { .. }));
         let early = self.report.is_some() && (periodic || may_be_early);
         let urgent = may_be_early && (self.early_wanted || self.receiver.as_ref().is_some_and(Receiver::is_urgent));
-        let asks = self.sync == Sync::Wanted && may_be_early;
+        let asks = self.sr_request == SrRequestState::Wanted && may_be_early;
         let picture = may_be_early && self.receiver.as_ref().is_some_and(|r| r.is_picture_due(now));
         let nack = is_avpf && self.receiver.as_mut().is_some_and(|r| r.prepare_nacks(now));
         if !(regular || feedback || early || urgent || asks || picture || nack) {
@@ -131,9 +131,9 @@ impl Endpoint {
         if let Some(r) = self.receiver.as_mut().filter(|_| nack) {
             r.write_nacks(ssrcs.sender, now, out);
         }
-        if self.sync == Sync::Wanted && is_avpf {
+        if self.sr_request == SrRequestState::Wanted && is_avpf {
             SrRequest { sender_ssrc: ssrcs.sender, media_ssrc: ssrcs.media }.write_into(out);
-            self.sync = Sync::Asked;
+            self.sr_request = SrRequestState::Sent;
         }
         if is_avpf {
             self.write_picture_feedback(now, out);
@@ -162,8 +162,9 @@ impl Endpoint {
         }
         if regular {
             // It may be repeated once per reporting interval (RFC 6051, section 3.2).
-            if self.sync == Sync::Asked && self.first_incoming().is_none_or(|s| s.heard.media.is_none()) {
-                self.sync = Sync::Wanted;
+            if self.sr_request == SrRequestState::Sent && self.first_incoming().is_none_or(|s| s.heard.media.is_none())
+            {
+                self.sr_request = SrRequestState::Wanted;
             }
             self.timer.on_regular_sent(on_wire, &mut self.rng, now);
         } else if urgent || asks || picture || (early && !periodic) {

@@ -1,7 +1,7 @@
 //! The other end's sources: those that begin, leave, return under another identifier, or collide with this end's.
 
 use super::subflows::twcc_writer;
-use super::{Endpoint, Sync, used_sources};
+use super::{Endpoint, SrRequestState, used_sources};
 use crate::datagram::Datagram;
 use crate::outcome::{Outcome, Refusal};
 use crate::received_packet::ReceivedPacket;
@@ -119,7 +119,7 @@ impl Endpoint {
         }
         if index == 0 {
             self.config.remote_ssrc = ssrc;
-            (self.report, self.sync, self.reference_heard) = (None, Sync::No, None);
+            (self.report, self.sr_request, self.reference_heard) = (None, SrRequestState::None, None);
             let writer = twcc_writer(self.config.ssrc, ssrc, receiver.is_multipath());
             receiver.restart_path(writer, silence, now);
             receiver.path.set_params(&self.config.params);

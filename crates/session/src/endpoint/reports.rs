@@ -3,7 +3,7 @@
 //! All reports come from an end's own source (a reporting group, RFC 8861); its other sources join its compounds with
 //! their sender reports (RFC 8108). A report-based controller gets all streams of a compound at once.
 
-use super::{Endpoint, Sync};
+use super::{Endpoint, SrRequestState};
 use crate::picture::FirId;
 use crate::rtcp::Heard;
 use crate::sent::Traces;
@@ -125,7 +125,7 @@ impl Endpoint {
         let heard = Some(Heard { compact: sr.info.ntp.compact(), at: now });
         let Some(receiver) = &mut self.receiver else {
             if sr.ssrc == self.config.remote_ssrc {
-                self.sync = Sync::No;
+                self.sr_request = SrRequestState::None;
             }
             return;
         };
@@ -135,7 +135,7 @@ impl Endpoint {
         if sr.ssrc == media {
             stream.heard.media = heard;
             if index == 0 {
-                self.sync = Sync::No;
+                self.sr_request = SrRequestState::None;
             }
             let wall = Timestamp::ZERO + sr.info.ntp.since(self.zero);
             stream.clock.on_report(sr.info.rtp_timestamp, wall);
