@@ -103,7 +103,12 @@ class Documents(unittest.TestCase):
             self.assertFalse(any(cell.get("outputs") for cell in content.cells), "outputs are not kept")
             with tempfile.TemporaryDirectory() as folder:
                 nbclient.NotebookClient(
-                    content, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+                    content,
+                    timeout=300,
+                    # A busy machine starts a kernel slowly.
+                    startup_timeout=240,
+                    kernel_name="python3",
+                    resources={"metadata": {"path": folder}},
                 ).execute()
 
         # A kernel's start and a notebook's end are mostly waiting.
