@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("{e}");
             }
             let (given, asked) = sender.bit_rate(now)?;
-            let recovery = receiver.endpoint().recovery_stats();
+            let recovery = receiver.endpoint().stats().recovery_stats();
             println!(
                 "{second:2} s: asked {asked}, given {given}, {} lost, {} recovered",
                 recovery.lost, recovery.recovered

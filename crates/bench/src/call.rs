@@ -23,7 +23,7 @@ pub struct CallWork {
 pub fn bare_call(scenario: &Scenario, seed: u64, registry: &Registry) -> Result<CallWork, RunError> {
     let mut run = BareRun::new(scenario, seed, registry)?;
     run.run_until(Timestamp::ZERO + scenario.duration)?;
-    let packets = run.calls().map(|c| c.send_counters().packets).sum();
+    let packets = run.calls().map(|c| c.stats().send_counters().packets).sum();
     let target_bps = run.calls().next().and_then(|c| c.target()).map_or(0, |t| t.media_rate.as_bps());
     Ok(CallWork { simulated: scenario.duration, packets, events: run.events(), target_bps })
 }

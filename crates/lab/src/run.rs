@@ -238,7 +238,7 @@ impl Run<'_, '_> {
         let ends = sim.agent(ids.sender).call().zip(sim.agent(ids.receiver).call());
         let transfers = sim.agent(ids.sender).transfers(about, stop);
         let (quality, picture_quantiles) = sim.agent(ids.receiver).viewer().map(|v| v.summary()).unzip();
-        let counters = ends.map(|e| e.0.send_counters());
+        let counters = ends.map(|e| e.0.stats().send_counters());
         let coded = counters.filter(|c| c.frames > 0);
         let coded = coded.map(|c| CodedFrames { frames: c.frames, key: c.key_frames, headless });
         let connection = sim.agent(ids.sender).connection();
@@ -348,9 +348,9 @@ impl Run<'_, '_> {
         if shows_metrics {
             let psnr = sim.agent(ids.receiver).viewer().and_then(|v| v.last_psnr());
             internals.extend(psnr.map(|db| ("psnr_db", db)));
-            call.metrics(&mut |name, value| internals.push((name, value)));
+            call.stats().metrics(&mut |name, value| internals.push((name, value)));
             if let Some(other) = sim.agent(ids.receiver).call() {
-                other.metrics(&mut |name, value| internals.push((name, value)));
+                other.stats().metrics(&mut |name, value| internals.push((name, value)));
             }
         }
         sampler.catch_up(self.samples - 1);

@@ -56,7 +56,7 @@ fn ten_thousand_calls_share_a_bottleneck() {
         .collect();
     let mut bare = BareRun::new(&s, 1, &registry).expect("makes its agents");
     bare.run_until(Timestamp::ZERO + s.duration).expect("runs");
-    let packets: u64 = bare.calls().map(|c| c.send_counters().packets).sum();
+    let packets: u64 = bare.calls().map(|c| c.stats().send_counters().packets).sum();
     // 150 kbit/s or more in packets of 1,000 bytes is 18.75 packets per second and call.
     assert!((170_000..=400_000).contains(&packets), "{packets}");
 }

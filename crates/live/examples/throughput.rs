@@ -155,8 +155,8 @@ fn main() {
     let time = (clock.now() - begin).as_secs_f64();
     let counted = udp_received() - udp;
     let used = processor_time() - cpu;
-    let media: u64 = all.iter().map(|e| e.endpoint.send_counters().packets).sum();
-    let came: u64 = all.iter().map(|e| e.endpoint.receive_counters().packets).sum();
+    let media: u64 = all.iter().map(|e| e.endpoint.stats().send_counters().packets).sum();
+    let came: u64 = all.iter().map(|e| e.endpoint.stats().receive_counters().packets).sum();
     let (calls_sent, calls_received) =
         all.iter().map(|e| e.port.counters()).fold((0, 0), |a, c| (a.0 + c.send_calls, a.1 + c.receive_calls));
     println!("{} {calls} calls, both ends on one thread, {time:.2} s", suite.map_or("in the clear,", |s| s.name()));

@@ -338,7 +338,7 @@ fn a_restarted_sender_is_accepted_with_and_without_a_bye() {
                 let share = played.share(back, back + TimeDelta::from_millis(400));
                 println!("goodbye {goodbye}: {:.0} % played from two seconds behind it on", 100.0 * share);
                 assert!((0.7..1.4).contains(&share), "goodbye {goodbye}: {share}");
-                assert_eq!(e.receiver.endpoint().remote_ssrc(), Some(77));
+                assert_eq!(e.receiver.endpoint().remote().ssrc(), Some(77));
             });
         }
     });

@@ -70,8 +70,8 @@ pub use config::{
 pub use content::ContentCounters;
 pub use datagram::{Datagram, Kind, Transmit};
 pub use endpoint::{
-    Endpoint, EndpointCounters, Handover, Incoming, IncomingStats, MAX_OFFERED, MAX_STREAMS, Outgoing, OutgoingStats,
-    Path, PathError, PathMut, PathStats, PathUse, StreamError,
+    EndStats, Endpoint, EndpointCounters, Handover, Incoming, IncomingStats, MAX_OFFERED, MAX_STREAMS, Outgoing,
+    OutgoingStats, Path, PathError, PathMut, PathStats, PathUse, RemoteEnd, RtcpControl, StreamError,
 };
 pub use frames::RecoveryStats;
 pub use identity::{Label, MAX_LABEL, ParityFormat, Red, StreamIdentity};

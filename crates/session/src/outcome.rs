@@ -31,7 +31,7 @@ pub struct RtcpOutcome {
     /// BYEs of the other end's sources.
     pub goodbyes: u32,
     /// Changes of the addresses that the other end offers
-    /// ([`Endpoint::offered_addresses`](crate::Endpoint::offered_addresses)).
+    /// ([`RemoteEnd::offered_addresses`](crate::RemoteEnd::offered_addresses)).
     pub offers: u32,
 }
 

@@ -224,8 +224,8 @@ mod tests {
         assert_eq!((p.receiver.ssrc, p.receiver.remote_ssrc), (8, 7));
         assert_eq!((&p.receiver.cname[..], p.receiver.seed), ("b", 5));
         let (sender, receiver) = p.into_ends(Timestamp::ZERO).expect("sources of their own");
-        assert_eq!((sender.incoming_ids().count(), sender.outgoing_ids().count()), (0, 1));
-        assert_eq!((receiver.incoming_ids().count(), receiver.outgoing_ids().count()), (1, 0));
+        assert_eq!((sender.stats().incoming_ids().count(), sender.stats().outgoing_ids().count()), (0, 1));
+        assert_eq!((receiver.stats().incoming_ids().count(), receiver.stats().outgoing_ids().count()), (1, 0));
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl AdaptiveSystem {
         self.endpoint.outgoing(OutgoingId::FIRST)
     }
     fn codec(&self) -> Result<&(dyn Codec + Send), SystemError> {
-        self.endpoint.codec().ok_or(SystemError::NoCodec)
+        self.endpoint.stats().codec().ok_or(SystemError::NoCodec)
     }
     /// The names of the codec's parameters.
     ///
@@ -225,14 +225,14 @@ impl AdaptiveSystem {
 
     /// The session's parameters.
     pub fn session_params(&self) -> &SessionParams {
-        self.endpoint.session_params()
+        self.endpoint.stats().session_params()
     }
     /// Sets the session's parameters: profile, RTCP interval, extended reports, rapid synchronisation.
     ///
     /// # Errors
     /// As [`SessionParams::check`].
     pub fn set_session_params(&mut self, params: SessionParams) -> Result<(), SystemError> {
-        Ok(self.endpoint.set_session_params(params)?)
+        Ok(self.endpoint.rtcp().set_params(params)?)
     }
     /// Sets one of them by name, as in [`SessionParams::set`].
     ///
@@ -245,7 +245,7 @@ impl AdaptiveSystem {
     }
     /// Requests a report now; returns whether the rules of early feedback allow it before the next regular one.
     pub fn send_early_rtcp(&mut self, now: Timestamp) -> bool {
-        self.endpoint.send_early_rtcp(now)
+        self.endpoint.rtcp().send_early(now)
     }
 }
 

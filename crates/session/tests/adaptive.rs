@@ -107,7 +107,7 @@ fn a_lost_packet_is_asked_for_and_waited_for_up_to_the_longest_delay() {
     assert!(c.there.lost.len() > 20 && whole >= 485, "{whole} of {}, {} lost", events.len(), c.there.lost.len());
     // A requested packet arrives after two more one-way delays of 50 ms, within the 400 ms.
     assert!(events[5..].iter().filter(is_whole).all(|(captured, e)| e.at - *captured <= ms(400)));
-    assert!(c.b.nack_counters().recovered > 20, "{:?}", c.b.nack_counters());
+    assert!(c.b.stats().nack_counters().recovered > 20, "{:?}", c.b.stats().nack_counters());
 }
 
 #[test]

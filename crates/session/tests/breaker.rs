@@ -11,7 +11,7 @@ use weir_session::allocation::{Demand, MediaKind};
 use weir_session::{
     EndConfig, EndPlan, HeaderExtensions, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath, StreamIdentity,
 };
-use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
 
 fn call(controller: weir_cc::Sender, link: Link, config: Config, receiving: ReceivingPath) -> Call {
     let now = Timestamp::ZERO;
@@ -46,9 +46,9 @@ fn call(controller: weir_cc::Sender, link: Link, config: Config, receiving: Rece
 }
 
 fn packets_after(c: &mut Call, seconds: i64) -> u64 {
-    let before = c.a.send_counters().packets;
+    let before = c.a.stats().send_counters().packets;
     c.run_until(c.now + TimeDelta::from_secs(seconds));
-    c.a.send_counters().packets - before
+    c.a.stats().send_counters().packets - before
 }
 
 #[test]
@@ -57,20 +57,22 @@ fn a_rate_far_above_the_path_is_stopped_and_rtcp_goes_on() {
     let link = Link::new(DataRate::from_kbps(500), |n, _| if n % 5 == 0 { LinkFate::Lose } else { LinkFate::Pass });
     let mut c = call(Recorder::new(2_000).sender(), link, Config::default(), ReceivingPath::default());
     c.run_until(Timestamp::from_secs(2));
-    assert_eq!(c.a.tripped(), None);
+    assert_eq!(c.a.stats().tripped(), None);
     c.run_until(Timestamp::from_secs(40));
-    let trip = c.a.tripped().expect("stopped");
+    let trip = c.a.stats().tripped().expect("stopped");
     assert_eq!(trip.reason, Reason::Congestion);
     assert!(trip.sending_rate.unwrap() > trip.tcp_rate.unwrap(), "{trip:?}");
-    let rtcp = c.a.counters().rtcp_sent;
+    let rtcp = c.a.stats().counters().rtcp_sent;
     assert_eq!(packets_after(&mut c, 10), 0);
-    assert!(c.a.counters().rtcp_sent > rtcp + 3);
-    assert_eq!(c.a.queue(c.now).0.as_bytes(), 0);
+    assert!(c.a.stats().counters().rtcp_sent > rtcp + 3);
+    assert_eq!(c.a.stats().queue(c.now).0.as_bytes(), 0);
     // Restarted, it trips again.
-    assert!(c.a.restart_after_trip(c.now) && c.a.tripped().is_none());
+    assert!(
+        c.a.path_mut(PathId::FIRST).is_some_and(|mut p| p.restart_after_trip(c.now)) && c.a.stats().tripped().is_none()
+    );
     assert!(packets_after(&mut c, 2) > 100);
     c.run_until(c.now + TimeDelta::from_secs(40));
-    assert!(c.a.tripped().is_some());
+    assert!(c.a.stats().tripped().is_some());
 }
 
 #[test]
@@ -82,19 +84,19 @@ fn silence_stops_the_media_and_a_pause_does_not() {
         ReceivingPath::default(),
     );
     c.run_until(Timestamp::from_secs(20));
-    assert_eq!(c.a.tripped(), None);
+    assert_eq!(c.a.stats().tripped(), None);
     c.a.set_paused(true);
     c.run_until(Timestamp::from_secs(60));
-    assert_eq!(c.a.tripped(), None, "a pause is no congestion");
+    assert_eq!(c.a.stats().tripped(), None, "a pause is no congestion");
     c.a.set_paused(false);
     c.run_until(Timestamp::from_secs(80));
-    assert_eq!(c.a.tripped(), None);
+    assert_eq!(c.a.stats().tripped(), None);
     // No feedback arrives any more: three intervals of 5 s.
     c.back = Link::new(DataRate::from_mbps(2), |_, _| LinkFate::Lose);
     c.run_until(Timestamp::from_secs(94));
-    assert_eq!(c.a.tripped(), None);
+    assert_eq!(c.a.stats().tripped(), None);
     c.run_until(Timestamp::from_secs(98));
-    assert_eq!(c.a.tripped().map(|t| t.reason), Some(Reason::RtcpTimeout));
+    assert_eq!(c.a.stats().tripped().map(|t| t.reason), Some(Reason::RtcpTimeout));
     assert_eq!(packets_after(&mut c, 5), 0);
 }
 
@@ -111,7 +113,7 @@ fn adapting_controllers_never_trip_it() {
         let link = Link::new(DataRate::from_mbps(1), |n, _| if n % 200 == 0 { LinkFate::Lose } else { LinkFate::Pass });
         let mut c = call(pair.sender, link, Config::default(), receiving);
         c.run_until(Timestamp::from_secs(60));
-        assert_eq!(c.a.tripped(), None, "{name}");
-        assert!(c.a.send_counters().packets > 1_000, "{name}");
+        assert_eq!(c.a.stats().tripped(), None, "{name}");
+        assert!(c.a.stats().send_counters().packets > 1_000, "{name}");
     }
 }

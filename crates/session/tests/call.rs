@@ -71,16 +71,16 @@ fn a_constant_rate_arrives_whole_and_is_reported() {
     // 500 kbit/s in packets of 1,000 bytes: 62.5 a second.
     let (media, rtcp) = (media(&c), rtcp(&c));
     assert!((1_248..=1_252).contains(&media), "{media}");
-    let r = c.b.receive_counters();
+    let r = c.b.stats().receive_counters();
     assert!(media - r.packets <= 4 && r.invalid == 0, "{r:?}");
-    let rtt = c.a.rtt().expect("measured").as_millis_f64();
+    let rtt = c.a.stats().rtt().expect("measured").as_millis_f64();
     assert!((100.0..106.0).contains(&rtt), "{rtt}");
     for datagram in rtcp.iter().flatten() {
         check_compound(datagram).expect("a compound by RFC 3550");
     }
     // T_rr_interval of 1 s, 0.5 to 1.5 s apart.
     assert!((13..=40).contains(&rtcp[1].len()), "{}", rtcp[1].len());
-    assert_eq!(c.a.counters().malformed + c.b.counters().malformed, 0);
+    assert_eq!(c.a.stats().counters().malformed + c.b.stats().counters().malformed, 0);
 }
 
 #[test]
@@ -105,11 +105,11 @@ fn every_controller_finds_its_rate_and_keeps_its_counters_clean() {
         run(&mut c, 60);
         let target = c.a.target().expect("sends").media_rate.as_kbps_f64();
         assert!((400.0..=2_400.0).contains(&target), "{}: {target} kbit/s", spec.name);
-        let h = c.a.history_counters();
+        let h = c.a.stats().history_counters();
         assert_eq!((h.unknown, h.late), (0, 0), "{}: {h:?}", spec.name);
-        assert_eq!((c.a.counters().malformed, c.b.counters().malformed), (0, 0), "{}", spec.name);
-        assert!(c.a.bytes_in_flight() < DataSize::from_bytes(300_000), "{}", spec.name);
-        let bandwidth = c.b.counters().rtcp_bytes as f64 * 8.0 / 60.0;
+        assert_eq!((c.a.stats().counters().malformed, c.b.stats().counters().malformed), (0, 0), "{}", spec.name);
+        assert!(c.a.stats().bytes_in_flight() < DataSize::from_bytes(300_000), "{}", spec.name);
+        let bandwidth = c.b.stats().counters().rtcp_bytes as f64 * 8.0 / 60.0;
         assert!(bandwidth < 0.06 * 2e6, "{}: RTCP takes {bandwidth} bit/s", spec.name);
     }
 }
@@ -150,7 +150,7 @@ fn garbage_is_counted_and_changes_nothing() {
             end.handle_datagram(c.now, &Datagram { payload: (n % 3) as u32 * 100, ..Datagram::new(&bytes, Ecn::Ce) });
         }
     }
-    assert!(c.a.counters().malformed > 1_000 && c.b.counters().unknown_source > 1_000);
+    assert!(c.a.stats().counters().malformed > 1_000 && c.b.stats().counters().unknown_source > 1_000);
     assert_eq!(c.a.target(), before);
 }
 
@@ -158,7 +158,7 @@ fn garbage_is_counted_and_changes_nothing() {
 fn leaving_sends_a_goodbye_and_then_nothing() {
     let mut c = call("fixed", 1, |_| false);
     run(&mut c, 1);
-    c.a.leave();
+    c.a.leave(None);
     let mut out = Vec::new();
     assert!(c.a.poll_transmit(c.now, &mut out).is_some_and(|t| !t.is_rtp()));
     check_compound(&out).expect("compound");

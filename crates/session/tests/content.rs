@@ -86,7 +86,7 @@ impl Room {
         (self.life.lock().unwrap().frames.len(), self.taken.iter().filter(|t| t.0).count())
     }
     fn repaired(&self) -> u64 {
-        self.call.b.content_counters().0.repaired
+        self.call.b.stats().content_counters().0.repaired
     }
 }
 
@@ -99,18 +99,18 @@ fn lose(one_in: u64) -> impl FnMut(u64, &[u8]) -> Fate {
 fn every_frame_of_a_clean_call_arrives_byte_for_byte() {
     let mut r = room(Toy::new(ms(40)), &Recorder::new(800), RepairChoice::default(), 1, |_, _| Fate::Pass);
     r.run_until(Timestamp::from_secs(10));
-    assert_eq!(r.call.a.send_counters().oversized_frames, 0);
+    assert_eq!(r.call.a.stats().send_counters().oversized_frames, 0);
     for (_, bytes, t) in &r.call.sent[0] {
         assert_eq!((t.payload, t.size.as_bytes()), (0, bytes.len() as u64));
     }
     let (made, whole) = r.counts();
     assert!((250..=252).contains(&made) && made - whole <= 9, "{whole} of {made}");
     assert_eq!(r.taken.iter().map(|t| t.1).collect::<Vec<_>>(), (0..whole as u64).collect::<Vec<_>>());
-    let (c, kept) = r.call.b.content_counters();
+    let (c, kept) = r.call.b.stats().content_counters();
     assert_eq!((c.repaired, c.expired, c.crowded_out, r.empty), (0, 0, 0, 0));
     assert!(kept <= DataSize::from_bytes(50_000) && c.packets - c.taken <= 50, "{c:?}");
     let generated: usize = r.life.lock().unwrap().frames.iter().flat_map(|f| &f.2).map(Vec::len).sum();
-    assert_eq!(r.call.a.send_counters().generated, generated as u64);
+    assert_eq!(r.call.a.stats().send_counters().generated, generated as u64);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn complete_frames_equal_the_sent_ones_over_a_lossy_path() {
     let mut r = room(Toy::new(ms(40)), &Recorder::new(800), RepairChoice::default(), 1, lose(20));
     r.run_until(Timestamp::from_secs(40));
     let (made, whole) = r.counts();
-    let played = r.call.b.playout_stats().unwrap().played;
+    let played = r.call.b.stats().playout_stats().unwrap().played;
     assert_eq!(whole as u64, played);
     assert!((600..980).contains(&whole), "{whole} of {made}");
     assert!(r.taken.len() > whole + 20, "parts of frames are given too");
@@ -135,7 +135,7 @@ fn repair_brings_content_back_exactly_by_each_code() {
         let mut r = room(Toy::new(ms(40)), &recorder, RepairChoice::Controller, 1, lose(25));
         bare.run_until(Timestamp::from_secs(40));
         r.run_until(Timestamp::from_secs(40));
-        let (c, lost) = (r.call.b.repair_counters(), r.call.b.recovery_stats());
+        let (c, lost) = (r.call.b.stats().repair_counters(), r.call.b.stats().recovery_stats());
         assert_eq!((c.malformed, c.bad_recovered, c.window.inconsistent), (0, 0, 0), "{plan:?}");
         assert!(r.repaired() >= least && lost.recovered >= r.repaired() * 9 / 10, "{plan:?}: {lost:?}");
         let ((made, whole), (_, without)) = (r.counts(), bare.counts());
@@ -175,7 +175,7 @@ fn unequal_protection_goes_by_what_the_payload_says() {
     // Frames with odd ids are marked as discardable; the first frame is a key frame.
     let discardable: usize = life.frames.iter().skip(1).step_by(2).map(|f| f.2.len()).sum();
     assert_eq!(life.frames[0].1, FrameKind::Key);
-    let sent = r.call.a.send_counters();
+    let sent = r.call.a.stats().send_counters();
     assert!((discardable as u64).abs_diff(sent.protected_packets) <= 8, "{sent:?}, {discardable}");
 }
 
@@ -194,9 +194,9 @@ fn an_encoder_above_its_target_meets_the_age_limit_of_the_queue() {
         while a.poll_transmit(now, &mut out).is_some() {}
         now = a.poll_timeout(now).unwrap().max(now);
         a.handle_timeout(now);
-        oldest = oldest.max(a.queue(now).1);
+        oldest = oldest.max(a.stats().queue(now).1);
     }
-    let (size, _, dropped) = a.queue(now);
+    let (size, _, dropped) = a.stats().queue(now);
     assert!(oldest <= ms(400) && oldest >= ms(300), "{oldest}");
     // Four times the target is sent, eight times is generated.
     assert!(size <= DataRate::from_mbps(4).size_in(ms(500)) && dropped > 500, "{size}, {dropped}");
@@ -230,6 +230,6 @@ fn without_content_nothing_is_kept() {
         assert!(!c.b.take_frame(&e, &mut frame) && e.delay.is_some());
     }
     assert!((60..=70).contains(&events), "{events}");
-    assert_eq!(c.b.content_counters(), Default::default());
+    assert_eq!(c.b.stats().content_counters(), Default::default());
     assert!(c.sent[0].iter().any(|(_, _, t)| t.payload > 500), "media is a length");
 }

@@ -20,7 +20,7 @@ fn media_and_reports_share_a_connection_under_each_congestion_control() {
         let (recorder, source) = constant(1_000);
         let mut c = Call::new(sending(source, recorder.sender()), ccid, DccpConfig::default(), Link::new(10_000, 20));
         c.run_until(at(30_000));
-        let (a, b) = (c.a.counters(), c.b.endpoint().receive_counters());
+        let (a, b) = (c.a.counters(), c.b.endpoint().stats().receive_counters());
         // 1 Mbit/s in frames of 5 packets of 1,000 bytes, 25 a second; some of the first ones, during slow start, may
         // be refused.
         assert!((745..=751).contains(&a.frames), "{ccid}: {a:?}");
@@ -30,9 +30,9 @@ fn media_and_reports_share_a_connection_under_each_congestion_control() {
         assert!(a.accepted - b.packets < 12 && b.invalid == 0, "{ccid}: {a:?} {b:?}");
         assert_eq!(c.sending().ccids(), Some((ccid, ccid)));
         // RTCP of both ends is delivered.
-        let ends = [c.a.endpoint().counters(), c.b.endpoint().counters()];
+        let ends = [c.a.endpoint().stats().counters(), c.b.endpoint().stats().counters()];
         assert!(ends.iter().all(|e| e.rtcp_received >= 15 && e.malformed + e.unknown_source == 0), "{ccid}: {ends:?}");
-        let rtt = c.a.endpoint().rtt().expect("by reports").as_millis_f64();
+        let rtt = c.a.endpoint().stats().rtt().expect("by reports").as_millis_f64();
         // A report may wait behind a queue of five packets, which CCID 4 sends 10 ms apart.
         assert!((40.0..if ccid == 4 { 95.0 } else { 80.0 }).contains(&rtt), "{ccid}: {rtt}");
         // The transport reports its rate with each frame: up to the link's 10 Mbit/s, smoothed or not.
@@ -45,7 +45,7 @@ fn media_and_reports_share_a_connection_under_each_congestion_control() {
         // A BYE, and then the connection closes at both ends.
         c.a.leave();
         c.run_until(at(31_000));
-        assert_eq!(c.b.endpoint().counters().byes, 1);
+        assert_eq!(c.b.endpoint().stats().counters().byes, 1);
         assert_eq!(c.sending().end().map(|e| e.reason), Some(EndReason::Closed));
         assert_eq!(c.receiving().end().map(|e| e.reason), Some(EndReason::Closed));
     }
@@ -72,7 +72,7 @@ fn media_waits_for_the_connection_and_begins_with_a_key_frame() {
     assert_eq!(frame.kind, FrameKind::Key);
     // Packets dropped before used no numbers and were not refused.
     let counters = c.a.counters();
-    assert_eq!(c.a.endpoint().send_counters().packets, counters.accepted + counters.rejected);
+    assert_eq!(c.a.endpoint().stats().send_counters().packets, counters.accepted + counters.rejected);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn refused_packets_are_reported_once_per_frame_and_lost() {
     // Their numbers are gaps at the receiver.
     let sequences: Vec<u16> = c.sent.iter().filter_map(|p| p.rtp_sequence()).collect();
     let span = u64::from(sequences.last().unwrap().wrapping_sub(sequences[0])) + 1;
-    let offered = c.a.endpoint().send_counters();
+    let offered = c.a.endpoint().stats().send_counters();
     assert_eq!((offered.packets, offered.refused_packets), (counters.accepted + counters.rejected, counters.rejected));
     assert!(span > counters.accepted + counters.rejected / 2, "{span} {counters:?}");
     // Sender reports count accepted packets only.
@@ -122,7 +122,7 @@ fn refused_packets_are_reported_once_per_frame_and_lost() {
     let behind = counters.accepted - u64::from(packets);
     assert!(behind < 500 && u64::from(packets) < counters.accepted, "{packets} {counters:?}");
     // RTCP waited for room and was delivered.
-    assert!(c.b.endpoint().counters().rtcp_received >= 10);
+    assert!(c.b.endpoint().stats().counters().rtcp_received >= 10);
 }
 
 /// A controller's result on the thesis's long path: share of packets refused, share of I-frames, and Mbit/s received.
@@ -198,7 +198,7 @@ fn bindings_are_kept_while_media_is_paused() {
     let (frames, sent) = (c.a.counters().frames, c.a.counters().keep_alives);
     // Every 300 ms, except for RTCP about once per second.
     assert!((15..=34).contains(&sent), "{sent}");
-    assert_eq!(c.b.endpoint().counters().malformed, 0);
+    assert_eq!(c.b.endpoint().stats().counters().malformed, 0);
     c.a.set_paused(false);
     c.run_until(at(13_000));
     assert!((20..=26).contains(&(c.a.counters().frames - frames)));
@@ -213,13 +213,13 @@ fn another_connection_takes_the_place_of_one_that_has_ended() {
     c.b.connection_mut().unwrap().abort(at(5_000));
     c.run_until(at(6_000));
     assert!(!c.a.is_open() && c.sending().end().is_some());
-    let before = c.b.endpoint().receive_counters().packets;
+    let before = c.b.endpoint().stats().receive_counters().packets;
     let config = Config { seed: 7, ..video_connection(2) };
     let connection = weir_dccp::connection::Connection::connect(config, at(6_000)).unwrap();
     assert!(c.a.set_connection(connection, at(6_000)).is_some_and(|before| before.end().is_some()));
     c.run_until(at(10_000));
     assert!(c.a.is_open());
-    let packets = c.b.endpoint().receive_counters().packets;
+    let packets = c.b.endpoint().stats().receive_counters().packets;
     assert!(packets > before + 300, "{before} {packets}");
 }
 
@@ -344,7 +344,7 @@ fn the_call_survives_any_input() {
         }
     }
     assert_eq!((forged, c.a.is_open(), c.sending().end()), (12_000, true, None));
-    let packets = c.b.endpoint().receive_counters().packets;
+    let packets = c.b.endpoint().stats().receive_counters().packets;
     assert!(packets > 2_000, "{packets}");
     let counters = c.receiving().counters();
     assert!(counters.malformed > 500 && counters.sequence_invalid > 500, "{counters:?}");

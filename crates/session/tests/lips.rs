@@ -60,7 +60,7 @@ fn offsets(c: &mut Call, from: i64, to: i64) -> Vec<TimeDelta> {
     let mut all = Vec::new();
     while c.now < Timestamp::from_secs(to) {
         c.run_until(c.now + ms(50));
-        let video = c.b.incoming_ids().nth(1).unwrap();
+        let video = c.b.stats().incoming_ids().nth(1).unwrap();
         let mut stream = c.b.incoming(video).unwrap();
         while stream.poll_playout(c.now).is_some() {}
         let video = stream.playout_lag();
@@ -93,7 +93,7 @@ fn sound_waits_for_pictures_that_need_longer_and_comes_back() {
         let mut c = call(synchronised, true, delayed(VIDEO));
         let late = offsets(&mut c, 8, 28);
         assert!(greatest(&late) <= ms(45), "{synchronised}: {}", greatest(&late));
-        let stats = c.b.incoming_stats(IncomingId::FIRST).unwrap().audio.unwrap();
+        let stats = c.b.stats().incoming(IncomingId::FIRST).unwrap().audio.unwrap();
         // Some audio is inserted, at a few places only.
         assert!((0.001..0.05).contains(&stats.concealed_share().unwrap()), "{synchronised}: {stats:?}");
         // Without jitter both continue in synchrony.

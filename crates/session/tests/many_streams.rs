@@ -123,8 +123,8 @@ fn per_packet_feedback_and_report_blocks_cover_all_streams() {
         most_blocks = most_blocks.max(blocks);
     }
     assert_eq!((most_fed, most_blocks), (MAX_STREAMS, MAX_STREAMS));
-    let counters = c.a.history_counters();
-    assert_eq!((counters.unknown, c.a.counters().unknown_source), (0, 0), "{counters:?}");
+    let counters = c.a.stats().history_counters();
+    assert_eq!((counters.unknown, c.a.stats().counters().unknown_source), (0, 0), "{counters:?}");
     // Lost first packets of a stream are in no report.
     assert!(counters.unreported <= 6, "{counters:?}");
     // 32 streams of 20 packets per second; packets in flight are not yet reported.
@@ -140,7 +140,7 @@ fn feedback_on_pictures_of_all_streams_of_a_compound_is_followed() {
     let mut c = call(MAX_STREAMS, &recorder, None, 1_000_000);
     c.run_until(Timestamp::from_secs(2));
     let keys = |c: &mut Call| -> Vec<u64> {
-        let ids: Vec<_> = c.a.outgoing_ids().collect();
+        let ids: Vec<_> = c.a.stats().outgoing_ids().collect();
         ids.into_iter().map(|id| c.a.outgoing(id).unwrap().counters().key_frames).collect()
     };
     let before = keys(&mut c);

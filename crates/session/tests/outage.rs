@@ -65,8 +65,8 @@ fn played(c: &mut Call, life: &Mutex<Life>, end: Timestamp) -> Vec<Timestamp> {
                 whole.push(e.at);
             }
         }
-        let (_, kept) = c.b.content_counters();
-        assert!(kept.as_bytes() < 2_000_000 && c.a.queue(c.now).0.as_bytes() < 8_000_000);
+        let (_, kept) = c.b.stats().content_counters();
+        assert!(kept.as_bytes() < 2_000_000 && c.a.stats().queue(c.now).0.as_bytes() < 8_000_000);
     }
     whole
 }
@@ -91,7 +91,7 @@ fn media_returns_within_two_seconds_of_the_path() {
         assert!(after[0] <= at(27_000) && between(&after, 25_000, 27_000) >= 25, "{name}: {:?}", after[0]);
         assert!(between(&after, 30_000, 40_000) >= 230, "{name}: {}", between(&after, 30_000, 40_000));
         assert!(c.a.target().unwrap().media_rate >= DataRate::from_kbps(500), "{name}");
-        assert_eq!((c.b.counters().sources, c.b.playout_stats().unwrap().unusable), (0, 0), "{name}");
+        assert_eq!((c.b.stats().counters().sources, c.b.stats().playout_stats().unwrap().unusable), (0, 0), "{name}");
     }
 }
 

@@ -82,7 +82,7 @@ fn a_key_frame_request_leaves_early_and_is_repeated_until_answered() {
     let before = left.len();
     c.run_until(at(8_000));
     assert_eq!(sent(&c, |p| matches!(p, Packet::Pli(_))).len(), before);
-    let (counted, heard) = (c.b.picture_counters(), c.a.picture_counters());
+    let (counted, heard) = (c.b.stats().picture_counters(), c.a.stats().picture_counters());
     assert_eq!((counted.pli_sent, heard.key_requests, counted.fir_sent), (before as u64, before as u64, 0));
 }
 
@@ -98,13 +98,13 @@ fn a_request_survives_the_loss_of_feedback_and_falls_back_to_fir() {
     c.run_until(at(2_000));
     assert!(c.b.incoming(IncomingId::FIRST).is_some_and(|mut s| s.request_key_frame(c.now)));
     c.run_until(at(5_000));
-    let counted = c.b.picture_counters();
+    let counted = c.b.stats().picture_counters();
     assert_eq!(counted.pli_sent, 2);
     // One FIR was lost, the others arrive as repetitions of one command.
     assert!(counted.fir_sent >= 4, "{counted:?}");
     let first = key_requests(&life)[0];
     assert!((at(2_800)..at(3_400)).contains(&first), "{first}");
-    let heard = c.a.picture_counters();
+    let heard = c.a.stats().picture_counters();
     assert_eq!(heard.key_requests, counted.fir_sent - 1);
     assert_eq!(heard.key_requests_granted, key_requests(&life).len() as u64);
 }
@@ -185,7 +185,7 @@ fn references_and_acknowledgements_reach_the_source_by_its_own_timestamps() {
         assert!((2..=4).contains(&wanted.len()), "{wanted:?}");
         let first = (damaged_at.unwrap() - Timestamp::ZERO).as_millis() - 200 - 40;
         assert!((i64::from(wanted[0]) / 90 - first).abs() <= 80, "{} {first}", wanted[0] / 90);
-        let (counted, heard) = (c.b.picture_counters(), c.a.picture_counters());
+        let (counted, heard) = (c.b.stats().picture_counters(), c.a.stats().picture_counters());
         assert_eq!(
             (counted.references_sent, heard.references, heard.unknown),
             (wanted.len() as u64, counted.references_sent, 0)
@@ -229,9 +229,9 @@ fn an_sli_alone_goes_back_to_what_was_acknowledged_or_asks_for_a_key_frame() {
 #[test]
 fn a_profile_without_feedback_says_so() {
     let (mut c, _) = call(PictureFeedback::default(), |_, _| Fate::Pass);
-    let mut params = *c.b.session_params();
+    let mut params = *c.b.stats().session_params();
     params.profile = Profile::Avp;
-    c.b.set_session_params(params).unwrap();
+    c.b.rtcp().set_params(params).unwrap();
     c.run_until(at(1_000));
     assert!(
         !c.b.incoming(IncomingId::FIRST).is_some_and(|mut s| s.request_key_frame(c.now))

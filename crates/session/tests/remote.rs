@@ -89,14 +89,14 @@ fn played(c: &mut Call, life: &Mutex<Life>, end: Timestamp) -> Vec<(Timestamp, u
 fn an_unknown_source_is_found_and_nothing_of_it_is_lost() {
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(config(22, 0, 2)), link());
-    assert_eq!(c.b.remote_ssrc(), None);
+    assert_eq!(c.b.remote().ssrc(), None);
     let frames = played(&mut c, &life, at(3_000));
-    assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(11), 1));
+    assert_eq!((c.b.remote().ssrc(), c.b.stats().counters().sources), (Some(11), 1));
     // From the very first one on, which is the key frame.
     assert!(frames.len() >= 65 && frames.iter().map(|f| f.1).eq(0..frames.len() as u64), "{frames:?}");
     // Repair uses the source that was found.
-    assert!(c.b.repair_counters().packets > 10);
-    let (s, r) = (c.a.send_counters(), c.b.receive_counters());
+    assert!(c.b.stats().repair_counters().packets > 10);
+    let (s, r) = (c.a.stats().send_counters(), c.b.stats().receive_counters());
     assert!(s.packets - r.packets <= 10 && r.invalid == 0, "{r:?}");
 }
 
@@ -107,17 +107,20 @@ fn another_source_takes_the_place_of_one_that_is_silent_or_has_left() {
         let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
         played(&mut c, &life, at(4_000));
         if leaves {
-            c.a.leave();
+            c.a.leave(None);
             c.run_until(at(4_100));
-            assert!(c.b.remote_left() && c.b.counters().byes == 1);
+            assert!(c.b.remote().has_left() && c.b.stats().counters().byes == 1);
         }
         let start = at(4_100);
         let (a, life) = sender(config(33, 22, 9), start);
         c.a = a;
         c.now = start;
-        let (packets, sent_before) = (c.b.receive_counters().packets, c.sent[0].len());
+        let (packets, sent_before) = (c.b.stats().receive_counters().packets, c.sent[0].len());
         let frames = played(&mut c, &life, at(9_000));
-        assert_eq!((c.b.remote_ssrc(), c.b.counters().sources, c.b.remote_left()), (Some(33), 1, false));
+        assert_eq!(
+            (c.b.remote().ssrc(), c.b.stats().counters().sources, c.b.remote().has_left()),
+            (Some(33), 1, false)
+        );
         // A packet in flight, the silence, and playout.
         assert!(frames[0].0 <= start + ms(wait + 50 + 250 + 100), "{leaves}: {:?}", frames[0]);
         assert!(frames.len() as i64 >= (4_900 - wait - 450) / 40, "{}", frames.len());
@@ -132,8 +135,8 @@ fn another_source_takes_the_place_of_one_that_is_silent_or_has_left() {
             .collect();
         assert!(!blocks.is_empty() && blocks.iter().all(|s| *s == 33 || *s == 33 ^ 1 << 31), "{blocks:?}");
         let sent = (c.sent[0].len() - sent_before) as u64;
-        assert!(c.b.receive_counters().packets > packets + sent / 2);
-        assert_eq!(c.b.playout_stats().unwrap().unusable, 0);
+        assert!(c.b.stats().receive_counters().packets > packets + sent / 2);
+        assert_eq!(c.b.stats().playout_stats().unwrap().unusable, 0);
     }
 }
 
@@ -153,19 +156,19 @@ fn the_source_that_is_there_stays_and_so_it_does_without_latching() {
             c.b.handle_datagram(to, &Datagram::new(&out, Ecn::NotEct));
         }
     }
-    assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(11), 0));
-    assert!(forged > 40 && c.b.counters().unknown_source >= forged - 15 && frames >= 115, "{forged} {frames}");
+    assert_eq!((c.b.remote().ssrc(), c.b.stats().counters().sources), (Some(11), 0));
+    assert!(forged > 40 && c.b.stats().counters().unknown_source >= forged - 15 && frames >= 115, "{forged} {frames}");
 
     // The silence is finite, and replacement requires latching.
     let fixed = EndConfig { latch: None, ..config(22, 44, 2) };
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(fixed), link());
-    assert_eq!((played(&mut c, &life, at(4_000)).len(), c.b.counters().sources), (0, 0));
+    assert_eq!((played(&mut c, &life, at(4_000)).len(), c.b.stats().counters().sources), (0, 0));
     // Other payload types are not media.
     let (a, life) =
         sender_of(StreamIdentity { payload_type: 100, ..StreamIdentity::of(11) }, config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(config(22, 0, 2)), link());
-    assert_eq!((played(&mut c, &life, at(2_000)).len(), c.b.remote_ssrc()), (0, None));
+    assert_eq!((played(&mut c, &life, at(2_000)).len(), c.b.remote().ssrc()), (0, None));
 }
 
 #[test]
@@ -173,9 +176,9 @@ fn a_source_that_continues_after_bye_restarts() {
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(EndConfig { latch: None, ..config(22, 11, 2) }), link());
     played(&mut c, &life, at(2_000));
-    c.a.leave();
+    c.a.leave(None);
     c.run_until(at(6_000));
-    assert!(c.b.remote_left());
+    assert!(c.b.remote().has_left());
     let quiet = c.sent[1].iter().filter(|s| s.0 > at(3_000)).all(|s| {
         let all = parse_compound(&s.1).flatten().collect::<Vec<_>>();
         all.iter()
@@ -185,7 +188,7 @@ fn a_source_that_continues_after_bye_restarts() {
     let (a, life) = sender(config(11, 22, 50), at(6_000));
     c.a = a;
     let frames = played(&mut c, &life, at(8_000));
-    assert!(!c.b.remote_left() && c.b.counters().sources == 1);
+    assert!(!c.b.remote().has_left() && c.b.stats().counters().sources == 1);
     assert!(frames[0].0 <= at(6_400) && frames.len() >= 40, "{}", frames.len());
 }
 
@@ -214,8 +217,8 @@ fn a_colliding_identifier_is_replaced_once() {
     for _ in 0..50 {
         c.a.handle_datagram(c.now, &Datagram::new(&copy, Ecn::NotEct));
     }
-    let now = c.a.ssrc();
-    assert!(now != 11 && c.a.counters().collisions == 1);
+    let now = c.a.stats().ssrc();
+    assert!(now != 11 && c.a.stats().counters().collisions == 1);
     let frames = played(&mut c, &life, at(5_000));
     let byes: Vec<u32> = (c.sent[0].iter().filter(|s| !s.2.is_rtp()))
         .flat_map(|s| parse_compound(&s.1).flatten().collect::<Vec<_>>())
@@ -223,13 +226,13 @@ fn a_colliding_identifier_is_replaced_once() {
         .flatten()
         .collect();
     assert_eq!(byes, [11, 11 ^ 1 << 31]);
-    assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(now), 1));
+    assert_eq!((c.b.remote().ssrc(), c.b.stats().counters().sources), (Some(now), 1));
     // The other end follows within about a frame, and has repair at once.
     assert!(frames.len() >= 65, "{}", frames.len());
     // Its own packets return under the new identifier: a loop, on which nothing changes.
     let (_, looped, _) = c.sent[0].iter().rev().find(|s| s.2.is_rtp()).unwrap().clone();
     c.a.handle_datagram(c.now, &Datagram::new(&looped, Ecn::NotEct));
-    assert_eq!((c.a.ssrc(), c.a.counters().collisions), (now, 2));
+    assert_eq!((c.a.stats().ssrc(), c.a.stats().counters().collisions), (now, 2));
 }
 
 /// A call under a controller, with the feedback that it requires.
@@ -301,7 +304,7 @@ fn calls_survive_a_restart_of_either_end_under_every_controller() {
         let target = c.a.target().unwrap().media_rate.as_kbps_f64();
         assert!((200.0..=2_600.0).contains(&target), "{}: {target}", spec.name);
         // Reports on the previous sender were in flight.
-        assert!(c.a.history_counters().unknown < 300, "{}", spec.name);
+        assert!(c.a.stats().history_counters().unknown < 300, "{}", spec.name);
     }
 }
 
@@ -357,11 +360,11 @@ fn memory_is_bounded_and_good_media_is_played_after_any_input() {
                 c.a.handle_datagram(c.now, &Datagram::new(&bad, Ecn::NotEct));
             }
         }
-        let (counters, kept) = c.b.content_counters();
+        let (counters, kept) = c.b.stats().content_counters();
         assert!(kept <= DataSize::from_bytes(300_000) && counters.crowded_out == 0, "{kept} {counters:?}");
     }
     assert!(frames >= 480, "{frames}");
-    let e = c.b.counters();
+    let e = c.b.stats().counters();
     assert!(e.malformed > 500 && e.unknown_source > 2_000 && e.sources == 0, "{e:?}");
-    assert_eq!(c.b.remote_ssrc(), Some(11));
+    assert_eq!(c.b.remote().ssrc(), Some(11));
 }

@@ -94,7 +94,7 @@ fn every_packet_is_reported_with_its_fate() {
         assert!((ms(50)..ms(56)).contains(&d.min) && d.min <= d.mean && d.last <= d.mean.max(d.last), "{d:?}");
         assert!((ms(100)..ms(130)).contains(&rtt), "{rtt}");
     }
-    assert_eq!((c.a.counters().unknown_packet, c.a.counters().malformed), (0, 0));
+    assert_eq!((c.a.stats().counters().unknown_packet, c.a.stats().counters().malformed), (0, 0));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn reports_are_two_round_trips_apart_and_behind_their_block() {
     for (i, t) in recorded.iter().enumerate().filter(|(_, t)| matches!(t, Recorded::Interval(..))) {
         assert!(matches!(recorded[i - 1], Recorded::Block(_)), "{t:?}");
     }
-    let share = c.b.counters().rtcp_bytes as f64 * 8.0 / 10.0 / 2e6;
+    let share = c.b.stats().counters().rtcp_bytes as f64 * 8.0 / 10.0 / 2e6;
     assert!(share < 0.025, "{share} of the session for one of two members");
 }
 
@@ -172,7 +172,7 @@ fn next_played_reaches_the_sender_and_playout_the_receiver_half() {
         frames.iter().copied().filter(|f| f.discarded == 0).partition(|f| f.complete);
     assert!(whole.iter().all(|f| (ms(60)..ms(100)).contains(&f.buffered)), "{whole:?}");
     assert!(missed.len() > 10 && missed.iter().all(|f| f.buffered == TimeDelta::ZERO));
-    let stats = c.b.playout_stats().unwrap();
+    let stats = c.b.stats().playout_stats().unwrap();
     assert_eq!(whole.len() as u64, stats.played);
     assert_eq!(frames.iter().filter(|f| f.discarded > 0).count() as u64, stats.discarded);
     let mut events = 0;

@@ -107,10 +107,10 @@ fn the_residual_loss_is_a_power_of_the_loss() {
             let mut c = Setup::new(rtt, deadline).call(&Recorder::new(800), lose_rtp(share, i as u64));
             // Until the round-trip time is measured.
             c.run_until(Timestamp::from_secs(8));
-            let (before, begun) = (c.b.recovery_stats(), c.b.nack_counters());
+            let (before, begun) = (c.b.stats().recovery_stats(), c.b.stats().nack_counters());
             c.run_until(Timestamp::from_secs(80));
-            let [packets, lost, recovered, residual] = since(c.b.recovery_stats(), before);
-            let (n, r) = (c.b.nack_counters(), c.a.retransmission_counters());
+            let [packets, lost, recovered, residual] = since(c.b.stats().recovery_stats(), before);
+            let (n, r) = (c.b.stats().nack_counters(), c.a.stats().retransmission_counters());
             let near = |count: u64, expected: f64| {
                 let spread = 4.0 * expected.sqrt() + 2.0;
                 assert!(
@@ -143,7 +143,7 @@ fn reports_count_retransmissions_on_request() {
         let recorded = recorder.recorded.lock().unwrap();
         let block =
             recorded.iter().rev().find_map(|t| if let Recorded::Block(b) = t { Some(*b) } else { None }).unwrap();
-        let (lost, packets) = (block.cumulative_lost as f64, c.a.send_counters().packets as f64);
+        let (lost, packets) = (block.cumulative_lost as f64, c.a.stats().send_counters().packets as f64);
         let expected = packets * share;
         assert!((lost - expected).abs() < 4.0 * expected.sqrt() + 10.0, "{count_retransmissions}: {lost} of {packets}");
     }
@@ -154,7 +154,7 @@ fn a_retransmission_is_a_stream_of_its_own_with_reports_and_an_end() {
     let recorder = Recorder::new(800);
     let mut c = Setup::new(100, 400).call(&recorder, lose_rtp(0.05, 7));
     c.run_until(Timestamp::from_secs(20));
-    let sent = c.a.retransmission_counters();
+    let sent = c.a.stats().retransmission_counters();
     assert!(sent.packets > 60 && sent.unknown == 0, "{sent:?}");
     let resent: Vec<_> = c.sent[0].iter().filter(|(_, b, t)| t.is_rtp() && b[1] & 0x7f == RESENT).collect();
     assert_eq!(resent.len() as u64, sent.packets);
@@ -191,7 +191,7 @@ fn a_retransmission_is_a_stream_of_its_own_with_reports_and_an_end() {
     for all in [reports, blocks] {
         assert!(all.iter().filter(|r| r.0 == RESENT_SSRC).count() > 5 && all.iter().filter(|r| r.0 == 11).count() > 5);
     }
-    c.a.leave();
+    c.a.leave(None);
     c.run_until(Timestamp::from_secs(21));
     let last = &c.sent[0].last().unwrap().1;
     assert!(check_compound(last).is_ok());
@@ -209,7 +209,7 @@ fn feedback_and_controllers_know_retransmissions_from_originals() {
         c.run_until(Timestamp::from_secs(20));
         let sent = recorder.sent();
         let again: Vec<_> = sent.iter().filter(|p| p.is_retransmission).map(|p| p.sequence).collect();
-        assert_eq!(again.len() as u64, c.a.retransmission_counters().packets);
+        assert_eq!(again.len() as u64, c.a.stats().retransmission_counters().packets);
         assert!(again.len() > 100 && sent.iter().all(|p| !p.is_repair && !p.is_padding));
         assert!(sent.windows(2).all(|w| w[1].sequence == w[0].sequence + 1));
         let (mut recorded, mut lost) = (0, 0);
@@ -228,7 +228,7 @@ fn feedback_and_controllers_know_retransmissions_from_originals() {
         // Each may be lost like any other packet.
         assert!(recorded as f64 > 0.97 * again.len() as f64, "{recorded} of {}", again.len());
         assert!((0.04..0.18).contains(&(lost as f64 / recorded as f64)), "{lost} of {recorded}");
-        assert_eq!((c.a.counters().unknown_source, c.b.counters().unknown_source), (0, 0));
+        assert_eq!((c.a.stats().counters().unknown_source, c.b.stats().counters().unknown_source), (0, 0));
     }
 }
 
@@ -237,10 +237,13 @@ fn media_makes_room_for_what_is_sent_again() {
     let rate = |share| {
         let mut c = Setup::new(100, 500).call(&Recorder::new(800), lose_rtp(share, 5));
         c.run_until(Timestamp::from_secs(10));
-        let before = (c.a.send_counters().bytes, c.a.retransmission_counters().bytes);
+        let before = (c.a.stats().send_counters().bytes, c.a.stats().retransmission_counters().bytes);
         c.run_until(Timestamp::from_secs(50));
         let kbps = |bytes: u64| bytes as f64 * 8.0 / 40_000.0;
-        (kbps(c.a.send_counters().bytes - before.0), kbps(c.a.retransmission_counters().bytes - before.1))
+        (
+            kbps(c.a.stats().send_counters().bytes - before.0),
+            kbps(c.a.stats().retransmission_counters().bytes - before.1),
+        )
     };
     let (alone, none) = rate(0.0);
     assert!(none == 0.0 && (790.0..830.0).contains(&alone), "{alone}");
@@ -269,16 +272,16 @@ fn a_storm_of_requests_is_bounded() {
         c.a.handle_datagram(c.now, &datagram);
         c.run_until(c.now + ms(1));
     }
-    let r = c.a.retransmission_counters();
+    let r = c.a.stats().retransmission_counters();
     assert_eq!((r.requested, r.nacks), (requests, 5_000));
     assert_eq!(r.unknown + r.repeated + r.refused + r.packets, requests);
     // 20 % of 800 kbit/s for 5 s, and 1 s of it at once. Packets waiting for the pacer are not counted here.
     assert!((60_000..=120_000).contains(&r.payload), "{r:?}");
     // Media continues, and no retransmission counts as new at the other end.
-    let n = c.b.nack_counters();
+    let n = c.b.stats().nack_counters();
     assert_eq!((n.recovered, n.missing), (0, 0));
     assert!(n.duplicates > 0 && n.duplicates + n.late == n.retransmissions, "{n:?}");
-    let s = c.b.recovery_stats();
+    let s = c.b.stats().recovery_stats();
     assert_eq!((s.lost, s.recovered), (0, 0), "{s:?}");
 }
 
@@ -287,7 +290,7 @@ fn forged_retransmissions_bring_nothing_in() {
     let recorder = Recorder::new(800);
     let mut c = Setup::new(100, 400).call(&recorder, |_, _| Fate::Pass);
     c.run_until(Timestamp::from_secs(3));
-    let before = c.b.recovery_stats();
+    let before = c.b.stats().recovery_stats();
     for i in 0..2_000u16 {
         let mut out = vec![];
         weir_wire::rtp::Header { payload_type: RESENT, sequence: i, ssrc: RESENT_SSRC, ..Default::default() }
@@ -295,11 +298,11 @@ fn forged_retransmissions_bring_nothing_in() {
         out.extend_from_slice(&i.wrapping_mul(33).to_be_bytes()[..usize::from(i % 3)]);
         c.b.handle_datagram(c.now, &Datagram::new(&out, Ecn::NotEct));
     }
-    let n = c.b.nack_counters();
+    let n = c.b.stats().nack_counters();
     assert_eq!((n.retransmissions, n.recovered), (2_000, 0));
     assert!(n.malformed > 1_300);
     c.run_until(Timestamp::from_secs(6));
-    let s = c.b.recovery_stats();
+    let s = c.b.stats().recovery_stats();
     assert_eq!((s.lost, s.frames_lost), (before.lost, before.frames_lost));
 }
 
@@ -310,7 +313,7 @@ fn repair_goes_first_where_there_is_both() {
     recorder.target.lock().unwrap().repair = RepairPlan::Parity { interval: 4 };
     let mut c = Setup::new(60, 400).call(&recorder, lose_rtp(0.05, 9));
     c.run_until(Timestamp::from_secs(60));
-    let (s, n, w) = (c.b.recovery_stats(), c.b.nack_counters(), c.b.repair_counters().window);
+    let (s, n, w) = (c.b.stats().recovery_stats(), c.b.stats().nack_counters(), c.b.stats().repair_counters().window);
     assert!(s.lost > 200, "{s:?}");
     // Parity recovers single losses among five: 0.95^4 of them.
     let share = w.recovered as f64 / s.lost as f64;
@@ -351,28 +354,29 @@ fn a_policy_asks_again_on_a_short_path_and_protects_on_a_long_one() {
         let recorder = Recorder::new(800);
         let mut c = with_policy(ResilienceConfig::default(), rtt, share, &recorder, None);
         c.run_until(Timestamp::from_secs(15));
-        let (before, sent) = (c.b.recovery_stats(), c.a.send_counters());
+        let (before, sent) = (c.b.stats().recovery_stats(), c.a.stats().send_counters());
         c.run_until(Timestamp::from_secs(60));
-        let [packets, lost, recovered, residual] = since(c.b.recovery_stats(), before);
-        let (sending, receiving) = c.a.resilience();
+        let [packets, lost, recovered, residual] = since(c.b.stats().recovery_stats(), before);
+        let (sending, receiving) = c.a.stats().resilience();
         assert!(receiving.is_none() && sending.is_some());
-        let (sending, receiving) = (sending.unwrap().mechanisms, c.b.resilience().1.unwrap().mechanisms);
+        let (sending, receiving) = (sending.unwrap().mechanisms, c.b.stats().resilience().1.unwrap().mechanisms);
         // Both ends have decided the same independently.
         assert_eq!(sending, receiving);
         assert_eq!((receiving.contains(Mechanisms::NACK), sending.contains(Mechanisms::PROTECTION)), (nack, uep));
         assert!(lost > 20 && packets > 3_000);
-        let (repair, again) = (c.a.send_counters().repair_packets, c.a.retransmission_counters().packets);
+        let (repair, again) =
+            (c.a.stats().send_counters().repair_packets, c.a.stats().retransmission_counters().packets);
         assert_eq!((repair > 300, again > 20), (uep, nack));
         // Parity of one in eight recovers single losses.
         let back = recovered as f64 / lost as f64;
         assert!(if nack { residual <= 1 } else { (0.6..0.95).contains(&back) }, "{back}, {residual}");
         // Media is reduced for all of it.
         let all = |s: weir_session::SendCounters| s.bytes + s.repair_bytes;
-        let kbps = (all(c.a.send_counters()) - all(sent)) as f64 * 8.0 / 45_000.0;
+        let kbps = (all(c.a.stats().send_counters()) - all(sent)) as f64 * 8.0 / 45_000.0;
         assert!((770.0..840.0).contains(&kbps), "{kbps}");
         let mut names = vec![];
-        c.a.metrics(&mut |name, value| names.push((name, value)));
-        c.b.metrics(&mut |name, value| names.push((name, value)));
+        c.a.stats().metrics(&mut |name, value| names.push((name, value)));
+        c.b.stats().metrics(&mut |name, value| names.push((name, value)));
         for (name, value) in [("resilience_nack", nack), ("resilience_uep", uep), ("retransmissions_sent", nack)] {
             assert!(names.iter().any(|n| n.0 == name && (n.1 > 0.0) == value), "{name} of {names:?}");
         }
@@ -397,11 +401,11 @@ fn slices_get_smaller_with_loss_and_are_left_alone_without_a_policy() {
         .collect();
     // From a packet's payload on, by the rule.
     assert_eq!(sizes, [1_000, 500, 250, 200, 150], "{sizes:?}");
-    assert_eq!(c.b.nack_counters().nacks, 0);
+    assert_eq!(c.b.stats().nack_counters().nacks, 0);
     // A codec without support is not asked repeatedly.
     let mut c = with_policy(config, 40, 0.1, &Recorder::new(800), None);
     c.run_until(Timestamp::from_secs(20));
-    assert_eq!(c.a.resilience().0.unwrap().mechanisms, Mechanisms::NONE);
+    assert_eq!(c.a.stats().resilience().0.unwrap().mechanisms, Mechanisms::NONE);
 }
 
 #[test]
@@ -412,7 +416,7 @@ fn a_controller_that_plans_repair_keeps_it() {
     let config = ResilienceConfig { choice, ..ResilienceConfig::default() };
     let mut c = with_policy(config, 40, 0.02, &recorder, None);
     c.run_until(Timestamp::from_secs(20));
-    let s = c.a.send_counters();
+    let s = c.a.stats().send_counters();
     assert!((s.repair_packets as i64 * 10 - s.packets as i64).abs() < 60, "{s:?}");
 }
 
@@ -456,7 +460,7 @@ fn content_comes_again_as_it_was() {
             }
         }
     }
-    let (content, n) = (c.b.content_counters().0, c.b.nack_counters());
+    let (content, n) = (c.b.stats().content_counters().0, c.b.stats().nack_counters());
     assert!(n.recovered > 40 && content.repaired == n.recovered, "{content:?} {n:?}");
     assert!(whole >= 475, "{whole}");
 }

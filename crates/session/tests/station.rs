@@ -53,12 +53,12 @@ fn a_sender_heeds_its_own_station_alone() {
     assert_eq!(recorder.recorded(), [Recorded::Notice(CapacityNotice { now: NOW, rate })]);
     // For another source: ignored and counted.
     hear(&mut end, &notice(7, 3));
-    assert_eq!((recorder.recorded().len(), end.counters().unknown_source), (1, 1));
+    assert_eq!((recorder.recorded().len(), end.stats().counters().unknown_source), (1, 1));
     // The same message from another sender is an ordinary request.
     hear(&mut end, &notice(2, 1));
     let estimate = ReceiverEstimate { now: NOW, rate, kind: EstimateKind::Tmmbr };
     assert_eq!(recorder.recorded().last(), Some(&Recorded::Estimate(estimate)));
-    assert_eq!(end.counters().malformed, 0);
+    assert_eq!(end.stats().counters().malformed, 0);
 }
 
 #[test]

@@ -165,19 +165,19 @@ fn a_bit_rate_by_hand_holds_until_it_is_let_go() {
 fn fec_is_switched_and_its_scheme_chosen() {
     let mut s = system(Preferences::default());
     run_alone(&mut s, 0, 1_000);
-    assert_eq!(s.endpoint().send_counters().repair_packets, 0, "the controller plans none");
+    assert_eq!(s.endpoint().stats().send_counters().repair_packets, 0, "the controller plans none");
     s.set_fec_scheme(Some(Scheme::Parity { interval: 2 }.into())).unwrap();
     run_alone(&mut s, 1_000, 2_000);
-    let one = s.endpoint().send_counters().repair_packets;
+    let one = s.endpoint().stats().send_counters().repair_packets;
     assert!(one > 40, "{one}");
     s.enable_fec(false).unwrap();
     run_alone(&mut s, 2_000, 3_000);
-    assert!(s.endpoint().send_counters().repair_packets <= one + 1);
+    assert!(s.endpoint().stats().send_counters().repair_packets <= one + 1);
     let bad: Protection = Scheme::ReedSolomon { n: 4, repair: 4 }.into();
     assert!(matches!(s.set_fec_scheme(Some(bad)), Err(SystemError::Scheme(_))));
     s.enable_fec(true).unwrap();
     run_alone(&mut s, 3_000, 4_000);
-    assert!(s.endpoint().send_counters().repair_packets > one + 40, "the scheme before is still set");
+    assert!(s.endpoint().stats().send_counters().repair_packets > one + 40, "the scheme before is still set");
 }
 
 #[test]
@@ -203,11 +203,11 @@ fn observers_see_every_packet_and_what_was_recovered_as_it_was_sent() {
     assert_eq!(sent.of('C'), all(0, |t| !t.is_rtp()));
     assert_eq!(got.of('C'), all(1, |_| true));
     let received: Vec<_> = got.of('m');
-    assert_eq!(received.len() as u64, c.b.receive_counters().packets);
-    assert_eq!(got.of('f').len() as u64, c.b.repair_counters().packets);
+    assert_eq!(received.len() as u64, c.b.stats().receive_counters().packets);
+    assert_eq!(got.of('f').len() as u64, c.b.stats().repair_counters().packets);
     assert_eq!(
         (sent.of('c').len() as u64, got.of('c').len() as u64),
-        (c.a.counters().rtcp_received, c.b.counters().rtcp_received)
+        (c.a.stats().counters().rtcp_received, c.b.stats().counters().rtcp_received)
     );
     // Byte for byte, with the payload at its full length.
     let recovered = got.of('r');
@@ -232,10 +232,10 @@ fn session_parameters_change_at_run_time() {
     // T_rr_interval of 1 s: 0.5 to 1.5 s apart.
     let usual = count(&c, 0);
     assert!((7..=20).contains(&usual), "{usual}");
-    let mut params = *c.b.session_params();
+    let mut params = *c.b.stats().session_params();
     params.set("rtcp_interval_ms", "100").unwrap();
     params.set("xr", "loss_rle, one_way_delay, reference_time").unwrap();
-    c.b.set_session_params(params).unwrap();
+    c.b.rtcp().set_params(params).unwrap();
     c.run_until(Timestamp::from_secs(20));
     let fast = count(&c, 11);
     assert!((70..=180).contains(&fast), "{fast}");
@@ -263,16 +263,16 @@ fn session_parameters_change_at_run_time() {
     params = SessionParams { xr: Some(XrBlocks::default()), ..params };
     params.set("profile", "avp").unwrap();
     params.set("rtcp_interval_ms", "0").unwrap();
-    c.b.set_session_params(params).unwrap();
+    c.b.rtcp().set_params(params).unwrap();
     c.run_until(Timestamp::from_secs(30));
     assert_eq!(blocks(&c, 21), (vec![], 0));
     // 360 s over 2,000 kbit/s is 180 ms: with the compensation 148 ms on average.
     let avp = count(&c, 21);
     assert!((50..=72).contains(&avp), "{avp}");
-    assert!(!c.b.send_early_rtcp(c.now), "RFC 3551 has no early feedback");
+    assert!(!c.b.rtcp().send_early(c.now), "RFC 3551 has no early feedback");
     let bad = SessionParams { rapid_synchronisation: RapidSynchronisation::Ntp64(15), ..params };
-    assert!(c.b.set_session_params(bad).is_err());
-    assert_eq!(*c.b.session_params(), params);
+    assert!(c.b.rtcp().set_params(bad).is_err());
+    assert_eq!(*c.b.stats().session_params(), params);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn an_early_report_leaves_at_once_and_costs_the_next() {
     let next = b.poll_timeout(regular).unwrap();
     let now = regular + (next - regular) / 2;
     assert!(b.poll_transmit(now, &mut out).is_none());
-    assert!(b.send_early_rtcp(now));
+    assert!(b.rtcp().send_early(now));
     assert!(b.poll_transmit(now, &mut out).is_some_and(|t| !t.is_rtp()));
     assert!(matches!(parse_compound(&out).next(), Some(Ok(Packet::ReceiverReport(rr))) if rr.blocks.len() == 1));
     assert!(b.poll_transmit(now, &mut out).is_none());

@@ -58,7 +58,7 @@ impl<'a> EndSampler<'a> {
         if let CallSide::Receiver(Some(viewer)) = &self.side {
             all.extend(viewer.last_psnr().map(|db| ("psnr_db", db)));
         }
-        endpoint.metrics(&mut |name, value| all.push((name, value)));
+        endpoint.stats().metrics(&mut |name, value| all.push((name, value)));
         Some(all)
     }
 }

@@ -21,8 +21,13 @@ pub struct SenderSample {
 impl SenderSample {
     /// The end's current state.
     pub fn of(call: &Endpoint) -> Self {
-        let (frames, generated) = call.generated();
-        Self { rtt: call.rtt(), frames, generated, target: call.target().map_or(DataRate::ZERO, |t| t.media_rate) }
+        let (frames, generated) = call.stats().generated();
+        Self {
+            rtt: call.stats().rtt(),
+            frames,
+            generated,
+            target: call.target().map_or(DataRate::ZERO, |t| t.media_rate),
+        }
     }
 
     /// If the transport measures the round-trip time, that replaces the session's, which is measured by RTCP.
@@ -52,7 +57,7 @@ pub struct Discards {
 impl Discards {
     /// Of a receiving end; `None` without playout.
     pub fn of(call: &Endpoint) -> Option<Self> {
-        call.playout_discards().map(|(packets, size)| Self { packets, size })
+        call.stats().playout_discards().map(|(packets, size)| Self { packets, size })
     }
 }
 
@@ -173,19 +178,19 @@ impl FlowSampler {
             ..FlowEnd::default()
         };
         let Some((sender, receiver)) = call else { return end };
-        end.tripped = sender.tripped().map(|t| {
+        end.tripped = sender.stats().tripped().map(|t| {
             let rates = t.sending_rate.zip(t.tcp_rate);
             let rates = rates.map_or(String::new(), |(own, tcp)| format!(": {own} against TCP's {tcp}"));
             (t.at, format!("{:?}{rates}", t.reason))
         });
-        let stats = receiver.recovery_stats();
+        let stats = receiver.stats().recovery_stats();
         if stats.packets > 0 {
             end.recovered = stats.recovered;
             end.frames_recovered = stats.frames_recovered;
             end.frames_unrecovered = stats.frames_protected_lost;
         }
         for call in [sender, receiver] {
-            call.metrics(&mut |name, value| end.internals.push((name, value)));
+            call.stats().metrics(&mut |name, value| end.internals.push((name, value)));
         }
         end
     }

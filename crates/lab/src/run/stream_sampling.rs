@@ -27,11 +27,11 @@ impl StreamSampler {
     pub(super) fn sample(&mut self, sender: &Endpoint, now: Timestamp) -> Vec<DataRate> {
         let since = self.last.map_or(TimeDelta::ZERO, |last| now - last);
         let is_first = self.last.replace(now).is_none();
-        let ids: Vec<OutgoingId> = sender.outgoing_ids().collect();
+        let ids: Vec<OutgoingId> = sender.stats().outgoing_ids().collect();
         self.totals.resize(ids.len(), ShareTotals::default());
         let mut rates = Vec::with_capacity(ids.len());
         for (totals, id) in self.totals.iter_mut().zip(ids) {
-            let Some(OutgoingStats { is_on, rate, .. }) = sender.outgoing_stats(id) else { continue };
+            let Some(OutgoingStats { is_on, rate, .. }) = sender.stats().outgoing(id) else { continue };
             totals.switches += u32::from(!is_first && is_on != totals.is_on);
             totals.is_on = is_on;
             totals.sampled += since;
@@ -46,12 +46,12 @@ impl StreamSampler {
 
     /// The streams' summaries at the end.
     pub(super) fn finish(&self, rtp: &RtpFlow, sender: &Endpoint, receiver: &Endpoint) -> Vec<StreamSummary> {
-        let outgoing: Vec<OutgoingId> = sender.outgoing_ids().collect();
-        let incoming: Vec<IncomingId> = receiver.incoming_ids().collect();
+        let outgoing: Vec<OutgoingId> = sender.stats().outgoing_ids().collect();
+        let incoming: Vec<IncomingId> = receiver.stats().incoming_ids().collect();
         let all = rtp.streams.iter().zip(&self.totals).zip(outgoing.into_iter().zip(incoming));
         all.filter_map(|((stream, totals), (out, inc))| {
-            let sent = sender.outgoing_stats(out)?.counters;
-            let other = receiver.incoming_stats(inc)?;
+            let sent = sender.stats().outgoing(out)?.counters;
+            let other = receiver.stats().incoming(inc)?;
             let seconds = totals.sampled.as_secs_f64().max(1e-9);
             let (expected, received) = (other.expected, other.received);
             Some(StreamSummary {

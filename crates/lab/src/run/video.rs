@@ -142,7 +142,7 @@ impl Viewer {
 
     /// Acknowledges a decoded picture, and requests a repair if pictures are damaged.
     fn send_feedback(&self, endpoint: &mut Endpoint, rtp_timestamp: u32, decoded: Decoded, now: Timestamp) {
-        let has_policy = endpoint.resilience().1.is_some();
+        let has_policy = endpoint.stats().resilience().1.is_some();
         let Some(mut stream) = endpoint.incoming(IncomingId::FIRST) else { return };
         if decoded != Decoded::Nothing {
             stream.on_decoded(rtp_timestamp, decoded == Decoded::Intact);

@@ -122,8 +122,8 @@ impl Carrier {
     /// Closes, with the reason if the other end could not know it.
     pub(super) fn leave(&mut self, end: &crate::call::liveness::EndReason) {
         match &mut self.0 {
-            Inner::Udp(e) if end.is_failure() => e.leave_because(&end.to_string()),
-            Inner::Udp(e) => e.leave(),
+            Inner::Udp(e) if end.is_failure() => e.leave(Some(&end.to_string())),
+            Inner::Udp(e) => e.leave(None),
             Inner::Dccp(e) => e.leave(),
         }
     }

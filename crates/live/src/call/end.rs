@@ -242,11 +242,11 @@ impl LiveEnd {
         if until.at.is_some_and(|at| now >= at) {
             return Some(EndReason::Duration);
         }
-        if until.bye && self.counters.byes > 0 && self.endpoint().remote_left() {
-            let reason = self.endpoint().remote_goodbye().map(printable);
+        if until.bye && self.counters.byes > 0 && self.endpoint().remote().has_left() {
+            let reason = self.endpoint().remote().goodbye().map(printable);
             return Some(EndReason::Goodbye { reason });
         }
-        if has_ended() && self.endpoint().queue(now).0 == DataSize::ZERO {
+        if has_ended() && self.endpoint().stats().queue(now).0 == DataSize::ZERO {
             return Some(EndReason::MediaEnded);
         }
         self.carrier.is_over().then_some(EndReason::Connection)
@@ -259,7 +259,7 @@ impl LiveEnd {
         now: Timestamp,
         observer: &mut O,
     ) -> Option<EndReason> {
-        match self.liveness.look(now, until.silence, self.carrier.endpoint().tripped()) {
+        match self.liveness.look(now, until.silence, self.carrier.endpoint().stats().tripped()) {
             Step::None => None,
             Step::End(end) => Some(end),
             Step::Notice(notice) => {
@@ -267,7 +267,7 @@ impl LiveEnd {
                 None
             }
             Step::Restart => {
-                if self.carrier.endpoint_mut().restart_after_trip(now) {
+                if self.carrier.endpoint_mut().path_mut(PathId::FIRST).is_some_and(|mut p| p.restart_after_trip(now)) {
                     self.liveness.on_restarted();
                     observer.on_notice(&Notice::MediaRestarted);
                 }
@@ -344,17 +344,17 @@ impl LiveEnd {
     /// The statistics of the call, during it or at its end.
     pub fn summary(&self, now: Timestamp) -> EndSummary {
         let time = self.started.map_or(TimeDelta::ZERO, |s| now.saturating_since(s));
-        let (e, counters) = (self.endpoint(), self.endpoint().counters());
+        let (e, counters) = (self.endpoint(), self.endpoint().stats().counters());
         EndSummary {
             duration_s: time.as_secs_f64(),
             sent: self.sent,
             received: self.received,
-            frames_sent: e.send_counters().frames,
+            frames_sent: e.stats().send_counters().frames,
             sent_rate_bps: rate_bps(self.sent.rtp_bytes, time),
             received_rate_bps: rate_bps(self.received.rtp_bytes, time),
             loss: None,
             target_bps: e.target().map(|t| t.media_rate.as_bps()),
-            rtt_ms: e.rtt().map(TimeDelta::as_millis_f64),
+            rtt_ms: e.stats().rtt().map(TimeDelta::as_millis_f64),
             malformed: counters.malformed,
             unknown_source: counters.unknown_source,
             counters: self.counters,

@@ -190,8 +190,8 @@ impl Joined {
             plan.incoming.push(builder.incoming_config(identity, &a.streams[planned.stream]));
         }
         let endpoint = plan.make(now).map_err(CallError::Streams)?;
-        let outgoing: Vec<_> = endpoint.outgoing_ids().zip(identities).collect();
-        let ids: Vec<_> = endpoint.incoming_ids().collect();
+        let outgoing: Vec<_> = endpoint.stats().outgoing_ids().zip(identities).collect();
+        let ids: Vec<_> = endpoint.stats().incoming_ids().collect();
         let srtp = match &a.keys {
             Some((own, theirs)) => Some(SrtpSession::new(own, theirs)?),
             None => None,

@@ -169,7 +169,7 @@ pub fn run_party_streams<O: CallObserver>(
     }
     let mut received = Vec::new();
     for ((player, plan), id) in receiving.players.into_iter().zip(&plans).zip(incoming) {
-        let stats = end.endpoint().incoming_stats(id);
+        let stats = end.endpoint().stats().incoming(id);
         let (expected, packets) = stats.map_or((0, 0), |i| (i.expected, i.received));
         let (audio, video) = match player {
             Player::Audio(hearing) => (hearing.finish(end.endpoint()), None),

@@ -24,7 +24,7 @@ impl Hearing {
 
     /// The playout statistics, after the call.
     pub(crate) fn finish(self, endpoint: &Endpoint) -> Option<AudioSummary> {
-        Some(self.summary.with(&endpoint.incoming_stats(self.id)?.audio?))
+        Some(self.summary.with(&endpoint.stats().incoming(self.id)?.audio?))
     }
 
     fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {

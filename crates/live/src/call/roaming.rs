@@ -60,7 +60,7 @@ impl LiveEnd {
         if let Some(own) = own.filter(|own| *own != self.offered) {
             // The first ones are in the descriptions.
             if !self.offered.is_empty() {
-                self.carrier.endpoint_mut().offer_addresses(&own);
+                self.carrier.endpoint_mut().rtcp().offer_addresses(&own);
             }
             self.offered = own;
         }
@@ -71,7 +71,7 @@ impl LiveEnd {
         if self.routes.len() < 2 {
             return;
         }
-        let offered = self.carrier.endpoint().offered_addresses().to_vec();
+        let offered = self.carrier.endpoint().remote().offered_addresses().to_vec();
         for (&address, number) in offered.iter().zip(0u8..) {
             let path = PathId::new(number);
             let Some(route) = self.routes.get(path) else { break };

@@ -107,7 +107,7 @@ pub fn loopback_streams<A: CallObserver>(
         made.push((s.name, demand.simulcast, identity, media, end));
     }
     let (mut sender, receiver) = endpoints_with(config, registry, &clock, seed, plans)?;
-    let ids: Vec<_> = sender.outgoing_ids().zip(receiver.incoming_ids()).collect();
+    let ids: Vec<_> = sender.stats().outgoing_ids().zip(receiver.stats().incoming_ids()).collect();
     let mut streams = Vec::new();
     for ((name, simulcast, identity, media, end), ids) in made.into_iter().zip(ids) {
         if let (Ends::Video(sent, _), Some(outgoing)) = (&end, sender.outgoing(ids.0)) {
@@ -147,7 +147,7 @@ pub fn loopback_streams<A: CallObserver>(
     let mut encoders = encoders.into_iter();
     let mut summaries = Vec::new();
     for ((s, sent), player) in streams.into_iter().zip(watched.1.streams).zip(receiving.players) {
-        let incoming = b.endpoint().incoming_stats(s.ids.1);
+        let incoming = b.endpoint().stats().incoming(s.ids.1);
         let (expected, received) = incoming.map_or((0, 0), |i| (i.expected, i.received));
         let (audio, video) = match player {
             Player::Audio(hearing) => (hearing.finish(b.endpoint()), None),

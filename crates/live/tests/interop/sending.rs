@@ -61,7 +61,7 @@ struct Enough<'a> {
 impl CallObserver for Enough<'_> {
     fn on_turn(&mut self, _: Timestamp, endpoint: &mut Endpoint) {
         if self.frames < PICTURES {
-            self.frames = endpoint.send_counters().frames;
+            self.frames = endpoint.stats().send_counters().frames;
             if self.frames >= PICTURES {
                 endpoint.set_paused(true);
                 self.ended.store(true, Ordering::Relaxed);

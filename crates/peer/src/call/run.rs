@@ -164,12 +164,12 @@ impl Work {
                 receiving.on_turn(now, &mut ends.endpoint);
             }
             // A pause of the circuit breaker has passed, and the other end consents still.
-            if ends.endpoint.tripped().is_some_and(|trip| now >= trip.earliest_restart())
-                && ends.endpoint.restart_after_trip(now)
+            if ends.endpoint.stats().tripped().is_some_and(|trip| now >= trip.earliest_restart())
+                && ends.endpoint.path_mut(PathId::FIRST).is_some_and(|mut p| p.restart_after_trip(now))
             {
                 self.sampler.totals.media_stops += 1;
             }
-            if ends.endpoint.remote_left() {
+            if ends.endpoint.remote().has_left() {
                 return Err(End::Goodbye);
             }
         }
@@ -347,7 +347,7 @@ impl Work {
         // Packets inside an emulated link are lost, and the goodbye does not pass it.
         self.link = None;
         if let Some(ends) = &mut self.ends {
-            ends.endpoint.leave();
+            ends.endpoint.leave(None);
         }
         self.transmit(now);
         self.transport.close(now);

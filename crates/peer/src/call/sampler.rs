@@ -114,18 +114,18 @@ impl Sampler {
         if let Some(ends) = ends {
             let e = &ends.endpoint;
             sample.target_bps = e.target().map(|t| t.media_rate.as_bps_f64());
-            sample.rtt_ms = e.rtt().map(TimeDelta::as_millis_f64);
-            sample.queue_ms = e.queue(now).1.as_millis_f64();
-            e.metrics(&mut |name, value| internals.push((name, value)));
+            sample.rtt_ms = e.stats().rtt().map(TimeDelta::as_millis_f64);
+            sample.queue_ms = e.stats().queue(now).1.as_millis_f64();
+            e.stats().metrics(&mut |name, value| internals.push((name, value)));
             let t = &mut self.totals;
-            let sent = e.send_counters();
+            let sent = e.stats().send_counters();
             t.frames_sent = sent.frames;
             (t.fec_sent, t.fec_bytes_sent) = (sent.repair_packets, sent.repair_bytes);
-            let repair = e.repair_counters();
+            let repair = e.stats().repair_counters();
             (t.fec_received, t.fec_recovered) = (repair.packets, repair.window.recovered);
-            t.retransmitted = e.retransmission_counters().packets;
-            t.recovered = e.nack_counters().recovered;
-            t.key_frame_requests = e.picture_counters().key_requests;
+            t.retransmitted = e.stats().retransmission_counters().packets;
+            t.recovered = e.stats().nack_counters().recovered;
+            t.key_frame_requests = e.stats().picture_counters().key_requests;
             if let Some(sound) = &ends.sound {
                 t.audio_sent = sound.sent(e);
                 (t.audio_decoded, t.audio_concealed) = (sound.heard.decoded, sound.heard.concealed);

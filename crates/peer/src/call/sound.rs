@@ -150,6 +150,6 @@ impl Sound {
 
     /// Packets sent.
     pub(super) fn sent(&self, endpoint: &Endpoint) -> u64 {
-        self.sent.and_then(|id| endpoint.outgoing_stats(id)).map_or(0, |s| s.counters.packets)
+        self.sent.and_then(|id| endpoint.stats().outgoing(id)).map_or(0, |s| s.counters.packets)
     }
 }

@@ -196,8 +196,8 @@ impl MemberCall {
         let receiving = ReceivingPath { feedback, ..ReceivingPath::default() };
         let path = PathConfig { sending: Some(sending), receiving: Some(receiving) };
         let mut endpoint = end.on(path).make(now)?;
-        let ids: Vec<OutgoingId> = endpoint.outgoing_ids().collect();
-        let mut encodings: Vec<IncomingId> = endpoint.incoming_ids().collect();
+        let ids: Vec<OutgoingId> = endpoint.stats().outgoing_ids().collect();
+        let mut encodings: Vec<IncomingId> = endpoint.stats().incoming_ids().collect();
         let audio_id = audio_in.and_then(|_| encodings.pop());
         let streams = sent.iter().zip(ids).zip(feeds).map(|((x, id), feed)| {
             let (mid, clock) = (x.section.mid, x.section.media.clock_hz());

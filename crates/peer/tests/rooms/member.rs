@@ -239,7 +239,7 @@ impl Member {
         }
         let Some(end) = &mut self.end else { return };
         end.handle_timeout(now);
-        let ids = if self.nags { end.incoming_ids().collect() } else { Vec::new() };
+        let ids = if self.nags { end.stats().incoming_ids().collect() } else { Vec::new() };
         for id in ids {
             if let Some(mut stream) = end.incoming(id).filter(|s| s.counters().packets > 0) {
                 // Answered or not: asked again.

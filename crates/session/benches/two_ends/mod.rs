@@ -42,8 +42,8 @@ impl Call {
 
     /// Runs until `count` more RTP packets have been sent.
     pub(crate) fn send(&mut self, count: u64) {
-        let upto = self.ends[0].send_counters().packets + count;
-        while self.ends[0].send_counters().packets < upto {
+        let upto = self.ends[0].stats().send_counters().packets + count;
+        while self.ends[0].stats().send_counters().packets < upto {
             for (from, end) in self.ends.iter_mut().enumerate() {
                 let mut bytes = self.spare.pop().unwrap_or_default();
                 while let Some(t) = end.poll_transmit(self.now, &mut bytes) {
@@ -73,6 +73,6 @@ impl Call {
         let by_path =
             (0..8).map_while(|n| self.ends[0].path(PathId::new(n)).and_then(|p| p.stats())).map(|s| s.sent_packets);
         let by_path: Vec<_> = by_path.collect();
-        if by_path.is_empty() { vec![self.ends[0].send_counters().packets] } else { by_path }
+        if by_path.is_empty() { vec![self.ends[0].stats().send_counters().packets] } else { by_path }
     }
 }

@@ -105,7 +105,7 @@ impl Connected {
         endpoint.set_paused(paused || !self.open);
     }
     pub(super) fn leave(&mut self, endpoint: &mut Endpoint) {
-        endpoint.leave();
+        endpoint.leave(None);
         self.leaving = true;
     }
 

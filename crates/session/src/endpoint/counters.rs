@@ -30,6 +30,6 @@ pub struct EndpointCounters {
     pub interfaces_refused: u64,
     /// Packets of a path's check that answer none, or come on a path that was removed.
     pub checks_refused: u64,
-    /// Changes of [`Endpoint::offered_addresses`](super::Endpoint::offered_addresses).
+    /// Changes of [`RemoteEnd::offered_addresses`](super::RemoteEnd::offered_addresses).
     pub offers: u64,
 }

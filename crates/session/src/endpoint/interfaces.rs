@@ -1,6 +1,6 @@
 //! Addresses that an end offers in-band for further paths (draft-ietf-avtcore-mprtp-03, sections 8.1.4 and 9.3).
 
-use super::Endpoint;
+use super::{Endpoint, RemoteEnd, RtcpControl};
 use core::net::{IpAddr, SocketAddr};
 use weir_wire::rtcp::mprtcp::{Block, Interface, InterfaceAddress, Mprtcp, Writer};
 
@@ -31,26 +31,30 @@ fn usable(interface: &Interface<'_>) -> Option<SocketAddr> {
     (!ip.is_multicast() && !ip.is_unspecified() && !is_broadcast).then(|| SocketAddr::new(ip, interface.port()))
 }
 
-impl Endpoint {
+impl<'a> RemoteEnd<'a> {
     /// The addresses that the other end offers for further paths, at most [`MAX_OFFERED`], the preferred ones first.
     ///
     /// Nothing is sent to them by this. Anyone who can forge RTCP of the call can offer an address, so that the caller
     /// has to check that the other end answers there before it directs a path to it.
-    pub fn offered_addresses(&self) -> &[SocketAddr] {
-        self.paths.as_ref().map_or(&[], |p| &p.interfaces.offered)
+    pub fn offered_addresses(&self) -> &'a [SocketAddr] {
+        self.end.paths.as_ref().map_or(&[], |p| &p.interfaces.offered)
     }
+}
 
+impl RtcpControl<'_> {
     /// Offers these addresses of this end for further paths, the preferred ones first, with the next three compounds,
     /// the first of them early where RFC 4585 allows it. They replace those offered before; beyond [`MAX_OFFERED`] they are left out. Offer them again whenever
     /// an interface appears or disappears.
     pub fn offer_addresses(&mut self, addresses: &[SocketAddr]) {
-        let interfaces = &mut self.paths.get_or_insert_default().interfaces;
+        let interfaces = &mut self.end.paths.get_or_insert_default().interfaces;
         interfaces.own.clear();
         interfaces.own.extend(addresses.iter().filter(|a| a.port() != 0).take(MAX_OFFERED));
         interfaces.repeats = REPEATS;
-        self.early_wanted = true;
+        self.end.early_wanted = true;
     }
+}
 
+impl Endpoint {
     /// A regular or early compound is written: appends this end's addresses if they are to be sent.
     pub(super) fn write_interfaces(&mut self, out: &mut Vec<u8>) {
         let Some(paths) = self.paths.as_mut().filter(|p| p.interfaces.repeats > 0) else { return };

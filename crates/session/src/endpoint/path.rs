@@ -68,6 +68,13 @@ impl PathMut<'_> {
         self.end.sender.as_mut().is_some_and(|s| s.set_controller(self.id, controller, now))
     }
 
+    /// Restarts media after a trip of its circuit breaker; `false` if it is too early, or there is no circuit breaker. The
+    /// caller should have reason to believe that the congestion has ended (RFC 8083, section 4.5).
+    pub fn restart_after_trip(&mut self, now: Timestamp) -> bool {
+        let path = self.end.sender.as_mut().and_then(|s| s.paths.get_mut(self.id.index()));
+        path.is_some_and(|p| p.breaker.restart(now))
+    }
+
     /// Passes the capacity expected on it, by a map of network coverage, to its controller; one named `NAME+map` is bounded
     /// by it. It replaces the forecast before. A receiving end has a use for that of the first path.
     pub fn on_capacity_forecast(&mut self, segments: &[ForecastSegment], now: Timestamp) {

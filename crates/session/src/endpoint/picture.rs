@@ -2,7 +2,6 @@
 
 use super::Endpoint;
 use crate::identity::FeedbackSsrcs;
-use crate::picture::PictureCounters;
 use crate::receiver::Receiver;
 use crate::session_params::Profile;
 use crate::timers::earliest;
@@ -14,20 +13,6 @@ const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(200);
 const MIN_SPACING: TimeDelta = TimeDelta::from_millis(50);
 
 impl Endpoint {
-    /// Counters of picture feedback, sent and received.
-    pub fn picture_counters(&self) -> PictureCounters {
-        let sent = self.first_incoming().map(|s| s.picture.counters).unwrap_or_default();
-        let received = self.first_outgoing().map(|s| s.picture.counters).unwrap_or_default();
-        PictureCounters {
-            key_requests: received.key_requests,
-            key_requests_granted: received.key_requests_granted,
-            references: received.references,
-            acknowledgements: received.acknowledgements,
-            unknown: received.unknown,
-            ..sent
-        }
-    }
-
     pub(crate) fn has_feedback(&self) -> bool {
         self.receiver.is_some() && self.config.params.profile == Profile::Avpf
     }

@@ -19,29 +19,6 @@ const LOOP_GUARD: TimeDelta = TimeDelta::from_secs(10);
 const COLLISION_SEED: u64 = 0x434f_4c4c_4944;
 
 impl Endpoint {
-    /// The source of the other end's first stream, if known.
-    pub fn remote_ssrc(&self) -> Option<u32> {
-        (self.config.remote_ssrc != 0).then_some(self.config.remote_ssrc)
-    }
-    /// Whether the sources of all streams received from the other end have sent BYEs without being replaced.
-    pub fn remote_left(&self) -> bool {
-        let streams = self.receiver.iter().flat_map(|r| &r.streams);
-        let mut known =
-            streams.filter(|s| s.identity.ssrc != 0 && (s.stats.is_started() || s.source.has_left())).peekable();
-        match known.peek() {
-            Some(_) => known.all(|s| s.source.has_left()),
-            None => self.remote_bye,
-        }
-    }
-    /// The reason in the other end's last goodbye, where it gave one; what is not UTF-8 of it is replaced. A stranger's words.
-    pub fn remote_goodbye(&self) -> Option<&str> {
-        self.remote_reason.as_deref()
-    }
-    /// This end's own source, used for its reports and its first stream: as configured, or changed after a collision.
-    pub fn ssrc(&self) -> u32 {
-        self.config.ssrc
-    }
-
     /// A packet of an incoming stream's source; it restarts the stream if the source had left.
     #[inline]
     pub(super) fn on_stream_rtp(&mut self, index: usize, now: Timestamp) {

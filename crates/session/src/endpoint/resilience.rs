@@ -4,7 +4,6 @@ use super::Endpoint;
 use crate::datagram::Kind;
 use crate::outcome::{Outcome, Refusal};
 use crate::received_packet::ReceivedPacket;
-use crate::resilience::{ReceiveResilience, SendResilience};
 use weir_media::resilience::{Decision, Mechanisms};
 use weir_units::Timestamp;
 use weir_wire::rtcp::Nack;
@@ -33,14 +32,6 @@ impl Endpoint {
         sender.on_nack(nack.media_ssrc, nack.sequences(), now);
     }
 
-    /// The mechanisms that the policies of error resilience have enabled for the first streams: sent, and received. For
-    /// the sent stream slices and protection apply, for the received one retransmission and references.
-    pub fn resilience(&self) -> (Option<Decision>, Option<Decision>) {
-        let sending = self.first_outgoing().and_then(|s| s.resilience.as_deref()).map(SendResilience::decision);
-        let receiving = self.first_incoming().and_then(|r| r.resilience.as_deref()).map(ReceiveResilience::decision);
-        (sending, receiving)
-    }
-
     /// Counts of error resilience, by name.
     pub(super) fn resilience_metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if let Some(r) = self.first_outgoing().and_then(|s| s.retransmitter.as_ref()) {
@@ -55,10 +46,10 @@ impl Endpoint {
             out("retransmissions_received", c.retransmissions as f64);
             out("retransmissions_useless", c.useless() as f64);
             out("recovered_by_retransmission", c.recovered as f64);
-            out("recovered_by_repair", self.repair_counters().window.recovered as f64);
+            out("recovered_by_repair", self.stats().repair_counters().window.recovered as f64);
         }
         let on = |d: &Decision, m| f64::from(u8::from(d.mechanisms.contains(m)));
-        let (sending, receiving) = self.resilience();
+        let (sending, receiving) = self.stats().resilience();
         if let Some(d) = sending {
             out("resilience_ssa", on(&d, Mechanisms::SLICES));
             out("resilience_uep", on(&d, Mechanisms::PROTECTION));

@@ -85,14 +85,6 @@ pub struct Incoming<'a> {
 }
 
 impl Endpoint {
-    /// The identifiers of the outgoing streams in the order of addition.
-    pub fn outgoing_ids(&self) -> impl Iterator<Item = OutgoingId> + use<'_> {
-        self.sender.iter().flat_map(|s| s.streams.iter().map(|s| s.id))
-    }
-    /// The identifiers of the incoming streams in the order of addition.
-    pub fn incoming_ids(&self) -> impl Iterator<Item = IncomingId> + use<'_> {
-        self.receiver.iter().flat_map(|r| r.streams.iter().map(|s| s.id))
-    }
     /// An outgoing stream; `None` if it has been removed.
     pub fn outgoing(&mut self, id: OutgoingId) -> Option<Outgoing<'_>> {
         let sender = self.sender.as_mut()?;
@@ -105,22 +97,6 @@ impl Endpoint {
         let receiver = self.receiver.as_mut()?;
         let index = receiver.index_of(id)?;
         Some(Incoming { receiver, index, has_feedback })
-    }
-
-    /// An outgoing stream's rate and counters; `None` if it has been removed.
-    pub fn outgoing_stats(&self, id: OutgoingId) -> Option<OutgoingStats> {
-        let s = self.sender.as_ref()?.streams.iter().find(|s| s.id == id)?;
-        Some(OutgoingStats { rate: s.rate(), is_on: s.share.is_on, counters: s.counters() })
-    }
-    /// An incoming stream's counters and playout statistics; `None` if it has been removed.
-    pub fn incoming_stats(&self, id: IncomingId) -> Option<IncomingStats> {
-        let s = self.receiver.as_ref()?.streams.iter().find(|s| s.id == id)?;
-        Some(IncomingStats {
-            expected: s.stats.expected(),
-            received: s.stats.received(),
-            counters: s.counters,
-            audio: s.audio.as_ref().map(|a| *a.stats()),
-        })
     }
 
     /// Adds an outgoing stream, which shares the path's target with the others from now on.

@@ -92,7 +92,7 @@ impl Call {
 
     /// Runs until `count` more RTP packets have been received; returns their number.
     pub fn deliver(&mut self, count: u64) -> u64 {
-        let received = |s: &Self| s.ends[1].endpoint().receive_counters().packets;
+        let received = |s: &Self| s.ends[1].endpoint().stats().receive_counters().packets;
         let upto = received(self) + count;
         while received(self) < upto {
             for (from, end) in self.ends.iter_mut().enumerate() {

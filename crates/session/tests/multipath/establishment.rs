@@ -39,7 +39,7 @@ fn measure(mut call: Paths, appeared: Timestamp, sender_adds_it: Option<Timestam
     let mut added = false;
     while call.now - appeared < TimeDelta::from_secs(20) {
         call.run_until(call.now + step);
-        let knows = sender_adds_it.map_or(!call.a.offered_addresses().is_empty(), |at| call.now >= at);
+        let knows = sender_adds_it.map_or(!call.a.remote().offered_addresses().is_empty(), |at| call.now >= at);
         if knows && !added {
             let (sender, _) = controller(call.now);
             call.a.add_path(sender.into(), call.now).expect("room for it");
@@ -56,7 +56,7 @@ fn in_band(seed: u64) -> TimeDelta {
     let mut call = until_it_appears(seed);
     let appeared = call.now;
     let address: SocketAddr = "192.0.2.7:5000".parse().expect("an address");
-    call.b.offer_addresses(&[address]);
+    call.b.rtcp().offer_addresses(&[address]);
     measure(call, appeared, None)
 }
 

@@ -50,7 +50,7 @@ fn a_path_that_works_again_is_used_within_a_second() {
         call.run_until(ms(60_000));
         let back = first_media(&call, A, ms(40_000)).expect("used again") - ms(40_000);
         assert!((500..1_100).contains(&back.as_millis()), "{controller}: {back}");
-        assert_eq!(call.a.counters().checks_refused, 0);
+        assert_eq!(call.a.stats().counters().checks_refused, 0);
     }
 }
 

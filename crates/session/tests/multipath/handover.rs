@@ -61,7 +61,7 @@ fn an_added_path_carries_media_once_the_other_end_has_answered() {
     // A round trip is 20 ms.
     assert_eq!(media(&call, B, 10_000, 10_020), 0);
     assert!(media(&call, B, 10_020, 20_000) > 100);
-    assert_eq!(call.a.counters().checks_refused + call.b.counters().checks_refused, 0);
+    assert_eq!(call.a.stats().counters().checks_refused + call.b.stats().counters().checks_refused, 0);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_call_made_with_one_path_gets_a_second_and_hands_over_to_it() {
     assert_eq!(media(&call, A, 30_500, 40_000), 0);
     let other = call.received_kbps(32, 40);
     assert!((300.0..710.0).contains(&other), "{other} kbit/s on the second path");
-    let counters = [call.a.counters(), call.b.counters()];
+    let counters = [call.a.stats().counters(), call.b.stats().counters()];
     assert!(counters.iter().all(|c| c.unknown_subflow + c.malformed + c.checks_refused == 0), "{counters:?}");
 }
 
@@ -127,7 +127,7 @@ fn both_directions_get_a_second_path() {
         let on_b = sent.iter().filter(|(_, _, t)| t.path == B && media_of(t)).count();
         let stats = end.path(B).and_then(|p| p.stats()).expect("a path");
         assert!(on_b > 200 && stats.received_packets > 200 && stats.rtt.is_some(), "{on_b}, {stats:?}");
-        assert_eq!(end.counters().unknown_subflow + end.counters().checks_refused, 0);
+        assert_eq!(end.stats().counters().unknown_subflow + end.stats().counters().checks_refused, 0);
     }
 }
 
@@ -177,7 +177,10 @@ fn a_forged_answer_opens_nothing() {
     for guess in 0..1_000u64 {
         call.a.handle_datagram(call.now, &Datagram::new(&app(1, &guess.to_be_bytes()), Ecn::NotEct));
     }
-    assert_eq!((call.a.path(B).map(|p| p.usage()), call.a.counters().checks_refused), (Some(PathUse::Checked), 1_000));
+    assert_eq!(
+        (call.a.path(B).map(|p| p.usage()), call.a.stats().counters().checks_refused),
+        (Some(PathUse::Checked), 1_000)
+    );
     // A storm of challenges has one answer at a time.
     let sent = call.sent[0].len();
     for guess in 0..1_000u64 {
@@ -256,11 +259,11 @@ fn an_address_counts_as_the_paths_once_its_challenge_is_answered() {
             }
             answer.clear();
         }
-        let before = call.a.counters().checks_refused;
+        let before = call.a.stats().counters().checks_refused;
         call.a.handle_datagram(now, &datagram(&answer));
         let is_current = bytes == &challenge;
         assert_eq!(call.a.path_mut(B).is_some_and(|mut p| p.take_address_answer()), is_current);
-        assert_eq!(call.a.counters().checks_refused - before, u64::from(!is_current));
+        assert_eq!(call.a.stats().counters().checks_refused - before, u64::from(!is_current));
         assert!(!call.a.path_mut(B).is_some_and(|mut p| p.take_address_answer()), "once");
     }
     assert_eq!(call.a.path(B).map(|p| p.usage()), Some(PathUse::Open));

@@ -57,8 +57,13 @@ fn every_scheduler_runs_a_call() {
         let kbps = call.received_kbps(20, 60);
         // One path's worth at least.
         assert!((700.0..3_000.0).contains(&kbps), "{}: {kbps} kbit/s", spec.name);
-        assert_eq!(call.b.counters().malformed + call.a.counters().malformed, 0, "{}", spec.name);
-        assert_eq!(call.b.counters().unknown_subflow + call.a.counters().unknown_subflow, 0, "{}", spec.name);
+        assert_eq!(call.b.stats().counters().malformed + call.a.stats().counters().malformed, 0, "{}", spec.name);
+        assert_eq!(
+            call.b.stats().counters().unknown_subflow + call.a.stats().counters().unknown_subflow,
+            0,
+            "{}",
+            spec.name
+        );
     }
 }
 
@@ -150,7 +155,7 @@ fn redundant_packets_survive_losses_of_either_path() {
     let mut call = Paths::new(plan_of("fixed", "redundant", 500), [(2_000, 10), (2_000, 30)]);
     call.lose_every = [Some(7), Some(5)];
     call.run_until(seconds(20));
-    let (a, b) = (call.a.send_counters(), call.b.receive_counters());
+    let (a, b) = (call.a.stats().send_counters(), call.b.stats().receive_counters());
     let copies = media_count(&call, Timestamp::ZERO, seconds(20));
     assert_eq!(copies[0], copies[1]);
     // A packet is lost where both copies are: 1 in 35.
@@ -166,7 +171,7 @@ fn a_second_controller_alone_is_no_second_path_at_the_receiver() {
     plan.receiving.truncate(1);
     let mut call = Paths::new(plan, [(2_000, 10), (2_000, 10)]);
     call.run_until(seconds(5));
-    let (sent, received) = (call.a.send_counters().packets, call.b.receive_counters().packets);
+    let (sent, received) = (call.a.stats().send_counters().packets, call.b.stats().receive_counters().packets);
     assert!(sent > 200 && received + 10 >= sent, "{received} of {sent}");
 }
 
@@ -174,7 +179,7 @@ fn a_second_controller_alone_is_no_second_path_at_the_receiver() {
 fn hostile_numbers_and_addresses_are_counted() {
     let mut call = Paths::new(plan_of("gcc", "round-robin", 1_000), [(2_000, 10), (2_000, 10)]);
     call.run_until(seconds(3));
-    let (before_a, before_b) = (call.a.counters(), call.b.counters());
+    let (before_a, before_b) = (call.a.stats().counters(), call.b.stats().counters());
     let (_, packet, t) = call.sent[0].iter().rfind(|(.., t)| t.is_rtp()).cloned().expect("RTP");
     let now = call.now;
     // 10,000 subflows.
@@ -186,7 +191,7 @@ fn hostile_numbers_and_addresses_are_counted() {
             call.b.handle_datagram(now, &Datagram { payload: t.payload, ..Datagram::new(&forged, Ecn::NotEct) });
         assert!(matches!(outcome, Outcome::Rtp { .. }), "{outcome:?}");
     }
-    assert_eq!(call.b.counters().unknown_subflow - before_b.unknown_subflow, 10_000);
+    assert_eq!(call.b.stats().counters().unknown_subflow - before_b.unknown_subflow, 10_000);
     assert!(call.b.path(PathId::new(2)).and_then(|p| p.stats()).is_none());
     // Reports on a subflow that is not there, an address, and numbers that jump.
     let mut out = Vec::new();
@@ -202,8 +207,8 @@ fn hostile_numbers_and_addresses_are_counted() {
     assert!(writer.interface(&Interface::new(9, address).expect("valid")));
     writer.finish();
     call.a.handle_datagram(now, &Datagram::new(&out, Ecn::NotEct));
-    assert_eq!(call.a.counters().unknown_subflow - before_a.unknown_subflow, 1);
-    assert_eq!(call.a.counters().interfaces_offered, 1);
+    assert_eq!(call.a.stats().counters().unknown_subflow - before_a.unknown_subflow, 1);
+    assert_eq!(call.a.stats().counters().interfaces_offered, 1);
     // The call goes on.
     call.run_until(seconds(20));
     assert!(call.received_kbps(10, 20) > 500.0);

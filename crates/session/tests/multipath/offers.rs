@@ -39,22 +39,22 @@ fn receive(call: &mut Paths, bytes: &[u8]) -> u32 {
 fn an_end_offers_its_addresses_and_the_other_one_has_them() {
     let mut call = call();
     let first: [SocketAddr; 2] = ["198.51.100.7:5000".parse().unwrap(), "[2001:db8::9]:6000".parse().unwrap()];
-    call.b.offer_addresses(&first);
+    call.b.rtcp().offer_addresses(&first);
     call.run_until(Timestamp::from_secs(8));
-    assert_eq!(call.a.offered_addresses(), first);
-    assert_eq!((call.a.counters().offers, call.a.counters().interfaces_refused), (1, 0));
+    assert_eq!(call.a.remote().offered_addresses(), first);
+    assert_eq!((call.a.stats().counters().offers, call.a.stats().counters().interfaces_refused), (1, 0));
     // Repeated in case it was lost, and not without end.
-    assert_eq!(call.a.counters().interfaces_offered, 6);
+    assert_eq!(call.a.stats().counters().interfaces_offered, 6);
     // An interface has disappeared.
-    call.b.offer_addresses(&first[1..]);
+    call.b.rtcp().offer_addresses(&first[1..]);
     call.run_until(Timestamp::from_secs(13));
-    assert_eq!(call.a.offered_addresses(), &first[1..]);
-    assert!(call.b.offered_addresses().is_empty());
+    assert_eq!(call.a.remote().offered_addresses(), &first[1..]);
+    assert!(call.b.remote().offered_addresses().is_empty());
     // More than a call can have paths.
     let many: Vec<SocketAddr> = (1..100u16).map(|port| SocketAddr::new(first[0].ip(), port)).collect();
-    call.b.offer_addresses(&many);
+    call.b.rtcp().offer_addresses(&many);
     call.run_until(Timestamp::from_secs(18));
-    assert_eq!(call.a.offered_addresses(), &many[..MAX_OFFERED]);
+    assert_eq!(call.a.remote().offered_addresses(), &many[..MAX_OFFERED]);
 }
 
 #[test]
@@ -63,11 +63,14 @@ fn ten_thousand_addresses_leave_eight_and_a_count() {
     for n in 0..1_000u32 {
         let offered = advertisement(22, (0..10).map(|i| v4(n * 10 + i)));
         assert_eq!(receive(&mut call, &offered), 1);
-        assert_eq!(call.a.offered_addresses().len(), MAX_OFFERED);
+        assert_eq!(call.a.remote().offered_addresses().len(), MAX_OFFERED);
     }
-    assert_eq!(call.a.counters().interfaces_offered, 10_000);
-    assert_eq!(call.a.counters().interfaces_refused, 2_000);
-    assert_eq!(call.a.offered_addresses()[0], SocketAddr::new(Ipv4Addr::from(0xcb00_7100 + 9_990).into(), 5_000));
+    assert_eq!(call.a.stats().counters().interfaces_offered, 10_000);
+    assert_eq!(call.a.stats().counters().interfaces_refused, 2_000);
+    assert_eq!(
+        call.a.remote().offered_addresses()[0],
+        SocketAddr::new(Ipv4Addr::from(0xcb00_7100 + 9_990).into(), 5_000)
+    );
 }
 
 #[test]
@@ -75,8 +78,8 @@ fn a_forged_advertisement_moves_no_traffic() {
     let mut call = call();
     // Of another source: nothing is kept.
     assert_eq!(receive(&mut call, &advertisement(99, [v4(9)])), 0);
-    assert!(call.a.offered_addresses().is_empty());
-    assert_eq!(call.a.counters().interfaces_refused, 1);
+    assert!(call.a.remote().offered_addresses().is_empty());
+    assert_eq!(call.a.stats().counters().interfaces_refused, 1);
     // In the other end's name: kept for the caller, and no path is added or changed by it.
     let before = [0, 1].map(|p| call.a.path(PathId::new(p)).and_then(|p| p.stats()).expect("a path").sent_packets);
     assert_eq!(receive(&mut call, &advertisement(22, [v4(9)])), 1);
@@ -101,9 +104,9 @@ fn addresses_to_which_no_media_can_go_are_refused() {
         InterfaceAddress::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1)),
     ];
     assert_eq!(receive(&mut call, &advertisement(22, bad)), 0);
-    assert_eq!((call.a.offered_addresses().len(), call.a.counters().interfaces_refused), (0, 6));
+    assert_eq!((call.a.remote().offered_addresses().len(), call.a.stats().counters().interfaces_refused), (0, 6));
     assert_eq!(receive(&mut call, &advertisement(22, bad.into_iter().chain([v4(1)]))), 1);
-    assert_eq!(call.a.offered_addresses().len(), 1);
+    assert_eq!(call.a.remote().offered_addresses().len(), 1);
 }
 
 /// Feedback on a subflow on which this end does not send, though it receives there.

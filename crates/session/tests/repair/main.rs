@@ -119,18 +119,18 @@ fn every_single_loss_of_a_parity_group_is_recovered() {
         let which = move |n: u64| n >= interval && n % interval == n / interval % interval;
         let mut c = call(&recorder, None, RepairReception::Always, lose_media(which));
         c.run_until(Timestamp::from_secs(10));
-        let (sent, r) = (c.a.send_counters(), c.b.repair_counters());
+        let (sent, r) = (c.a.stats().send_counters(), c.b.stats().repair_counters());
         assert_eq!(sent.repair_packets, sent.packets / interval);
         assert_eq!((sent.repair_dropped, sent.repair_refused, r.malformed, r.bad_recovered), (0, 0, 0, 0));
         assert!(sent.repair_packets - r.packets <= 20);
         let lost = c.there.lost.len() as u64;
         assert!(lost - r.window.recovered <= 10, "{interval}: {} of {lost}", r.window.recovered);
-        let s = c.b.recovery_stats();
+        let s = c.b.stats().recovery_stats();
         assert!(s.lost > 50 && s.packets > 500, "{s:?}");
         assert_eq!((s.recovered, s.protected_lost, s.residual_lost, s.discarded), (s.lost, s.lost, 0, 0), "{s:?}");
         assert_eq!((s.frames_lost, s.frames_protected_lost), (0, 0), "{s:?}");
         assert!(s.frames_recovered > 40 && s.frame_recovery_efficiency() == Some(1.0), "{s:?}");
-        let p = c.b.playout_stats().unwrap();
+        let p = c.b.stats().playout_stats().unwrap();
         assert_eq!((p.incomplete, p.late, p.discarded), (0, 0, 0), "{p:?}");
         // Receive statistics and run lengths report the loss before repair.
         let recorded: Vec<_> = recorder.intervals().into_iter().flat_map(|i| i.1).collect();
@@ -162,12 +162,12 @@ fn flexfec_03_recovers_packets_whose_numbers_were_written_last() {
         let (reception, rule) = (RepairReception::Always, lose_media(one_in(5)));
         let mut c = call_with(format, &recorder, Some(feedback), reception, rule);
         c.run_until(Timestamp::from_secs(4));
-        let (sent, r) = (c.a.send_counters(), c.b.repair_counters());
+        let (sent, r) = (c.a.stats().send_counters(), c.b.stats().repair_counters());
         assert_eq!(
             (sent.repair_packets, sent.repair_dropped, r.malformed, r.bad_recovered),
             (sent.packets / 5, 0, 0, 0)
         );
-        let s = c.b.recovery_stats();
+        let s = c.b.stats().recovery_stats();
         assert!(s.lost > 40 && (s.recovered, s.residual_lost) == (s.lost, 0), "{s:?}");
         // The source is in the FEC header, and nowhere else.
         let repair = c.sent[0].iter().filter(|(_, bytes, t)| t.is_rtp() && payload_type(bytes) == 97);
@@ -182,7 +182,7 @@ fn flexfec_03_recovers_packets_whose_numbers_were_written_last() {
     let recorder = with_repair(800, RepairPlan::ReedSolomon { block: 10, repair: 3 });
     let mut c = call_with(format, &recorder, None, RepairReception::Always, |_, _| LinkFate::Pass);
     c.run_until(Timestamp::from_secs(1));
-    assert_eq!(c.a.send_counters().repair_packets, 0);
+    assert_eq!(c.a.stats().send_counters().repair_packets, 0);
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn reed_solomon_recovers_as_many_losses_as_it_has_repair_packets() {
     let which = move |n: u64| n % 7 * 3 % 7 < losses(n);
     let mut c = call(&recorder, None, RepairReception::Always, lose_media(which));
     c.run_until(Timestamp::from_secs(10));
-    let (sent, r) = (c.a.send_counters(), c.b.repair_counters());
+    let (sent, r) = (c.a.stats().send_counters(), c.b.stats().repair_counters());
     assert_eq!((sent.repair_packets, sent.repair_dropped, r.malformed), (sent.packets / 7 * 3, 0, 0));
-    let s = c.b.recovery_stats();
+    let s = c.b.stats().recovery_stats();
     // Of 10 losses in five blocks, 6 are recovered.
     assert!(s.recovered > 80 && s.protected_lost == s.lost, "{s:?}");
     let share = s.recovered as f64 / s.lost as f64;
@@ -204,7 +204,7 @@ fn reed_solomon_recovers_as_many_losses_as_it_has_repair_packets() {
     let (plan, none) = (RepairPlan::ReedSolomon { block: 10, repair: 0 }, sent.repair_packets);
     recorder.target.lock().unwrap().repair = plan;
     c.run_until(Timestamp::from_secs(12));
-    assert!(c.a.send_counters().repair_packets - none <= 3, "no more but for the open block's");
+    assert!(c.a.stats().send_counters().repair_packets - none <= 3, "no more but for the open block's");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn two_losses_of_a_group_stay_lost_and_are_counted() {
     let which = |n: u64| n / 5 % 10 == 3 && n % 5 < 2;
     let mut c = call(&recorder, None, RepairReception::Always, lose_media(which));
     c.run_until(Timestamp::from_secs(10));
-    let s = c.b.recovery_stats();
+    let s = c.b.stats().recovery_stats();
     assert!(s.lost > 20, "{s:?}");
     assert_eq!((s.recovered, s.residual_lost, s.protected_lost, s.frames_recovered), (0, s.lost, s.lost, 0), "{s:?}");
     assert!(s.frames_lost >= s.lost / 4 && s.frames_protected_lost == s.frames_lost, "{s:?}");
@@ -238,7 +238,7 @@ fn lost_repair_packets_are_known_by_their_numbers() {
         _ => LinkFate::Pass,
     });
     c.run_until(Timestamp::from_secs(10));
-    let s = c.b.recovery_stats();
+    let s = c.b.stats().recovery_stats();
     assert!(s.lost >= 15 && s.protected_lost == s.lost && s.residual_lost == s.lost, "{s:?}");
     assert_eq!((s.frames_protected_lost, s.frames_lost), (s.lost, s.lost), "{s:?}");
 }
@@ -248,25 +248,25 @@ fn repair_that_was_not_expected_begins_with_its_first_packet() {
     let recorder = Recorder::new(800);
     let mut c = call(&recorder, None, RepairReception::WhenSeen, lose_media(|n| n % 4 == 1));
     c.run_until(Timestamp::from_secs(2));
-    assert_eq!((c.a.send_counters().repair_packets, c.b.repair_counters().packets), (0, 0));
-    assert_eq!(c.b.recovery_stats().recovered, 0);
+    assert_eq!((c.a.stats().send_counters().repair_packets, c.b.stats().repair_counters().packets), (0, 0));
+    assert_eq!(c.b.stats().recovery_stats().recovered, 0);
     recorder.target.lock().unwrap().repair = RepairPlan::Parity { interval: 4 };
     c.run_until(Timestamp::from_secs(6));
-    let (s, before) = (c.b.recovery_stats(), c.a.send_counters());
+    let (s, before) = (c.b.stats().recovery_stats(), c.a.stats().send_counters());
     assert!(s.recovered > 90, "{s:?}");
     recorder.target.lock().unwrap().repair = RepairPlan::Off;
     c.run_until(Timestamp::from_secs(8));
-    assert!(c.a.send_counters().repair_packets - before.repair_packets <= 1);
+    assert!(c.a.stats().send_counters().repair_packets - before.repair_packets <= 1);
     let off = RepairChoice::Fixed(weir_fec::Protection::Off);
     c.a.set_repair(RepairChoice::Fixed(weir_fec::Scheme::Parity { interval: 2 }.into())).unwrap();
     let bad = RepairChoice::Fixed(weir_fec::Scheme::Parity { interval: 0 }.into());
     assert!(c.a.set_repair(bad).is_err(), "and the old one stays");
     c.run_until(Timestamp::from_secs(9));
-    assert!(c.a.send_counters().repair_packets - before.repair_packets > 40);
+    assert!(c.a.stats().send_counters().repair_packets - before.repair_packets > 40);
     c.a.set_repair(off).unwrap();
-    let at = c.a.send_counters().repair_packets;
+    let at = c.a.stats().send_counters().repair_packets;
     c.run_until(Timestamp::from_secs(10));
-    assert!(c.a.send_counters().repair_packets - at <= 1);
+    assert!(c.a.stats().send_counters().repair_packets - at <= 1);
 }
 
 #[test]
@@ -274,9 +274,9 @@ fn an_end_without_repair_takes_repair_packets_for_strangers() {
     let recorder = with_repair(800, RepairPlan::Parity { interval: 4 });
     let mut c = call(&recorder, None, RepairReception::Off, lose_media(|n| n % 4 == 1));
     c.run_until(Timestamp::from_secs(2));
-    assert!(c.b.counters().unknown_source > 40);
-    assert_eq!((c.b.repair_counters().packets, c.b.recovery_stats().recovered), (0, 0));
-    assert_eq!(c.b.receive_counters().invalid, 0);
+    assert!(c.b.stats().counters().unknown_source > 40);
+    assert_eq!((c.b.stats().repair_counters().packets, c.b.stats().recovery_stats().recovered), (0, 0));
+    assert_eq!(c.b.stats().receive_counters().invalid, 0);
 }
 
 #[test]
@@ -309,9 +309,9 @@ fn per_packet_feedback_reports_both_streams() {
             assert_eq!(rtp[(number - first) as usize].2.is_repair(), sent[&number].is_repair);
             assert_eq!(came, !c.there.lost.contains(&(v.ssrc(), v.sequence())), "{format:?}");
         }
-        let h = c.a.history_counters();
+        let h = c.a.stats().history_counters();
         assert_eq!((h.unknown, h.late), (0, 0), "{format:?}");
-        assert_eq!(c.a.counters().unknown_source, 0);
+        assert_eq!(c.a.stats().counters().unknown_source, 0);
     }
 }
 
@@ -354,7 +354,7 @@ fn forged_repair_packets_are_counted_and_bring_nothing_back() {
     let recorder = with_repair(800, RepairPlan::Parity { interval: 4 });
     let mut c = call(&recorder, None, RepairReception::Always, lose_media(|n| n % 40 == 1));
     c.run_until(Timestamp::from_secs(3));
-    let (clean, frames) = (c.b.repair_counters(), c.b.recovery_stats());
+    let (clean, frames) = (c.b.stats().repair_counters(), c.b.stats().recovery_stats());
     let real = c.sent[0].iter().rev().find(|s| s.2.is_repair()).cloned().unwrap();
     let mut x = 12_345u64;
     let mut random = || {
@@ -375,14 +375,14 @@ fn forged_repair_packets_are_counted_and_bring_nothing_back() {
         let payload = random() % 70_000;
         c.b.handle_datagram(c.now, &Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) });
     }
-    let r = c.b.repair_counters();
+    let r = c.b.stats().repair_counters();
     assert_eq!(r.packets - clean.packets, 20_000);
     let w = r.window;
     let judged = r.malformed + w.unused + w.late + w.duplicate + w.inconsistent + w.rejected + w.expired + w.used;
     assert!(r.malformed > 1_000 && judged + 256 >= 20_000, "{r:?}");
     // The call continues, and losses are still recovered.
     c.run_until(Timestamp::from_secs(6));
-    let s = c.b.recovery_stats();
+    let s = c.b.stats().recovery_stats();
     assert!(s.recovered - frames.recovered > 5, "{s:?}");
 }
 
@@ -393,7 +393,7 @@ fn the_same_seed_gives_the_same_bytes_with_repair() {
         let format = Some(FeedbackFormat::CongestionControl);
         let mut c = call(&recorder, format, RepairReception::Always, lose_media(|n| n % 9 == 1));
         c.run_until(Timestamp::from_secs(4));
-        (c.sent, recorder.recorded(), c.b.recovery_stats())
+        (c.sent, recorder.recorded(), c.b.stats().recovery_stats())
     };
     assert_eq!(run(), run());
 }

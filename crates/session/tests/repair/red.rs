@@ -40,12 +40,12 @@ fn ulpfec_in_red_recovers_packets_of_its_own_source() {
         };
         let mut c = call_with(in_red(), &recorder, Some(feedback), RepairReception::Always, rule);
         c.run_until(Timestamp::from_secs(4));
-        let (sent, r) = (c.a.send_counters(), c.b.repair_counters());
+        let (sent, r) = (c.a.stats().send_counters(), c.b.stats().repair_counters());
         assert_eq!((sent.repair_dropped, r.malformed, r.bad_recovered), (0, 0, 0), "{sent:?} {r:?}");
         assert!(sent.repair_packets >= sent.packets / 5 - 2 && sent.repair_packets - r.packets <= 20, "{sent:?} {r:?}");
-        let s = c.b.recovery_stats();
+        let s = c.b.stats().recovery_stats();
         assert!(s.lost > 40 && (s.recovered, s.residual_lost) == (s.lost, 0), "{s:?}");
-        let p = c.b.playout_stats().unwrap();
+        let p = c.b.stats().playout_stats().unwrap();
         assert_eq!((p.incomplete, p.late, p.discarded), (0, 0, 0), "{p:?}");
         // Everything is one stream in RED, of consecutive numbers, and no repair packet is amid a frame.
         let rtp: Vec<_> = c.sent[0].iter().filter(|(_, _, t)| t.is_rtp()).map(|(_, bytes, _)| bytes).collect();
@@ -62,7 +62,7 @@ fn ulpfec_in_red_recovers_packets_of_its_own_source() {
         assert_eq!(repair, sent.repair_packets);
         // Reports count all of them: the far end has received as many as were not lost.
         let lost = c.there.lost.len() as u64;
-        let received = c.b.receive_counters().packets;
+        let received = c.b.stats().receive_counters().packets;
         assert!(sent.packets + sent.repair_packets - lost - received <= 20, "{sent:?} {lost} {received}");
     }
     // Groups are within the range of a mask, whatever the plan, and there is no format for another code.
@@ -72,7 +72,7 @@ fn ulpfec_in_red_recovers_packets_of_its_own_source() {
         let recorder = with_repair(800, plan);
         let mut c = call_with(in_red(), &recorder, None, RepairReception::Always, |_, _| LinkFate::Pass);
         c.run_until(Timestamp::from_secs(4));
-        let (sent, malformed) = (c.a.send_counters(), c.b.repair_counters().malformed);
+        let (sent, malformed) = (c.a.stats().send_counters(), c.b.stats().repair_counters().malformed);
         assert!((sent.repair_packets >= least) && (least > 0 || sent.repair_packets == 0), "{sent:?}");
         assert_eq!((sent.repair_dropped, malformed), (0, 0));
     }
@@ -96,10 +96,11 @@ fn a_lost_packet_of_ulpfec_costs_no_frame_and_its_request_is_answered_by_nothing
     let feedback = Some(FeedbackFormat::TransportWide);
     let mut c = call_of(in_red(), &recorder, feedback, RepairReception::Always, rule, change);
     c.run_until(Timestamp::from_secs(6));
-    let (sent, r, nacks) = (c.a.retransmission_counters(), c.b.repair_counters(), c.b.nack_counters());
+    let (sent, r, nacks) =
+        (c.a.stats().retransmission_counters(), c.b.stats().repair_counters(), c.b.stats().nack_counters());
     assert!(sent.packets > 10 && sent.unknown == 0, "{sent:?}");
     assert_eq!((nacks.malformed, r.malformed, r.bad_recovered), (0, 0, 0), "{nacks:?} {r:?}");
-    let p = c.b.playout_stats().unwrap();
+    let p = c.b.stats().playout_stats().unwrap();
     // A retransmission may come after the playout deadline.
     assert!((p.incomplete, p.late <= 1) == (0, true) && p.played > 140, "{p:?}");
     let resent = c.sent[0].iter().filter(|(_, bytes, t)| t.is_rtp() && payload_type(bytes) == 99);
@@ -161,7 +162,7 @@ fn whatever_is_in_red_is_taken_apart_and_nonsense_counted() {
     padding[0] |= 0x20;
     padding.extend([0, 0, 3]);
     assert!(matches!(give(&padding), Outcome::Rtp { kind: Kind::Media, .. }));
-    let r = c.b.repair_counters();
+    let r = c.b.stats().repair_counters();
     assert_eq!((r.packets, r.malformed, r.window.recovered, r.bad_recovered), (2, 1, 1, 0), "{r:?}");
-    assert_eq!((c.b.counters().malformed, c.b.receive_counters().packets), (2, 7));
+    assert_eq!((c.b.stats().counters().malformed, c.b.stats().receive_counters().packets), (2, 7));
 }

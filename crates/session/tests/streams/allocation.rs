@@ -84,9 +84,9 @@ fn a_target_that_follows_what_is_sent_rises_until_all_streams_are_on() {
         c.a.add_outgoing(OutgoingConfig::new(identity, frames(ms(33)), asks), c.now).unwrap();
     }
     run(&mut c, 2);
-    assert!(c.a.outgoing_ids().collect::<Vec<_>>().into_iter().any(|id| !c.a.outgoing(id).unwrap().is_on()));
+    assert!(c.a.stats().outgoing_ids().collect::<Vec<_>>().into_iter().any(|id| !c.a.outgoing(id).unwrap().is_on()));
     run(&mut c, 40);
-    assert!(c.a.outgoing_ids().collect::<Vec<_>>().into_iter().all(|id| c.a.outgoing(id).unwrap().is_on()));
+    assert!(c.a.stats().outgoing_ids().collect::<Vec<_>>().into_iter().all(|id| c.a.outgoing(id).unwrap().is_on()));
     // There is padding only while a stream is off.
     let padding = c.sent[0].iter().filter(|s| matches!(s.2.rtp, Some((_, Kind::Padding)))).map(|s| s.0);
     assert!(padding.clone().count() > 10 && padding.max().unwrap() < Timestamp::from_secs(30));

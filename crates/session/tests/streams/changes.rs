@@ -29,7 +29,7 @@ fn streams_are_paused_changed_and_removed_while_the_call_runs() {
         _ => None,
     });
     assert_eq!(goodbyes.collect::<Vec<_>>(), [vec![SCREEN]]);
-    assert!(!c.b.remote_left(), "the other streams go on");
+    assert!(!c.b.remote().has_left(), "the other streams go on");
     assert_eq!(sent_bytes(&c, 51).get(&SCREEN), None);
     for id in [low, high] {
         c.a.remove_outgoing(id, c.now).unwrap();

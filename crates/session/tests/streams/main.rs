@@ -122,14 +122,18 @@ fn every_controller_carries_four_streams_and_none_of_them_starves() {
         assert!(sum <= 3_050, "{controller}: {rates:?}");
         let target = c.a.target().unwrap().media_rate;
         let shares: u64 = [0, 1, 2, 3]
-            .map(|n| c.a.outgoing_ids().nth(n).unwrap())
+            .map(|n| c.a.stats().outgoing_ids().nth(n).unwrap())
             .map(|id| c.a.outgoing(id).unwrap().rate().as_bps())
             .iter()
             .sum();
         assert!(shares <= target.as_bps(), "{controller}: {shares} of {target}");
-        assert_eq!(c.a.history_counters().unknown, 0, "{controller}");
-        assert_eq!((c.a.counters().malformed, c.b.counters().malformed), (0, 0), "{controller}");
-        assert_eq!((c.a.counters().unknown_source, c.b.counters().unknown_source), (0, 0), "{controller}");
+        assert_eq!(c.a.stats().history_counters().unknown, 0, "{controller}");
+        assert_eq!((c.a.stats().counters().malformed, c.b.stats().counters().malformed), (0, 0), "{controller}");
+        assert_eq!(
+            (c.a.stats().counters().unknown_source, c.b.stats().counters().unknown_source),
+            (0, 0),
+            "{controller}"
+        );
     }
 }
 
@@ -147,7 +151,7 @@ fn streams_have_their_own_numbers_and_share_the_paths() {
         assert!(last.is_none_or(|last| last.wrapping_add(1) == view.sequence()));
     }
     assert_eq!(own.len(), 4);
-    let counters = c.a.history_counters();
+    let counters = c.a.stats().history_counters();
     assert_eq!((counters.unknown, counters.unreported), (0, 0), "{counters:?}");
 }
 
@@ -218,6 +222,6 @@ proptest! {
             }
         }
         c.run_until(Timestamp::from_millis(4_000));
-        prop_assert!(c.a.outgoing_ids().count() == 4 && c.b.incoming_ids().count() == 4);
+        prop_assert!(c.a.stats().outgoing_ids().count() == 4 && c.b.stats().incoming_ids().count() == 4);
     }
 }

@@ -52,7 +52,7 @@ impl End {
     }
     pub(crate) fn leave(&mut self) {
         match self {
-            Self::Udp(e) => e.leave(),
+            Self::Udp(e) => e.leave(None),
             Self::Dccp(e) => e.leave(),
         }
     }

@@ -25,7 +25,7 @@ use weir_session::{
     OutgoingId, OutgoingOptions, PathConfig, Profile, RepairChoice, RepairReception, ResilienceConfig,
     RetransmissionConfig, SendingPath, SessionParams, StreamIdentity,
 };
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Steps by default.
 const STEPS: u64 = 40_000;
@@ -177,7 +177,7 @@ impl Call {
             }
         }
         let endpoint = self.ends[end].endpoint();
-        let ids: Vec<_> = endpoint.incoming_ids().collect();
+        let ids: Vec<_> = endpoint.stats().incoming_ids().collect();
         let mut frame = ReceivedFrame::default();
         for id in ids {
             let mut stream = endpoint.incoming(id).unwrap();
@@ -199,11 +199,17 @@ impl Call {
             let (name, now) = (&self.name, self.now);
             if turn >= MAX_TURNS_AT_ONCE {
                 let e = self.ends[end].endpoint();
-                let outgoing: Vec<_> = e.outgoing_ids().map(|id| e.outgoing_stats(id)).collect();
-                let ids: Vec<_> = e.incoming_ids().collect();
+                let outgoing: Vec<_> = e.stats().outgoing_ids().map(|id| e.stats().outgoing(id)).collect();
+                let ids: Vec<_> = e.stats().incoming_ids().collect();
                 let played = |id: &_| e.incoming(*id).map(|s| (s.identity().ssrc, s.counters(), s.playout_stats()));
                 let incoming: Vec<_> = ids.iter().map(played).collect();
-                let state = (e.queue(now), e.tripped(), e.target(), e.session_params(), e.playout_stats());
+                let state = (
+                    e.stats().queue(now),
+                    e.stats().tripped(),
+                    e.target(),
+                    e.stats().session_params(),
+                    e.stats().playout_stats(),
+                );
                 panic!(
                     "{name}: time stands still at {now}, end {end}: {next:?}, {state:?}, {outgoing:?}, {incoming:?}"
                 );
@@ -312,15 +318,17 @@ impl Call {
                 let choice = repair(r);
                 self.ends[side].endpoint().set_repair(choice).unwrap();
             }
-            38 | 39 => drop(self.ends[side].endpoint().restart_after_trip(now)),
+            38 | 39 => {
+                self.ends[side].endpoint().path_mut(PathId::FIRST).map(|mut p| p.restart_after_trip(now));
+            }
             40 => {
                 let params = params(r);
-                self.ends[side].endpoint().set_session_params(params).unwrap();
+                self.ends[side].endpoint().rtcp().set_params(params).unwrap();
             }
             41 => {
                 let e = self.ends[side].endpoint();
-                e.request_sender_report();
-                e.send_early_rtcp(now);
+                e.rtcp().request_sender_report();
+                e.rtcp().send_early(now);
             }
             42 => self.add(side),
             43 => self.remove(side),
@@ -329,7 +337,7 @@ impl Call {
                 let least = DataRate::from_bps(r.random_range(0..1_000_000));
                 let most = least + DataRate::from_bps(r.random_range(0..1_000_000));
                 let e = self.ends[side].endpoint();
-                let id = e.outgoing_ids().nth(index);
+                let id = e.stats().outgoing_ids().nth(index);
                 if let Some(mut stream) = id.and_then(|id| e.outgoing(id)) {
                     let demand = stream.demand();
                     stream.set_demand(Demand { least, most, ..demand }, now);
@@ -395,7 +403,7 @@ impl Call {
     fn remove(&mut self, from: usize) {
         let (n, now) = (self.rng.random_range(0..4), self.now);
         let e = self.ends[from].endpoint();
-        let (outgoing, incoming) = (e.outgoing_ids().nth(n), e.incoming_ids().nth(n));
+        let (outgoing, incoming) = (e.stats().outgoing_ids().nth(n), e.stats().incoming_ids().nth(n));
         if let Some(id) = outgoing {
             let _ = e.remove_outgoing(id, now);
         }
@@ -437,8 +445,8 @@ fn time_advances_after_any_operations() {
         (0..STEPS_A_CALL).for_each(|_| call.step());
         for end in &mut call.ends {
             let e = end.endpoint();
-            packets += e.send_counters().packets;
-            played += e.playout_stats().map_or(0, |s| s.played);
+            packets += e.stats().send_counters().packets;
+            played += e.stats().playout_stats().map_or(0, |s| s.played);
         }
     }
     println!("{steps} steps, {packets} media packets, {played} frames played");

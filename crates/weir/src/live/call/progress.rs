@@ -51,11 +51,11 @@ impl CallObserver for Progress {
             return;
         }
         let bits = 8.0 * (self.totals.rtp_bytes - self.shown.rtp_bytes) as f64;
-        let frames = endpoint.send_counters().frames;
+        let frames = endpoint.stats().send_counters().frames;
         let fps = (frames - self.frames) as f64 / time.as_secs_f64();
         let target = endpoint.target().map_or(0.0, |t| t.media_rate.as_kbps_f64());
-        let rtt = endpoint.rtt().map_or("-".into(), |t| format!("{:.1} ms", t.as_millis_f64()));
-        let queued = endpoint.queue(now).1.as_millis_f64();
+        let rtt = endpoint.stats().rtt().map_or("-".into(), |t| format!("{:.1} ms", t.as_millis_f64()));
+        let queued = endpoint.stats().queue(now).1.as_millis_f64();
         let kbps = bits / time.as_secs_f64() / 1e3;
         self.bar.set_message(format!(
             "sent {kbps:.0} kbit/s of {target:.0}, {fps:.1} frames/s, round trip {rtt}, queued {queued:.0} ms"
