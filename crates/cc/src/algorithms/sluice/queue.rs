@@ -1,4 +1,4 @@
-//! Fourth stage: the queue expected now and the queue wanted.
+//! Third stage: the queue expected now and the queue wanted.
 
 use super::config::QueueConfig;
 use super::history::RateHistory;
