@@ -24,7 +24,9 @@ pub(crate) use run::{At, CaptureArgs, ExplainArgs, OneArgs, RunArgs};
 #[cfg(feature = "tune")]
 pub(crate) use search::TuneArgs;
 pub(crate) use search::{SearchCommand, SweepArgs};
-pub(crate) use show::{ListArgs, ShowCommand};
+#[cfg(target_os = "linux")]
+pub(crate) use show::ListArgs;
+pub(crate) use show::ShowCommand;
 
 use clap::{Parser, Subcommand};
 

@@ -6,10 +6,12 @@ use weir_bench::ns3::Beside;
 use weir_bench::report::{Report, Row};
 
 pub(super) fn text(report: &Report) -> String {
-    let mut out = rows(&report.rows, report.best_of);
-    #[cfg(target_os = "linux")]
-    out.push_str(&loopback(&report.loopback));
-    out
+    let tables = [
+        rows(&report.rows, report.best_of),
+        #[cfg(target_os = "linux")]
+        loopback(&report.loopback),
+    ];
+    tables.concat()
 }
 
 fn rows(rows: &[Row], best_of: u32) -> String {
