@@ -237,7 +237,7 @@ mod tests {
         let made = Identity::load_or_generate(&path).unwrap().fingerprint();
         assert_eq!(Identity::load_or_generate(&path).unwrap().fingerprint(), made);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        for (content, why) in [(Vec::new(), "no certificate"), (vec![b'x'; 70_000], "70000 bytes")] {
+        for (content, why) in [(Vec::new(), "no certificate"), (vec![b'x'; 70_000], "69 KiB")] {
             fs::write(&path, content).unwrap();
             let e = Identity::load_or_generate(&path).unwrap_err().to_string();
             assert!(e.contains(why) && e.contains("identity.pem"), "{e}");
