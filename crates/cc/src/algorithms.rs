@@ -16,9 +16,9 @@ pub use nada::{Config as NadaConfig, Nada, NadaReceiver};
 pub use scream::v1::{Config as ScreamConfig, Scream};
 pub use scream::v2::{Config as Scream2Config, Scream as Scream2};
 pub use sluice::{
-    CompeteConfig as SluiceCompeteConfig, Config as SluiceConfig, CorrectionConfig as SluiceCorrectionConfig,
-    DrainConfig as SluiceDrainConfig, GrowthConfig as SluiceGrowthConfig, MarkConfig as SluiceMarkConfig,
-    NoiseConfig as SluiceNoiseConfig, PacingConfig as SluicePacingConfig, QueueConfig as SluiceQueueConfig,
-    ServiceConfig as SluiceServiceConfig, Sluice,
+    AnswerConfig as SluiceAnswerConfig, CompeteConfig as SluiceCompeteConfig, Config as SluiceConfig,
+    CorrectionConfig as SluiceCorrectionConfig, DrainConfig as SluiceDrainConfig, GrowthConfig as SluiceGrowthConfig,
+    MarkConfig as SluiceMarkConfig, NoiseConfig as SluiceNoiseConfig, PacingConfig as SluicePacingConfig,
+    QueueConfig as SluiceQueueConfig, ServiceConfig as SluiceServiceConfig, Sluice,
 };
 pub use tfrc::{Config as TfrcConfig, Tfrc};

@@ -1,6 +1,7 @@
 //! Judgements of results: rows with goals, the criteria of RFCs, other implementations, papers' numbers, tuning, maps of
-//! stability and sweeps of parameters.
+//! stability, harm to others and sweeps of parameters.
 
+pub mod harm;
 pub mod paper;
 pub mod rfc;
 pub mod rows;

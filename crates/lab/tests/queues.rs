@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::results::RunResult;
+use weir_lab::results::{FlowKind, RunResult};
 use weir_lab::run::{RunOptions, run};
 use weir_lab::scenario::ScenarioFile;
 use weir_path::Discipline;
@@ -88,6 +88,40 @@ fn a_policer_drops_where_a_shaper_delays() {
     }
     assert!(policer.flows[0].packets.dropped_aqm > 20 && queue_ms(policer) < 2.0);
     assert!(shaper.flows[0].packets.dropped_aqm == 0 && queue_ms(shaper) > 2.0);
+}
+
+#[test]
+fn sluice_answers_losses_of_its_own_and_none_of_chance() {
+    let all = variants("losses-without-a-queue", "sluice");
+    let rtp = |r: &RunResult| -> Vec<_> { r.flows.iter().filter(|f| f.kind == FlowKind::Rtp).cloned().collect() };
+    let lost = |r: &RunResult| {
+        let sum = rtp(r).iter().fold((0, 0), |s, f| (s.0 + f.packets.sent, s.1 + f.packets.received));
+        1.0 - sum.1 as f64 / sum.0 as f64
+    };
+    let goodput = |r: &RunResult| -> Vec<f64> { r.flows.iter().map(|f| f.rates.goodput_bps).collect() };
+    for (name, r) in &all {
+        eprintln!("{name}: {:.4} lost, {:?} of {:.0}", lost(r), goodput(r), r.links[0].capacity_bps);
+    }
+    let each = ["policer", "policer, five flows", "policer, beside CUBIC", "five packets, five flows"];
+    let [alone, five, beside, short] = each.map(|name| find(&all, name));
+    for r in [alone, five, beside, short] {
+        let used = goodput(r).iter().sum::<f64>() / r.links[0].capacity_bps;
+        assert!((0.001..0.06).contains(&lost(r)), "{}", lost(r));
+        assert!((0.9..1.01).contains(&used), "{used}");
+    }
+    assert!(goodput(alone)[0] > 0.95 * 1.5e6);
+    // Fair shares of CUBIC: half of 3 Mbit/s.
+    assert!((0.5..1.5).contains(&(goodput(beside)[1] / 1.5e6)), "{:?}", goodput(beside));
+    for r in [five, short] {
+        let (sum, squares) = goodput(r).iter().fold((0.0, 0.0), |s, g| (s.0 + g, s.1 + g * g));
+        assert!(sum * sum / 5.0 / squares > 0.85, "{:?}", goodput(r));
+    }
+    for (name, share) in [("5 % by chance", 0.05), ("10 % by chance", 0.1), ("30 % by chance", 0.3)] {
+        let r = find(&all, name);
+        // Of 4 Mbit/s all but the start and what is lost.
+        let used = goodput(r)[0] / 4e6 / (1.0 - share);
+        assert!((0.93..1.01).contains(&used), "{name}: {used}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ mod show;
 pub(crate) use bench::{BenchArgs, Ns3};
 pub(crate) use compare::{CompareArgs, WorkArgs};
 pub(crate) use judge::{
-    FigureFormat, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs, StabilityGrid, TwinsArgs,
+    FigureFormat, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs, StabilityGrid, TwinsArgs,
 };
 pub(crate) use media::{ClipArgs, Luma, MediaCommand, QualityArgs};
 pub(crate) use overlay::{Division, OverlayArgs};
@@ -82,7 +82,7 @@ pub(crate) enum Command {
     /// Run scenarios under several controllers, print a table and write a report
     #[command(after_help = compare::EXAMPLES)]
     Compare(CompareArgs),
-    /// Judge controllers: by RFCs' test cases, rows of goals, recordings, a paper's numbers or stability
+    /// Judge controllers: by RFCs' test cases, rows of goals, recordings, a paper's numbers, stability or harm to others
     #[command(after_help = judge::EXAMPLES)]
     Judge {
         #[command(subcommand)]

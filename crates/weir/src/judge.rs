@@ -1,5 +1,6 @@
 //! `weir judge`: controllers beside criteria.
 
+mod harm;
 mod paper;
 mod rfc;
 pub(crate) mod rows;
@@ -21,6 +22,7 @@ pub(crate) fn judge(session: &Session, command: &JudgeCommand) -> Done {
         JudgeCommand::Rows(a) => rows::judge_rows(session, a),
         JudgeCommand::Twins(a) => twins::judge_twins(session, a),
         JudgeCommand::Paper(a) => paper::judge_paper(session, a),
+        JudgeCommand::Harm(a) => harm::judge_harm(session, a),
         JudgeCommand::Stability(a) => stability::map(session, a),
     }
 }

@@ -1,16 +1,18 @@
 //! Sluice: capacity from the packets' own dispersion, a short queue held on purpose, and growth by doubling while both
 //! show room.
 //!
-//! Each feedback message passes five stages, with a type from each to the next:
+//! Each feedback message passes six stages, with a type from each to the next:
 //!
 //! | stage | from it | contents |
 //! |---|---|---|
 //! | `sample` | `Sample` | queueing delay, and the time during which the link was busy with this flow's packets |
 //! | `path` | `View` | capacity, standing queue, stalls, noise, marks |
+//! | `answer` | `Answer` | whether losses answer to the rate, and the bound on it where they do |
 //! | `queue` | `Queue` | the queue expected now, the queue wanted |
 //! | `mode` | `Step` | competitive mode, drain, busy link or link with room |
 //! | `decision` | `Decision` | the rate: on a busy link the rate of service, corrected by the queue; else it grows |
 
+mod answer;
 mod config;
 mod controller;
 mod decision;
@@ -27,9 +29,10 @@ use crate::cue::TransportFeedback;
 use crate::parts::rtt;
 use crate::spec::Start;
 use crate::tunable::SetupError;
+use answer::{Answer, Flow, LossAnswer, Used};
 pub use config::{
-    CompeteConfig, Config, CorrectionConfig, DrainConfig, GrowthConfig, MarkConfig, NoiseConfig, PacingConfig,
-    QueueConfig, ServiceConfig,
+    AnswerConfig, CompeteConfig, Config, CorrectionConfig, DrainConfig, GrowthConfig, MarkConfig, NoiseConfig,
+    PacingConfig, QueueConfig, ServiceConfig,
 };
 use decision::limits::Bounds;
 use decision::{Decision, Growth, Rates, Situation};
@@ -64,6 +67,8 @@ pub struct Sluice {
     usage: Usage,
     timing: Timing,
     path: Path,
+    losses: LossAnswer,
+    answer: Answer,
     queue: Queue,
     state: ModeState,
     growth: Growth,
@@ -88,6 +93,8 @@ impl Sluice {
             usage: Usage::default(),
             timing: Timing::default(),
             path: Path::default(),
+            losses: LossAnswer::default(),
+            answer: Answer::Free,
             queue: Queue::default(),
             state: ModeState::default(),
             growth: Growth::default(),
@@ -123,13 +130,15 @@ impl Sluice {
         self.usage.observe(&sample, self.timing.newest(), &self.history);
         self.timing.report(now, rtt, sample.last_departure, in_flight);
         let share = self.observe_path(&sample, now);
+        self.answer = self.answer_to(&sample, now);
         let view = self.path.view();
         self.queue = Queue {
             expected: queue::expected(view, &self.history, share, self.usage.arrived(), now),
             wanted: queue::wanted(view, share, self.weight, &self.config.queue),
         };
         let step = self.next_step(&sample, share, rtt.unwrap_or(self.timing.rtt()), now);
-        let decision = self.decide(step, share, now);
+        let in_force = Rates { rate: self.history.rate(), reference: self.history.reference() };
+        let decision = self.decide(step, share, now).heed(self.answer, in_force);
         self.state.mode = decision.mode;
         if let Some(rates) = decision.rates {
             self.set_rates(rates, now);
@@ -158,7 +167,19 @@ impl Sluice {
         self.path.cut_by_marks(share, sender.newest, now, &self.config)
     }
 
-    /// The fourth stage.
+    /// The third stage.
+    fn answer_to(&mut self, sample: &Sample, now: Time) -> Answer {
+        let flow = Flow {
+            now,
+            newest: self.timing.newest(),
+            excess: self.path.view().standing.delay - self.queue.wanted,
+            is_competing: self.state.competition.is_on(),
+            used: Used { rate: self.history.rate(), share: self.usage.sent() },
+        };
+        self.losses.observe(sample, &flow, &self.config.answer)
+    }
+
+    /// The fifth stage.
     fn next_step(&mut self, sample: &Sample, share: Rate, rtt: Span, now: Time) -> Step {
         let view = self.path.view();
         let pressure = Pressure {
@@ -185,7 +206,7 @@ impl Sluice {
         self.state.step(self.path.view(), self.queue, share, is_uneven, now, &self.config)
     }
 
-    /// The fifth stage.
+    /// The sixth stage.
     fn decide(&mut self, step: Step, share: Rate, now: Time) -> Decision {
         let (rate, config) = (self.history.rate(), &self.config);
         let situation = Situation {
@@ -198,6 +219,7 @@ impl Sluice {
             queue: self.queue,
             is_starting: self.state.is_starting,
             hint: self.bounds.notice.hint(now),
+            answer: self.answer.bound(),
         };
         match step {
             Step::Compete(rate) => self.growth.compete(rate, now),
@@ -222,7 +244,7 @@ impl Sluice {
     /// Derives the target from the state.
     fn update_target(&mut self) {
         let rate = self.history.rate();
-        let pacing = self.growth.pacing(rate, self.path.view(), self.state.is_starting);
+        let pacing = self.growth.pacing(rate, self.path.view(), self.answer.bound(), self.state.is_starting);
         self.target.media_rate = self.bounds.media_rate(rate);
         self.target.pacing_rate = pacing.of_source(self.usage.burst(), &self.config.pacing).into();
     }

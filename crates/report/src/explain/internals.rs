@@ -71,7 +71,7 @@ impl<'a> Row<'a> {
         }
         // By internals that tell controllers apart, whatever the run calls them.
         if self.has("queue_expected_ms") && self.has("mode") {
-            self.sluice()
+            self.sluice(moved)
         } else if self.has("usage") {
             self.gcc(moved)
         } else if self.has("x_curr_ms") && self.has("rmode") {
@@ -85,7 +85,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn sluice(&self) -> Reason {
+    fn sluice(&self, moved: f64) -> Reason {
         match self.get("mode") as i64 {
             0 => Reason::Start,
             1 => Reason::Room,
@@ -95,8 +95,15 @@ impl<'a> Row<'a> {
             4 => Reason::Competition,
             5 => Reason::Silence,
             6 => Reason::Source,
-            _ => Reason::Unknown,
+            7 | 8 if moved <= 0.0 => Reason::Loss,
+            8 => Reason::Room,
+            _ => self.any(moved),
         }
+    }
+
+    /// Whether losses bound Sluice's rate.
+    fn is_bounded(&self) -> bool {
+        self.get("mode") >= 6.5 && !self.get("answer_bound_bps").is_nan()
     }
 
     fn gcc(&self, moved: f64) -> Reason {
@@ -170,6 +177,11 @@ impl<'a> Row<'a> {
             Reason::Ceiling => "at the greatest rate allowed".into(),
             Reason::Floor => format!("at the least rate allowed; {}", self.situation()),
             Reason::Start => format!("starting: grows until a queue or loss answers; {}", self.situation()),
+            Reason::Room if self.is_bounded() => format!(
+                "losses answered to the rate: grows while few are lost; at most {}; {}",
+                mbps(self.get("answer_bound_bps")),
+                self.situation()
+            ),
             Reason::Room if self.has("queue_wanted_ms") => {
                 format!("room: queue {} ms of wanted {} ms", ms(self.get("queue_ms")), ms(self.get("queue_wanted_ms")))
             }
@@ -190,6 +202,13 @@ impl<'a> Row<'a> {
             }
             Reason::Loss if self.has("p_loss") => {
                 format!("loss, {:.1} %; {}", 100.0 * self.get("p_loss"), self.queue())
+            }
+            Reason::Loss if self.is_bounded() && self.get("mode") < 7.5 => {
+                format!("loss without a queue: a lower rate shows whether it answers; {}", self.situation())
+            }
+            Reason::Loss if self.is_bounded() => {
+                let bound = mbps(self.get("answer_bound_bps"));
+                format!("losses answer to the rate: stays at what arrives, {bound}; {}", self.situation())
             }
             Reason::Loss => format!("loss, {} %; {}", percent(self.lost()), self.situation()),
             Reason::Marks => format!("marks; {}", self.queue()),

@@ -1,11 +1,13 @@
 //! Arguments of `weir judge`.
 
+mod harm;
 mod paper;
 mod rfc;
 mod rows;
 mod stability;
 mod twins;
 
+pub(crate) use harm::HarmArgs;
 pub(crate) use paper::{FigureFormat, PaperArgs};
 pub(crate) use rfc::RfcArgs;
 pub(crate) use rows::RowsArgs;
@@ -20,7 +22,8 @@ Examples:
   weir judge rows --controllers sluice,gcc
   weir judge twins                      beside recordings of the authors' own programs
   weir judge paper rmcat-comparison     every published number beside the measured one
-  weir judge stability --grid coarse";
+  weir judge stability --grid coarse
+  weir judge harm                       losses that a controller makes itself";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum JudgeCommand {
@@ -39,6 +42,9 @@ pub(crate) enum JudgeCommand {
     /// Map where a controller is stable: one flow on fixed links, by round-trip time, rate and feedback interval
     #[command(after_help = stability::EXAMPLES)]
     Stability(StabilityArgs),
+    /// Run controllers over generated links: losses of more than a twentieth that half of the rate would not have had
+    #[command(after_help = harm::EXAMPLES)]
+    Harm(HarmArgs),
 }
 
 /// The form of the scores.

@@ -21,6 +21,8 @@ crate::tunables! {
         compete: CompeteConfig;
         /// Response to ECN marks.
         marks: MarkConfig;
+        /// Losses without a queue: whether they answer to the rate.
+        answer: AnswerConfig;
         /// Drains, by which the least delay is measured again.
         drain: DrainConfig;
     }
@@ -163,6 +165,30 @@ crate::tunables! {
         weight as mark_weight: f64 = 0.0625, 0.001 => 1.0;
         /// Factor on the rate at a classic mark, once per round trip.
         decrease as mark_decrease: f64 = 0.85, 0.1 => 1.0;
+    }
+}
+
+crate::tunables! {
+    /// Losses without a queue: whether they answer to the rate.
+    pub struct AnswerConfig {
+        /// Least share of packets lost for which the rate is lowered to see whether losses answer: less than the twentieth
+        /// that no rate may lose for long where half of it would have arrived whole.
+        share as answer_share: f64 = 0.04, 0.005 => 0.5;
+        /// Least number of packets lost before that: the error of the share is by its square root.
+        losses as answer_losses: f64 = 30.0, 2.0 => 1_000.0;
+        /// The lowered rate, as a share of what arrives: lower than a policer needs for one flow, since others may share it.
+        depth as answer_depth: f64 = 0.7, 0.1 => 1.0;
+        /// Logarithm of the ratio of likelihoods from which losses have answered: 3 is 20 to 1.
+        certainty as answer_certainty: f64 = 3.0, 0.1 => 20.0;
+        /// Logarithm of the ratio of likelihoods from which losses have not answered: such a verdict is tested again.
+        doubt as answer_doubt: f64 = 1.5, 0.1 => 20.0;
+        /// Time after which losses that have not answered are tested again; twice as long each time, up to 64 s.
+        interval as answer_interval: TimeDelta = 8_000.0, 500.0 => 600_000.0;
+        /// Share of packets lost beyond chance at which a bounded rate of 1 Mbit/s settles; by the root of the rate less at
+        /// higher ones, so that flows that lose alike meet.
+        lost as answer_lost: f64 = 0.006, 0.001 => 0.1;
+        /// Greatest growth of a bounded rate in each round.
+        growth as answer_growth: f64 = 0.02, 0.001 => 0.5;
     }
 }
 

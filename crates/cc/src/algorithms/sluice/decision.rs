@@ -1,10 +1,11 @@
-//! Fifth stage: the rate on a busy link, on one with room, and during a drain.
+//! Sixth stage: the rate on a busy link, on one with room, and during a drain.
 
 pub(super) mod limits;
 mod notice;
 pub(super) mod pacing;
 mod recovery;
 
+use super::answer::Answer;
 use super::config::Config;
 use super::history::RateHistory;
 use super::mode::{DRAIN_SHARE, Mode, SATURATED};
@@ -54,6 +55,8 @@ pub(super) struct Situation<'a> {
     pub(super) is_starting: bool,
     /// Rate to which growth may lead at once: a device's announcement is known without dispersion.
     pub(super) hint: Option<Rate>,
+    /// Bound on the rate by losses that answer to it.
+    pub(super) answer: Option<Rate>,
 }
 
 /// The rate, and the reference that it is derived from.
@@ -75,6 +78,27 @@ impl Rates {
 pub(super) struct Decision {
     pub(super) mode: Mode,
     pub(super) rates: Option<Rates>,
+}
+
+impl Decision {
+    /// The decision as losses allow it; `now` are the rates in force.
+    pub(super) fn heed(self, answer: Answer, now: Rates) -> Self {
+        let mode = match answer {
+            Answer::Free => return self,
+            Answer::Trial(_) => Mode::Trial,
+            Answer::Own(_) => Mode::Own,
+            Answer::Chance(before) => {
+                let is_free = matches!(self.mode, Mode::Start | Mode::Grow);
+                let back = self.rates.map_or(now.rate, |r| r.rate).max(before);
+                return if is_free { Self { rates: Some(Rates::same(back)), ..self } } else { self };
+            }
+        };
+        let rates = self.rates.unwrap_or(now);
+        match answer.bound() {
+            Some(bound) if rates.rate >= bound => Self { mode, rates: Some(Rates::same(bound)) },
+            _ => self,
+        }
+    }
 }
 
 /// This flow's share of a busy link that serves it at a rate, when the rate in `history` was sent.
@@ -178,16 +202,17 @@ impl Growth {
         let c = &config.growth;
         // Clumps of packets show a rate that is too low or too high.
         let least = if s.view.stall > UNEVEN { c.uneven } else { EVEN_GROWTH };
-        let pacing = self.pacing(rate, s.view, s.is_starting).of_trains(&config.pacing);
+        let pacing = self.pacing(rate, s.view, s.answer, s.is_starting).of_trains(&config.pacing);
         let shown = if shown > UNSLOWED * pacing { shown.max(pacing) } else { shown };
         // Packets dropped of each frame leave no queue: beyond the service rate, losses are of this rate.
         let least = if s.view.lost > LOSING { (0.5 * rate).at_least(s.view.capacity()) } else { rate * least };
         (c.share * shown).max(least)
     }
 
-    /// The state by which a rate is paced.
-    pub(super) fn pacing(&self, rate: Rate, view: &View, is_starting: bool) -> Pacing {
+    /// The state by which a rate is paced. `answer` is the bound by losses.
+    pub(super) fn pacing(&self, rate: Rate, view: &View, answer: Option<Rate>, is_starting: bool) -> Pacing {
         let &View { stall, marked, bound, .. } = view;
+        let bound = bound.map(|b| b.at_most(answer)).or(answer);
         Pacing { rate, is_starting, rounds: self.rounds, stall, marked, bound }
     }
 }

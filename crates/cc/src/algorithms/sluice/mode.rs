@@ -1,4 +1,4 @@
-//! Fourth stage: the mode, that is the reason for which the rate is what it is.
+//! Fifth stage: the mode, that is the reason for which the rate is what it is.
 
 mod competition;
 mod drains;
@@ -35,6 +35,10 @@ pub(super) enum Mode {
     Unreported,
     /// The source does not use the rate.
     Unused,
+    /// The rate is lowered to see whether losses answer.
+    Trial,
+    /// Losses have answered: what arrives.
+    Own,
 }
 
 impl Mode {
@@ -48,6 +52,8 @@ impl Mode {
             Self::Compete => 4.0,
             Self::Unreported => 5.0,
             Self::Unused => 6.0,
+            Self::Trial => 7.0,
+            Self::Own => 8.0,
         }
     }
 }

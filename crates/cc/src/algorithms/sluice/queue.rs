@@ -1,4 +1,4 @@
-//! Third stage: the queue expected now and the queue wanted.
+//! Fourth stage: the queue expected now and the queue wanted.
 
 use super::config::QueueConfig;
 use super::history::RateHistory;

@@ -23,6 +23,8 @@ pub(super) struct Sample {
     pub(super) received: u32,
     /// Packets newly reported lost.
     pub(super) lost: u32,
+    /// Packets received that an earlier message had as lost.
+    pub(super) revoked: u32,
     /// Packets received with a CE mark.
     pub(super) marked: u32,
     /// Size of the packets received.
@@ -35,6 +37,8 @@ pub(super) struct Sample {
     pub(super) gaps: Gaps,
     /// Queueing delays.
     pub(super) queue: QueueDelay,
+    /// Departure of the packet sent first of all.
+    pub(super) begin: Time,
     /// Departure of the packet sent first of those received.
     pub(super) first_departure: Time,
     /// Departure of the packet sent last of those received.
@@ -102,7 +106,8 @@ impl Sampler {
         let least = packets.iter().filter_map(delay_of).min()?;
         self.base.observe(TimeDelta::from_nanos(least), newest.departure - start, window);
         let base = self.base.get()?.as_nanos();
-        let mut sample = Sample { last_departure: Time::of(newest.departure, start), ..Sample::default() };
+        let begin = Time::of(packets.first()?.departure, start);
+        let mut sample = Sample { begin, last_departure: Time::of(newest.departure, start), ..Sample::default() };
         for p in packets {
             let (Some(arrival), Some(delay)) = (p.arrival, delay_of(p)) else {
                 sample.lost += 1;
@@ -147,6 +152,7 @@ impl Sample {
             self.queue.least = Standing { delay: queue, departure };
         }
         self.received += 1;
+        self.revoked += u32::from(p.was_lost);
         self.marked += u32::from(p.ecn == Ecn::Ce);
         self.size += bits(p);
         self.queue.last = queue;

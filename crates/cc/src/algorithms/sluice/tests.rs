@@ -22,12 +22,23 @@ struct Link {
     queue: f64,
     /// Queueing delay beyond which packets are dropped, ns.
     limit: i64,
+    /// Rate in bit/s and size in bits of a token bucket before the link.
+    policer: Option<(f64, f64)>,
+    /// Bits in it.
+    tokens: f64,
+    /// Share of packets lost by chance.
+    loss: f64,
+    /// Random numbers: a linear congruential generator (Knuth's MMIX).
+    random: u64,
+    /// Packets sent and lost.
+    counts: [f64; 2],
     credit: f64,
 }
 
 const MS: i64 = 1_000_000;
 const ONE_WAY: i64 = 25 * MS;
 const PACKET: u64 = 1_200;
+const FOUR: Limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(4) };
 
 impl Link {
     fn new(capacity: f64) -> Self {
@@ -43,6 +54,11 @@ impl Link {
             flying: vec![],
             queue: 0.0,
             limit: i64::MAX,
+            policer: None,
+            tokens: f64::MAX,
+            loss: 0.0,
+            random: 1,
+            counts: [0.0; 2],
             credit: 0.0,
         }
     }
@@ -51,10 +67,32 @@ impl Link {
         self.sluice.target().media_rate.as_bps_f64()
     }
 
+    /// Packets sent and lost in so many milliseconds.
+    fn count(&mut self, ms: i64) -> [f64; 2] {
+        self.counts = [0.0; 2];
+        self.run(ms).counts
+    }
+
+    /// Whether the policer or chance takes a packet.
+    fn is_lost(&mut self) -> bool {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let chance = (self.random >> 11) as f64 / (1_u64 << 53) as f64;
+        let bits = PACKET as f64 * 8.0;
+        if chance < self.loss {
+            return true;
+        }
+        if self.policer.is_some() && self.tokens < bits {
+            return true;
+        }
+        self.tokens -= bits;
+        false
+    }
+
     /// So many milliseconds: frames every 33 ms sent at once, feedback every 50 ms.
     fn run(&mut self, ms: i64) -> &mut Self {
         for _ in 0..ms {
             self.now += MS;
+            self.tokens = self.policer.map_or(f64::MAX, |(rate, size)| (self.tokens + rate * 1e-3).min(size));
             let at = Timestamp::from_nanos(self.now);
             if let Some((due, _)) = self.sluice.poll_timeout().filter(|(due, _)| *due <= at) {
                 let _ = due;
@@ -76,7 +114,9 @@ impl Link {
 
     fn send(&mut self, at: Timestamp) {
         let service = (PACKET as f64 * 8.0 / self.capacity * 1e9) as i64;
-        let is_dropped = self.free_at - self.now > self.limit;
+        let is_dropped = self.is_lost() || self.free_at - self.now > self.limit;
+        self.counts[0] += 1.0;
+        self.counts[1] += f64::from(u8::from(is_dropped));
         if !is_dropped {
             self.free_at = self.free_at.max(self.now) + service;
         }
@@ -226,4 +266,32 @@ fn a_queue_that_holds_less_than_a_frame_does_not_let_the_rate_exceed_the_service
         most = most.max(link.rate());
     }
     assert!((0.6e6..1.06e6).contains(&sum) && most < 1.3e6, "{sum}, {most} at most");
+}
+
+#[test]
+fn a_policer_is_answered_and_chance_is_not() {
+    // A policer of 1.5 Mbit/s with 50 kB on a link of 10: at most a twentieth is lost, and what arrives is used.
+    let mut policed = Link::new(10e6);
+    policed.sluice.on_limits(FOUR, Timestamp::ZERO);
+    policed.policer = Some((1.5e6, 400e3));
+    policed.run(5_000);
+    let [sent, lost] = policed.count(55_000);
+    let arrived = (sent - lost) * 1_200.0 * 8.0 / 55.0;
+    assert!((0.001..0.05).contains(&(lost / sent)) && (0.95 * 1.5e6..1.02 * 1.5e6).contains(&arrived), "{lost} {sent}");
+    assert_eq!(internal(&policed.sluice, "chance"), 0.0);
+    // It goes away.
+    policed.policer = None;
+    policed.run(10_000);
+    assert!(policed.rate() > 3.5e6, "{}", policed.rate());
+    // Of 5 to 30 % lost by chance nothing is this rate's own.
+    for share in [0.05, 0.1, 0.3] {
+        let mut radio = Link::new(10e6);
+        radio.sluice.on_limits(FOUR, Timestamp::ZERO);
+        radio.loss = share;
+        radio.run(2_000);
+        let [sent, lost] = radio.count(60_000);
+        assert!((0.8 * share..1.2 * share).contains(&(lost / sent)), "{lost} {sent}");
+        let used = sent * 1_200.0 * 8.0 / 60.0 / 4e6;
+        assert!((0.93..1.02).contains(&used), "{share}: {used}");
+    }
 }

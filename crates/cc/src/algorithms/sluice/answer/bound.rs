@@ -1,0 +1,150 @@
+//! The bound on the rate where losses are this flow's own: what arrives, and a little more.
+
+use super::super::config::AnswerConfig;
+use super::super::quantity::{Rate, Span, Time};
+use super::Flow;
+use super::evidence::Counts;
+
+/// Rate at which the share lost settles at `answer_lost`.
+const REFERENCE: Rate = Rate::bps(1e6);
+/// Packets over which the share lost beyond chance is averaged.
+const MEMORY: f64 = 150.0;
+/// Time without losses beyond chance in which growth becomes twice as fast, and from which the bound is lifted.
+const CLEAR: Span = Span::secs(1.0);
+const LIFTED: Span = Span::secs(10.0);
+/// Share of the bound that is sent below which it is not known to be free.
+const USED: f64 = 0.85;
+/// Share of the greatest rate to which the bound falls before losses there have shown whether they answer, and from which it has fallen.
+const LEAST_FALL: f64 = 0.7;
+const FALLEN: f64 = 0.75;
+/// Mean rate of the packets before the fall, over the greatest, and how many of them count.
+const HIGH: f64 = 0.9;
+const NEWEST: f64 = 100.0;
+/// Least and greatest factor of a round: clusters of losses by chance do not lower the rate in the mean.
+const FACTORS: (f64, f64) = (0.85, 1.5);
+/// Packets by which the least share lost is known, and the deviations added to it.
+const WINDOW: f64 = 400.0;
+const DEVIATIONS: f64 = 2.0;
+
+/// The rate in force and the share of it that is sent.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Used {
+    pub(in super::super) rate: Rate,
+    pub(in super::super) share: f64,
+}
+
+/// The bound. Each round trip it falls by the share lost beyond chance, to what arrives, and grows by a share that is less at
+/// higher rates, so that flows that lose alike meet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LossBound {
+    rate: Rate,
+    /// The greatest rate so far, and the newest packets from before the fall.
+    most: Rate,
+    high: Counts,
+    round: Counts,
+    /// Packets sent from here on end the round.
+    from: Time,
+    /// Mean share lost beyond chance.
+    excess: f64,
+    /// Since when there has been none, and the last round before.
+    clear_since: Time,
+    window: Counts,
+    least: f64,
+}
+
+impl LossBound {
+    /// A bound at a rate.
+    pub(super) fn at(rate: Rate, chance: f64, now: Time) -> Self {
+        Self {
+            rate,
+            most: rate,
+            high: Counts::default(),
+            round: Counts::default(),
+            from: now,
+            excess: 0.0,
+            clear_since: now,
+            window: Counts::default(),
+            least: chance,
+        }
+    }
+
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Whether the rate has fallen so far that losses show whether they answer.
+    pub(super) fn has_fallen(&self) -> bool {
+        self.rate <= FALLEN * self.most
+    }
+
+    /// Whether the share lost after the fall says that losses answer: it is nearer to what a policer would leave of the share before than to
+    /// that share. The bound may fall further then.
+    pub(super) fn judge(&mut self, share: f64) -> bool {
+        let before = self.high.share();
+        let left = (1.0 - (1.0 - before) * HIGH / LEAST_FALL).max(0.0);
+        let answers = share < 0.5 * (before + left);
+        if answers {
+            (self.most, self.high) = (self.rate, Counts::default());
+        }
+        answers
+    }
+
+    /// The least share lost in any window so far, with its error.
+    pub(super) fn least_share(&self) -> f64 {
+        self.least
+    }
+
+    /// Losses turned out to be chance: a share of the way back, and growth as fast as without losses.
+    pub(super) fn free(&mut self, back: f64, chance: f64, now: Time) {
+        *self = Self {
+            clear_since: now - 2.0 * CLEAR,
+            ..Self::at(self.rate + back * (self.most - self.rate), chance, now)
+        };
+    }
+
+    /// Takes a message. Whether the bound still holds.
+    pub(super) fn observe(
+        &mut self,
+        counts: Counts,
+        chance: f64,
+        dispersion: f64,
+        flow: &Flow,
+        c: &AnswerConfig,
+    ) -> bool {
+        self.round += counts;
+        self.count_window(counts);
+        if !self.has_fallen() {
+            self.high = self.high.scaled(1.0 - (counts.all() / (NEWEST * dispersion)).min(1.0)) + counts;
+        }
+        if flow.newest < self.from || self.round.all() < 1.0 {
+            return true;
+        }
+        let beyond = self.round.lost / self.round.all() - chance;
+        self.excess += (1.0 - libm::exp(-self.round.all() / MEMORY)) * (beyond - self.excess);
+        let settled = c.lost * libm::sqrt(REFERENCE / self.rate).clamp(0.4, 2.0);
+        if self.excess > 0.5 * settled {
+            self.clear_since = flow.now;
+        }
+        let is_used = flow.used.rate * flow.used.share > USED * self.rate;
+        let clear = (flow.now - self.clear_since) / CLEAR;
+        let growth = if is_used { (settled * (1.0 + clear * clear)).min(c.growth) } else { 0.0 };
+        // The floor wins: what the application sends at least is not made up for later.
+        self.rate = self.rate.max(flow.used.rate);
+        let moved = self.rate * (1.0 + growth - beyond / dispersion).clamp(FACTORS.0, FACTORS.1);
+        // So far down, a verdict comes first.
+        self.rate = moved.max(self.rate.min(self.most * LEAST_FALL));
+        self.most = self.most.max(self.rate);
+        (self.round, self.from) = (Counts::default(), flow.now);
+        flow.now - self.clear_since < LIFTED
+    }
+
+    fn count_window(&mut self, counts: Counts) {
+        self.window += counts;
+        let all = self.window.all();
+        if all >= WINDOW {
+            let share = self.window.share();
+            self.least = self.least.min(share + DEVIATIONS * libm::sqrt(share * (1.0 - share) / all));
+            self.window = Counts::default();
+        }
+    }
+}
