@@ -6,6 +6,7 @@
 //! both ends in one process.
 
 mod arrivals;
+mod await_call;
 mod camera;
 mod carrier;
 mod config;

@@ -6,16 +6,19 @@
 //! PREFIX.answer, readable by their owner only.
 //!
 //! On TCP each end writes its description and an empty line, which SDP does not contain. A listener that refuses an
-//! offer writes a line `refused: REASON` instead of an answer. Any caller is answered: a fingerprint identifies the
-//! listener to the caller, and nothing identifies the caller to the listener.
+//! offer writes a line `refused: REASON` instead of an answer. A fingerprint identifies the listener to the caller, and a
+//! [`Token`], in a line `token: TOKEN` before the offer, the caller to a listener that has one. A listener without answers
+//! anybody.
 
 mod incoming;
 mod listener;
 mod tls;
+mod token;
 mod wire;
 
-pub use listener::{Listener, MAX_PENDING, MAX_PENDING_PER_SOURCE, OFFER_DEADLINE};
+pub use listener::{Listener, MAX_PENDING, OFFER_DEADLINE};
 pub use tls::{Fingerprint, Identity};
+pub use token::Token;
 
 use crate::sdp::{Description, MAX_LENGTH, SdpError};
 use incoming::Incoming;
@@ -40,6 +43,8 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
 const WRITE_DEADLINE: Duration = Duration::from_secs(5);
 /// Sent instead of an answer, followed by the reason.
 const REFUSED: &str = "refused: ";
+/// Sent before an offer, followed by the token.
+const PRESENTED: &str = "token: ";
 
 /// A means to exchange descriptions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -146,6 +151,15 @@ pub enum SignalError {
         /// Its reason, in its words.
         reason: String,
     },
+    /// The caller does not present the listener's token.
+    #[error("the offer does not present this listener's token (--token)")]
+    WrongToken,
+    /// A token that anybody could guess, or that a line cannot hold.
+    #[error("a token has {LEAST} letters and digits or more, that nobody can guess", LEAST = token::LEAST)]
+    Token,
+    /// Files have owners and modes instead.
+    #[error("a token is for tls: and tcp:; with file:, who may write the folder may call")]
+    FileToken,
     /// The other end's description cannot be used.
     #[error(transparent)]
     Sdp(#[from] SdpError),
@@ -293,6 +307,12 @@ impl Exchange {
         if let Channel::Wire { wire, .. } = &self.0 { wire.local_ip() } else { None }
     }
 
+    /// The other end's IP address; `None` with files, and once it is gone.
+    pub(crate) fn peer_ip(&self) -> Option<IpAddr> {
+        let Channel::Wire { wire, .. } = &self.0 else { return None };
+        wire.socket().peer_addr().ok().map(|a| a.ip())
+    }
+
     /// The other end's address, or the prefix of the files.
     pub fn who(&self) -> String {
         match &self.0 {
@@ -301,18 +321,25 @@ impl Exchange {
         }
     }
 
-    /// Sends the offer and waits for the answer.
+    /// Sends the offer, with the token that the listener expects, and waits for the answer.
     ///
     /// # Errors
     /// The other end fails, refuses, sends no answer, or the flag is raised.
-    pub fn offer(self, offer: &Description, stop: &AtomicBool) -> Result<Description, SignalError> {
+    pub fn offer(
+        self,
+        offer: &Description,
+        token: Option<&Token>,
+        stop: &AtomicBool,
+    ) -> Result<Description, SignalError> {
         match self.0 {
+            Channel::File(_) if token.is_some() => Err(SignalError::FileToken),
             Channel::Wire { mut wire, who } => {
                 let patience = Patience::new(ANSWER_DEADLINE, stop);
-                wire.write_within((offer.to_sdp() + "\r\n").as_bytes(), &patience)?;
+                let presented = token.map_or(String::new(), |token| format!("{PRESENTED}{}\r\n", token.text()));
+                wire.write_within((presented + &offer.to_sdp() + "\r\n").as_bytes(), &patience)?;
                 let mut incoming = Incoming::default();
                 loop {
-                    if let Some(answer) = incoming.read(&mut wire, &who)? {
+                    if let Some(answer) = incoming.read(&mut wire, &who, None)? {
                         return Ok(answer);
                     }
                     patience.check(&who)?;

@@ -118,12 +118,12 @@ fn strangers_do_not_keep_an_honest_call_out() {
 
 #[test]
 fn silent_connections_without_end_do_not_keep_an_honest_call_out() {
-    // More than may wait at once: the oldest are closed for newer ones.
+    // More than may wait at once: those from this address are closed for newer ones.
     let silent: [(&str, Stranger); 1] = [("says nothing", hold)];
-    let (took, reasons) = honest_call(false, &silent, 2 * MAX_PENDING);
+    let (took, reasons) = honest_call(false, &silent, MAX_PENDING + 64);
     assert!(took < Duration::from_secs(3), "{took:?}");
     let closed = reasons.iter().filter(|r| r.contains("for newer connections")).count();
-    assert!((MAX_PENDING..=2 * MAX_PENDING).contains(&closed), "{closed}: {reasons:?}");
+    assert!((32..=MAX_PENDING + 64).contains(&closed), "{closed}: {reasons:?}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn one_byte_now_and_then_does_not_stretch_the_deadline() {
         assert!(matches!(listener.next(stop, &mut log), Err(SignalError::Stopped)));
     });
     let (held, why) = held.expect("it was closed");
-    assert!((9.0..13.0).contains(&held.as_secs_f64()) && why.contains("within 10 s"), "{held:?}: {why}");
+    assert!((4.0..8.0).contains(&held.as_secs_f64()) && why.contains("within 5 s"), "{held:?}: {why}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::call::{LinkPlan, Settings};
 use crate::dtls::Identity;
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use sessions::Sessions;
@@ -22,14 +23,32 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
+use weir_admission::{Guest, Hall, Source};
 use weir_cc::Registry;
+use weir_live::clock::Clock;
 use weir_media::VideoCodec;
 use weir_units::DataRate;
 
 /// Time for requests in progress at the end.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Wait after a connection could not be accepted.
+const SHORTAGE: Duration = Duration::from_millis(5);
+
+/// A connection's place, which requests carry.
+struct Visit {
+    guest: Guest,
+    clock: Clock,
+}
+
+impl Visit {
+    /// It has presented the token.
+    fn prove(&self) {
+        self.guest.prove(self.clock.now());
+    }
+}
 
 /// Configuration of the service.
 #[derive(Clone, Debug)]
@@ -169,7 +188,7 @@ pub async fn serve(config: ServerConfig, registry: Arc<Registry>) -> Result<Runn
 }
 
 async fn accept(listener: TcpListener, router: Router, limits: Limits, mut stopping: watch::Receiver<bool>) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let (hall, clock) = (Hall::new(limits.admission()), Clock::starting_now());
     let mut serving = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -178,17 +197,18 @@ async fn accept(listener: TcpListener, router: Router, limits: Limits, mut stopp
             Some(_) = serving.join_next() => continue,
         };
         match accepted {
-            Ok((stream, _)) => {
-                // Closed at once where there are too many.
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+            Ok((stream, from)) => {
+                let (close, closed) = oneshot::channel::<()>();
+                let guest = hall.enter(clock.now(), Source::from(from.ip()), move || drop(close));
+                let visit = Arc::new(Visit { guest, clock });
                 let (router, stopping) = (router.clone(), stopping.clone());
-                serving.spawn(async move {
-                    connection(stream, router, limits, stopping).await;
-                    drop(place);
-                });
+                serving.spawn(connection(stream, visit, closed, router, limits, stopping));
             }
-            // Too many open files, for example: others may end.
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            Err(_) => {
+                // Too many open files, for example.
+                hall.shed();
+                tokio::time::sleep(SHORTAGE).await;
+            }
         }
     }
     drop(listener);
@@ -198,16 +218,31 @@ async fn accept(listener: TcpListener, router: Router, limits: Limits, mut stopp
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, limits: Limits, mut stopping: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    visit: Arc<Visit>,
+    closed: oneshot::Receiver<()>,
+    router: Router,
+    limits: Limits,
+    mut stopping: watch::Receiver<bool>,
+) {
     let _ = stream.set_nodelay(true);
+    let inner = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        visit.guest.progress(visit.clock.now());
+        request.extensions_mut().insert(Arc::clone(&visit));
+        inner.call(request)
+    });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(16 * 1024).max_headers(64);
-    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let connection = http.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     // Stopped also if the sender is gone.
     let stopped = async { stopping.wait_for(|stop| *stop).await.map(|_| ()) };
     let ends = tokio::select! {
         _ = connection.as_mut() => true,
+        // It gives way to another one: the sender is dropped.
+        _ = closed => true,
         _ = stopped => false,
     };
     if !ends {

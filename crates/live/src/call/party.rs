@@ -2,16 +2,16 @@
 
 use crate::call::config::CallConfig;
 use crate::call::joined::Joined;
-use crate::call::path_sockets::{PathAddress, bind};
+use crate::call::path_sockets::{BoundPath, PathAddress};
 use crate::call::streams::AUDIO_PAYLOAD_TYPE;
 use crate::call::{CallError, random};
 use crate::sdp::{
     Agreement, DCCP_PORT, DccpMedia, Description, Direction, Encoding, EncodingLimits, Extension, Feedback,
     MediaSection, MediaTransport, Payload, Section, Setup as DccpSetup, Sources,
 };
-use crate::signal::{Exchange, Listener, Refused, SignalError, Signalling, Trust};
+use crate::signal::{Exchange, Listener, Refused, SignalError, Signalling, Token, Trust};
 use crate::srtp::{SrtpKey, Suite};
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::AtomicBool;
 use weir_cc::Transport;
 use weir_media::audio::{AudioCodec, OpusParams};
@@ -45,6 +45,8 @@ pub struct Party {
     pub offers_paths: bool,
     /// The expected identity of the other end, and whether media may be sent to another machine unencrypted.
     pub trust: Trust,
+    /// What an end that connects presents to a listener that expects it.
+    pub token: Option<Token>,
 }
 
 /// A stream that an end can send, receive or both.
@@ -142,7 +144,16 @@ fn encodings(sizes: &[(u32, u32)]) -> Vec<Encoding> {
 impl Party {
     /// A party at the signalling connection's address and any port, with one path.
     pub fn new(call: CallConfig, media: Vec<PartyMedia>, trust: Trust) -> Self {
-        Self { call, media, first_path: None, port: 0, further_paths: Vec::new(), offers_paths: false, trust }
+        Self {
+            call,
+            media,
+            first_path: None,
+            port: 0,
+            further_paths: Vec::new(),
+            offers_paths: false,
+            trust,
+            token: None,
+        }
     }
 
     /// Offers a call and waits for the answer.
@@ -153,11 +164,12 @@ impl Party {
     pub fn connect(&self, by: &Signalling, stop: &AtomicBool) -> Result<Joined, CallError> {
         let exchange = Exchange::connect(by, &self.trust, stop)?;
         let offers_paths = self.offers_paths || !self.further_paths.is_empty();
-        let (sockets, own) = self.describe(exchange.local_ip(), offers_paths)?;
-        let answer = exchange.offer(&own, stop)?;
+        let paths = self.bind_paths(exchange.local_ip())?;
+        let own = self.describe(&paths, offers_paths)?;
+        let answer = exchange.offer(&own, self.token.as_ref(), stop)?;
         let agreement = own.accept(&answer)?;
         self.check_protection(&agreement)?;
-        Ok(Joined { agreement, sockets, own })
+        Ok(Joined { agreement, sockets: paths.into_iter().map(BoundPath::into_socket).collect(), own })
     }
 
     /// Waits for a usable offer and answers it. `refused` receives each connection without one, with the reason.
@@ -172,25 +184,47 @@ impl Party {
     ) -> Result<Joined, CallError> {
         loop {
             let (exchange, offer) = listener.next(stop, refused)?;
-            let who = exchange.who();
-            let (sockets, own) = self.describe(exchange.local_ip(), true)?;
-            let answered = own.answer(&offer).map_err(CallError::from).and_then(|(own, agreement)| {
-                self.check_protection(&agreement)?;
-                Ok((own, agreement))
-            });
-            let why = match answered {
-                Ok((own, agreement)) => match exchange.answer(&own, stop) {
-                    Ok(()) => return Ok(Joined { agreement, sockets, own }),
-                    Err(SignalError::Stopped) => return Err(SignalError::Stopped.into()),
-                    Err(e) => e.to_string(),
-                },
-                Err(e) => {
-                    exchange.refuse(&e.to_string(), stop);
-                    format!("{who}: {e}")
-                }
-            };
-            refused(&Refused { who, why });
+            let paths = self.bind_paths(exchange.local_ip())?;
+            if let Some(joined) = self.answer(exchange, &offer, &paths, stop, refused)? {
+                return Ok(joined);
+            }
         }
+    }
+
+    /// Answers an offer with these sockets, or refuses it.
+    ///
+    /// # Errors
+    /// This end cannot be described, or the flag is raised.
+    pub(super) fn answer(
+        &self,
+        exchange: Exchange,
+        offer: &Description,
+        paths: &[BoundPath],
+        stop: &AtomicBool,
+        refused: &mut dyn FnMut(&Refused),
+    ) -> Result<Option<Joined>, CallError> {
+        let who = exchange.who();
+        let own = self.describe(paths, true)?;
+        let answered = own.answer(offer).map_err(CallError::from).and_then(|(own, agreement)| {
+            self.check_protection(&agreement)?;
+            Ok((own, agreement))
+        });
+        let why = match answered {
+            Ok((own, agreement)) => match exchange.answer(&own, stop) {
+                Ok(()) => {
+                    let sockets = paths.iter().map(BoundPath::share).collect::<Result<Vec<_>, _>>()?;
+                    return Ok(Some(Joined { agreement, sockets, own }));
+                }
+                Err(SignalError::Stopped) => return Err(SignalError::Stopped.into()),
+                Err(e) => e.to_string(),
+            },
+            Err(e) => {
+                exchange.refuse(&e.to_string(), stop);
+                format!("{who}: {e}")
+            }
+        };
+        refused(&Refused { who, why });
+        Ok(None)
     }
 
     /// Media to another machine is sent unencrypted only if this end allows it: the other end could have omitted the
@@ -205,22 +239,19 @@ impl Party {
         }
     }
 
-    fn describe(
-        &self,
-        reached_at: Option<IpAddr>,
-        has_paths: bool,
-    ) -> Result<(Vec<(UdpSocket, PathAddress)>, Description), CallError> {
+    /// The sockets of this end's paths, the first one at this address unless it has another.
+    pub(super) fn bind_paths(&self, reached_at: Option<IpAddr>) -> Result<Vec<BoundPath>, CallError> {
         let first = match &self.first_path {
             Some(at) => at.clone(),
             None => PathAddress::Ip(reached_at.unwrap_or(Ipv4Addr::LOCALHOST.into())),
         };
-        let (socket, address) = bind(&first, self.port)?;
-        let (mut sockets, mut interfaces) = (vec![(socket, first)], vec![address]);
-        for at in self.further_paths.iter().take(MAX_PATHS - 1) {
-            let (socket, address) = bind(at, 0)?;
-            sockets.push((socket, at.clone()));
-            interfaces.push(address);
-        }
+        let further = self.further_paths.iter().take(MAX_PATHS - 1).map(|at| BoundPath::new(at, 0));
+        [BoundPath::new(&first, self.port)].into_iter().chain(further).collect()
+    }
+
+    fn describe(&self, paths: &[BoundPath], has_paths: bool) -> Result<Description, CallError> {
+        let interfaces: Vec<_> = paths.iter().map(|p| p.address).collect();
+        let address = *interfaces.first().ok_or(CallError::NoStreams)?;
         let number = random()?;
         let sends = self.media.iter().any(|m| m.direction.sends());
         let dccp = matches!(self.call.transport, Some(Transport::Dccp { .. })).then(|| {
@@ -247,14 +278,13 @@ impl Party {
         }
         let first = sections.first_mut().ok_or(CallError::NoStreams)?;
         first.transport = Some(MediaTransport { address, keys, dccp, rtcp_mux: true, interfaces });
-        let description = Description {
+        Ok(Description {
             session: number >> 33,
             cname: Some(format!("{number:016x}@weir")),
             controller: sends.then(|| self.call.announced.clone().unwrap_or_else(|| self.call.controller.clone())),
             bundle: sections.iter().filter_map(|s| s.mid).collect(),
             is_bundle_only: sections.len() > 1,
             sections: sections.into_iter().map(|s| Section::Media(Box::new(s))).collect(),
-        };
-        Ok((sockets, description))
+        })
     }
 }

@@ -59,6 +59,29 @@ impl std::fmt::Display for PathAddress {
     }
 }
 
+/// A path of this end, with its socket.
+#[derive(Debug)]
+pub(super) struct BoundPath {
+    pub(super) socket: UdpSocket,
+    pub(super) address: SocketAddr,
+    begins: PathAddress,
+}
+
+impl BoundPath {
+    pub(super) fn new(begins: &PathAddress, port: u16) -> Result<Self, CallError> {
+        let (socket, address) = bind(begins, port)?;
+        Ok(Self { socket, address, begins: begins.clone() })
+    }
+    /// The same socket for a call, and where it begins.
+    pub(super) fn share(&self) -> Result<(UdpSocket, PathAddress), CallError> {
+        let socket = self.socket.try_clone().map_err(CallError::socket("sharing a socket"))?;
+        Ok((socket, self.begins.clone()))
+    }
+    pub(super) fn into_socket(self) -> (UdpSocket, PathAddress) {
+        (self.socket, self.begins)
+    }
+}
+
 /// Interfaces and their addresses, in the system's order.
 fn interfaces() -> Vec<(String, IpAddr)> {
     let ip = |a: &nix::ifaddrs::InterfaceAddress| {

@@ -1,7 +1,7 @@
 //! A description as it is received, part by part.
 
 use super::wire::{Wire, is_early};
-use super::{REFUSED, SignalError, io_error};
+use super::{PRESENTED, REFUSED, SignalError, Token, io_error};
 use crate::sdp::{Description, MAX_LENGTH};
 use std::io::Read;
 
@@ -15,11 +15,17 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Reads available bytes; `None` if the description is not complete yet.
+    /// Reads available bytes; `None` if the description is not complete yet. With `token`, one that does not present it is
+    /// not looked at.
     ///
     /// # Errors
-    /// The other end closes the connection or sends anything but a description.
-    pub(super) fn read(&mut self, wire: &mut Wire, who: &str) -> Result<Option<Description>, SignalError> {
+    /// The other end closes the connection, sends anything but a description, or another token.
+    pub(super) fn read(
+        &mut self,
+        wire: &mut Wire,
+        who: &str,
+        token: Option<&Token>,
+    ) -> Result<Option<Description>, SignalError> {
         let peer = |what: String| SignalError::Peer { who: who.into(), what };
         let mut part = [0; 4_096];
         loop {
@@ -45,7 +51,17 @@ impl Incoming {
         if self.text.is_empty() {
             return Err(peer("it hung up without a description".into()));
         }
-        parse(&self.text, who).map(Some)
+        let mut text = &self.text[..];
+        let mut presented = None;
+        if let Some(rest) = text.strip_prefix(PRESENTED.as_bytes()) {
+            let end = rest.iter().position(|b| *b == b'\n').map_or(rest.len(), |at| at + 1);
+            let (line, others) = rest.split_at(end);
+            (presented, text) = (Some(line.trim_ascii()), others);
+        }
+        if token.is_some_and(|token| !presented.is_some_and(|p| token.is(p))) {
+            return Err(SignalError::WrongToken);
+        }
+        parse(text, who).map(Some)
     }
 }
 

@@ -42,7 +42,7 @@ fn offers_and_answers_go_both_ways() {
             });
             let exchange = Exchange::connect(&by, &trust, &stop).unwrap();
             assert_eq!(exchange.local_ip().is_none(), matches!(by, Signalling::File(_)));
-            assert_eq!(exchange.offer(&description(1), &stop).unwrap(), description(2), "{by:?}");
+            assert_eq!(exchange.offer(&description(1), None, &stop).unwrap(), description(2), "{by:?}");
         });
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");
@@ -57,7 +57,7 @@ fn a_caller_gets_the_reason_of_a_refusal_without_what_could_harm_its_terminal() 
                 let (exchange, _) = listener.next(&stop, &mut no_refusals).unwrap();
                 exchange.refuse("no codec\u{1b}[2Jin common", &stop);
             });
-            let e = Exchange::connect(&by, &trust, &stop).unwrap().offer(&description(1), &stop).unwrap_err();
+            let e = Exchange::connect(&by, &trust, &stop).unwrap().offer(&description(1), None, &stop).unwrap_err();
             assert!(e.to_string().ends_with("refused the call: no codec [2Jin common"), "{e}");
         });
     }
@@ -81,7 +81,7 @@ fn the_wrong_listener_gets_no_offer() {
         let e = Exchange::connect(&by, &trusting(None), &stop).unwrap_err().to_string();
         assert!(e.contains("--fingerprint") && e.contains("--insecure"), "{e}");
         let exchange = Exchange::connect(&by, &Trust { fingerprint: None, insecure: true }, &stop).unwrap();
-        assert!(exchange.offer(&description(3), &stop).is_err(), "the listener hangs up after the offer");
+        assert!(exchange.offer(&description(3), None, &stop).is_err(), "the listener hangs up after the offer");
     });
 }
 

@@ -9,10 +9,7 @@ use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::version::TLS13;
-use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, ServerConfig, ServerConnection,
-    SignatureScheme,
-};
+use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, ServerConfig, SignatureScheme};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs;
@@ -118,16 +115,13 @@ impl Identity {
         Fingerprint::of(&self.certificate)
     }
 
-    fn config(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
+    /// How a listener speaks TLS as this.
+    pub(super) fn config(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         let config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])?
             .with_no_client_auth()
             .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())?;
         Ok(Arc::new(config))
-    }
-
-    pub(super) fn accept(&self) -> Result<ServerConnection, SignalError> {
-        self.config().and_then(ServerConnection::new).map_err(|e| SignalError::Tls(e.to_string()))
     }
 }
 

@@ -1,8 +1,8 @@
 //! A signalling connection, plain or under TLS.
 
-use super::tls::{self, Fingerprint, Identity, Pinned};
+use super::tls::{self, Fingerprint, Pinned};
 use super::{LOOK, SignalError, io_error};
-use rustls::{ClientConnection, ServerConnection, StreamOwned};
+use rustls::{ClientConnection, ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
@@ -56,12 +56,11 @@ impl<'a> Patience<'a> {
 
 impl Wire {
     /// An accepted non-blocking connection.
-    pub(super) fn accepted(stream: TcpStream, identity: Option<&Identity>) -> Result<Self, SignalError> {
+    pub(super) fn accepted(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> Result<Self, SignalError> {
         stream.set_nonblocking(true).map_err(io_error("preparing the connection"))?;
-        Ok(match identity {
-            None => Self::Plain(stream),
-            Some(identity) => Self::Server(Box::new(StreamOwned::new(identity.accept()?, stream))),
-        })
+        let Some(tls) = tls else { return Ok(Self::Plain(stream)) };
+        let connection = ServerConnection::new(Arc::clone(tls)).map_err(|e| SignalError::Tls(e.to_string()))?;
+        Ok(Self::Server(Box::new(StreamOwned::new(connection, stream))))
     }
 
     /// A connection to a listener under TLS, its certificate compared with `expected`.
@@ -81,6 +80,15 @@ impl Wire {
             }
         }
         Ok(Self::Client(Box::new(stream)))
+    }
+
+    /// Whether it carries text by now: a TLS handshake is complete, or there is none.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Self::Plain(_) => true,
+            Self::Server(s) => !s.conn.is_handshaking(),
+            Self::Client(s) => !s.conn.is_handshaking(),
+        }
     }
 
     pub(super) fn socket(&self) -> &TcpStream {

@@ -1,6 +1,7 @@
 //! Bounds of the service.
 
 use std::time::Duration;
+use weir_units::TimeDelta;
 
 /// Bounds on what others can make the service do.
 #[derive(Clone, Copy, Debug)]
@@ -13,14 +14,36 @@ pub struct Limits {
     pub members: usize,
     /// Calls that have ended and are still shown.
     pub ended: usize,
-    /// Connections of HTTP at a time.
+    /// Connections of HTTP at a time that have presented the token; one that has been idle gives way to a new one.
     pub connections: usize,
+    /// And of those that have not. For one more, the one that is next by [`weir_admission`] is closed: of the address with
+    /// most, the one longest without a request.
+    pub strangers: usize,
     /// Longest body of a request, in bytes.
     pub body: usize,
     /// Time for the head of a request.
     pub head_time: Duration,
     /// Time for a request.
     pub request_time: Duration,
+}
+
+/// Connections that a browser opens at a time to one service.
+const OF_A_BROWSER: usize = 8;
+/// The page asks once a second at least.
+const IN_USE: TimeDelta = TimeDelta::from_secs(3);
+
+impl Limits {
+    /// The bounds on connections. Behind a proxy all come from one address: there is no bound on one with the token.
+    pub(super) fn admission(&self) -> weir_admission::Limits {
+        weir_admission::Limits {
+            strangers: self.strangers,
+            usual: OF_A_BROWSER,
+            proven: self.connections,
+            per_source: self.connections,
+            kept: OF_A_BROWSER,
+            quiet: IN_USE,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -31,8 +54,10 @@ impl Default for Limits {
             members: crate::room::MAX_MEMBERS,
             ended: 8,
             connections: 64,
+            // At 1,000 connections a second each has half a second.
+            strangers: 512,
             body: crate::sdp::MAX_OFFER,
-            head_time: Duration::from_secs(10),
+            head_time: Duration::from_secs(5),
             request_time: Duration::from_secs(10),
         }
     }

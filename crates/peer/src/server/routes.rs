@@ -1,9 +1,9 @@
 //! Requests.
 
-use super::page;
 use super::problem::Problem;
 use super::save;
 use super::sessions::{Accepted, Joining, ListedRoom, Sessions};
+use super::{Visit, page};
 use crate::call::{BrowserNumbers, Fragment, FragmentError, LinkChange, Settings, Snapshot, suits};
 use crate::sdp::{Direction, Wanted};
 use axum::body::Bytes;
@@ -67,6 +67,9 @@ async fn authorised(State(sessions): State<Arc<Sessions>>, request: Request, nex
     let bearer = request.headers().get(header::AUTHORIZATION).and_then(|v| v.to_str().ok());
     let token = bearer.and_then(|v| v.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     if token.is_some_and(|(_, token)| sessions.admits(token.trim())) {
+        if let Some(visit) = request.extensions().get::<Arc<Visit>>() {
+            visit.prove();
+        }
         return next.run(request).await;
     }
     Problem::new(StatusCode::UNAUTHORIZED, "needs the token that the service has printed: Authorization: Bearer ...")

@@ -3,6 +3,11 @@
 //!
 //! More of these: `WEIR_HOSTILE_OFFERS=1000 WEIR_HOSTILE_DATAGRAMS=1000000 cargo test -p weir-peer --test calls -- --nocapture`.
 
+#[path = "../../../live/tests/support/flood.rs"]
+mod flood;
+mod floods;
+#[path = "../support/newcomer.rs"]
+mod newcomer;
 mod strangers;
 
 use std::net::UdpSocket;
@@ -29,6 +34,10 @@ const GROWTH: u64 = 250_000_000;
 const CHROMIUM: &str = include_str!("../../src/sdp/chromium.sdp");
 
 async fn service() -> RunningServer {
+    service_with(weir_peer::server::Limits::default()).await
+}
+
+async fn service_with(bounds: weir_peer::server::Limits) -> RunningServer {
     let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(2) };
     let config = ServerConfig {
         listen: ([127, 0, 0, 1], 0).into(),
@@ -39,7 +48,7 @@ async fn service() -> RunningServer {
         codec: VideoCodec::H264,
         clip: ClipConfig { character: Character::TalkingHead, size: (160, 90), rate: "20".parse().expect("a rate") },
         link: None,
-        limits: weir_peer::server::Limits::default(),
+        limits: bounds,
     };
     serve(config, Arc::new(Registry::builtin())).await.expect("started")
 }

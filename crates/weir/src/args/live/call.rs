@@ -21,6 +21,7 @@ Examples:
   weir live call loopback --streams audio,camera:2,screen --start-rate 2mbps --fixed-playout --playout-delay 150ms --duration 20s
   weir live call listen --signal tls:0.0.0.0:5060 --record received.y4m     # prints its fingerprint
   weir live call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --clip hand-held --duration 30s
+  weir live call listen --signal tls:0.0.0.0:5060 --token \"$TOKEN\"
   weir live call listen --streams audio,camera:2,screen
   weir live call connect --streams audio,camera:2,screen --start-rate 2mbps --duration 30s
   weir live call listen --signal tls:0.0.0.0:5060 --path wlan0 --path eth0
@@ -73,6 +74,10 @@ pub(crate) struct PartyArgs {
     /// in the user's configuration folder if absent
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) identity: Option<PathBuf>,
+    /// With tls: or tcp: the secret that callers present: of a listener, offers without it are refused; 16 letters and digits
+    /// or more
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) token: Option<String>,
     /// Allow keys or media to cross a network unprotected: plain TCP to other machines, any certificate, media without
     /// SRTP
     #[arg(long)]

@@ -9,7 +9,7 @@ use weir_cc::Transport;
 use weir_lab::scenario::InputError;
 use weir_live::call::{CallConfig, Joined, Party, PartyMedia, PathAddress, PathUse};
 use weir_live::sdp::{Agreement, Direction};
-use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Trust};
+use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Token, Trust};
 use weir_session::multipath::{MAX_PATHS, PathClass, PathPolicy};
 
 /// Maximum refusals printed individually per second; the others are counted.
@@ -40,6 +40,12 @@ pub(super) fn trust(args: &PartyArgs) -> Result<Trust, Failure> {
         |text: &String| text.parse().map_err(|e: SignalError| InputError::whole("--fingerprint", e.to_string()));
     let fingerprint = args.fingerprint.as_ref().map(parse).transpose()?;
     Ok(Trust { fingerprint, insecure: args.insecure })
+}
+
+/// The secret of callers.
+fn token(args: &PartyArgs) -> Result<Option<Token>, Failure> {
+    let parse = |text: &String| text.parse().map_err(|e: SignalError| InputError::whole("--token", e.to_string()));
+    Ok(args.token.as_ref().map(parse).transpose()?)
 }
 
 /// The file of the listener's identity.
@@ -96,6 +102,7 @@ pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedi
         port: args.port,
         further_paths: paths.collect(),
         offers_paths,
+        token: token(args)?,
         ..Party::new(CallConfig { paths: uses, ..call }, media, trust(args)?)
     })
 }
@@ -108,6 +115,9 @@ pub(super) fn remotes(a: &Agreement) -> String {
 /// Agrees on a call with the other end.
 pub(super) fn join(session: &Session, args: &PartyArgs, party: &Party, listens: bool) -> Result<Joined, Failure> {
     let by = signalling(args)?;
+    if party.token.is_some() && matches!(by, Signalling::File(_)) {
+        return Err(InputError::whole("--token", SignalError::FileToken.to_string()).into());
+    }
     let quiet = args.output.quiet;
     if args.insecure && !quiet {
         remark("--insecure: keys and media may cross the network unprotected");
@@ -123,14 +133,15 @@ pub(super) fn join(session: &Session, args: &PartyArgs, party: &Party, listens: 
         _ => None,
     };
     let fingerprint = identity.as_ref().map(Identity::fingerprint);
-    let mut listener = Listener::bind(&by, identity, &party.trust).map_err(Failure::work)?;
+    let listener = Listener::bind(&by, identity, &party.trust).map_err(Failure::work)?;
+    let mut listener = listener.with_token(party.token.clone()).map_err(Failure::work)?;
     if !quiet {
         let at = listener.local_addr().map_or_else(|| args.signal.clone(), |at| at.to_string());
         let print = fingerprint.map_or(String::new(), |f| format!("\n  --fingerprint {f}"));
         remark(&format!("waiting at {at}{print}"));
     }
     let mut log = RefusalLog { quiet, ..RefusalLog::default() };
-    let joined = party.listen(&mut listener, &session.stop, &mut |r| log.add(r)).map_err(failure);
+    let joined = party.await_call(&mut listener, &session.stop, &mut |r| log.add(r)).map_err(failure);
     log.finish();
     joined
 }
