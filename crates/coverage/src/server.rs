@@ -8,6 +8,7 @@
 //! answered after it (SQLite with a synchronous WAL, or PostgreSQL).
 
 mod answers;
+mod bodies;
 mod clock;
 mod config;
 mod connections;

@@ -43,23 +43,30 @@ pub struct ServerConfig {
     pub max_body: usize,
     /// Most updates that wait to be written; beyond that the answer is 429. Default: 100,000.
     pub max_queued: usize,
-    /// Most connections. Default: 4,096.
+    /// Most connections that have presented a valid key; one that has been idle gives way to a new one. Default: 4,096.
     pub max_connections: usize,
-    /// Most connections of one address (a /64 of IPv6). Default: 256.
+    /// Of these, the most of one address (a /64 of IPv6). Default: 256.
     pub max_connections_per_address: usize,
+    /// Most connections that have not. For one more, the one that is next by [`weir_admission`] is closed: of the address
+    /// with most, the one longest without a request. Default: 512, half a second for each at 1,000 new ones a second.
+    pub max_strangers: usize,
+    /// Most bytes of all bodies that are being received. Where there are more, the body of the key that holds most is given
+    /// up, the longest first. Default: 16 MiB.
+    pub max_bodies: usize,
     /// Most subscriptions of one key. Default: 16.
     pub max_subscriptions_per_key: usize,
     /// Most pages that follow the map at once: each looks at its window again after each refresh. Default: 64.
     pub max_pages: usize,
     /// Most devices of one fleet's key. Default: 100,000.
     pub max_devices_per_key: usize,
-    /// Time for a request's head, and for a TLS handshake. Default: 10 s.
+    /// Time for a request's head, and for a TLS handshake. Default: 5 s.
     pub head_timeout: Duration,
     /// Time for a request's body. Default: 15 s.
     pub body_timeout: Duration,
     /// Time after which a connection on which nothing moves is closed. Default: 75 s.
     pub idle_timeout: Duration,
-    /// Requests of one address. Default: 200 a second, 1,000 at once.
+    /// Requests of one address without a valid key, where one with a wrong key counts as eleven, and apart from these those of
+    /// each key at an address. Requests for health count for nobody. Default: 200 a second, 1,000 at once.
     pub address_rate: Rate,
     /// Updates of one device's key. Default: 10 a second, 6,000 at once (an hour offline at one in 600 ms).
     pub reporter_rate: Rate,
@@ -83,10 +90,12 @@ impl Default for ServerConfig {
             max_queued: 100_000,
             max_connections: 4_096,
             max_connections_per_address: 256,
+            max_strangers: 512,
+            max_bodies: 16 << 20,
             max_subscriptions_per_key: 16,
             max_pages: 64,
             max_devices_per_key: 100_000,
-            head_timeout: Duration::from_secs(10),
+            head_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_secs(15),
             idle_timeout: Duration::from_secs(75),
             address_rate: Rate { per_second: 200.0, burst: 1_000.0 },
@@ -110,7 +119,24 @@ pub enum ConfigError {
     Zero(&'static str),
 }
 
+/// Connections that a browser opens at a time to one service.
+const OF_A_BROWSER: usize = 8;
+/// A subscriber is pinged each 5 s by default, and answers.
+const IN_USE: TimeDelta = TimeDelta::from_secs(20);
+
 impl ServerConfig {
+    /// The bounds on connections.
+    pub(super) fn admission(&self) -> weir_admission::Limits {
+        weir_admission::Limits {
+            strangers: self.max_strangers,
+            usual: OF_A_BROWSER,
+            proven: self.max_connections,
+            per_source: self.max_connections_per_address,
+            kept: OF_A_BROWSER,
+            quiet: IN_USE,
+        }
+    }
+
     /// Whether this may run.
     ///
     /// # Errors
@@ -125,6 +151,8 @@ impl ServerConfig {
             ("max_queued", self.max_queued),
             ("max_connections", self.max_connections),
             ("max_connections_per_address", self.max_connections_per_address),
+            ("max_strangers", self.max_strangers),
+            ("max_bodies", self.max_bodies),
         ];
         for (name, count) in counts {
             if count == 0 {

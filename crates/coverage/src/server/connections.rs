@@ -1,51 +1,54 @@
-//! How many connections are open, by address.
+//! The places of connections, and who gives way for a new one.
 
-use super::shared::{Peer, Shared};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use super::shared::Shared;
+use std::sync::Arc;
 use tokio::sync::watch;
+use weir_admission::{Guest, Hall, Source};
 
-/// Connections by address.
-#[derive(Debug, Default)]
-pub(super) struct Open(Mutex<BTreeMap<Peer, usize>>);
-
-/// One of the connections of an address. Requests carry it, so that a WebSocket counts as long as it is open.
+/// The place of a connection. Requests carry it, so that a WebSocket has it as long as it is open.
 #[derive(Debug)]
 pub(super) struct Place {
-    open: Arc<Open>,
-    pub(super) peer: Peer,
+    guest: Guest,
+    pub(super) peer: Source,
     pub(super) shared: Arc<Shared>,
+    closed: watch::Receiver<bool>,
 }
 
-impl Open {
-    /// A place for another connection, unless there are too many.
-    pub(super) fn enter(self: &Arc<Self>, peer: Peer, shared: &Arc<Shared>) -> Option<Place> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = open.values().sum();
-        let count = open.entry(peer).or_default();
-        let admitted = all < shared.config.max_connections && *count < shared.config.max_connections_per_address;
-        if admitted {
-            *count += 1;
-            shared.metrics.connections.inc();
-        } else {
-            shared.metrics.refused_connections.inc();
-            if *count == 0 {
-                open.remove(&peer);
-            }
+impl Place {
+    /// A place for another connection; somebody else may have to give way for it.
+    pub(super) fn enter(hall: &Hall, peer: Source, shared: &Arc<Shared>) -> Self {
+        let (close, closed) = watch::channel(false);
+        let refused = shared.metrics.refused_connections.clone();
+        let guest = hall.enter(shared.clock.elapsed(), peer, move || {
+            refused.inc();
+            close.send_replace(true);
+        });
+        shared.metrics.connections.inc();
+        Self { guest, peer, shared: Arc::clone(shared), closed }
+    }
+
+    /// A request's head is complete, or a subscriber was heard.
+    pub(super) fn progress(&self) {
+        self.guest.progress(self.shared.clock.elapsed());
+    }
+
+    /// It has presented a valid key.
+    pub(super) fn prove(&self) {
+        self.guest.prove(self.shared.clock.elapsed());
+    }
+
+    /// Returns once it has to give way.
+    pub(super) async fn gives_way(&self) {
+        let mut closed = self.closed.clone();
+        if closed.wait_for(|closed| *closed).await.is_err() {
+            // Nobody is left who could want it.
+            std::future::pending().await
         }
-        admitted.then(|| Place { open: Arc::clone(self), peer, shared: Arc::clone(shared) })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.open.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(&self.peer) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.peer);
-            }
-        }
         self.shared.metrics.connections.dec();
     }
 }

@@ -4,11 +4,12 @@ mod watched;
 
 use super::clock::Clock;
 use super::config::{ConfigError, ServerConfig};
-use super::connections::{Open, Place, stopped};
+use super::connections::{Place, stopped};
 use super::jobs::Job;
 use super::keys::Keys;
+use super::logs::Repeated;
 use super::routes;
-use super::shared::{Peer, Shared};
+use super::shared::Shared;
 use super::store::{Store, StoreError};
 use super::tls::{Identity, identity};
 use super::writer::Writer;
@@ -28,11 +29,14 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use watched::Watched;
+use weir_admission::{Hall, Source};
 
 /// Batches that wait to be written: more wait than updates are permitted to, so that the bound on updates decides.
 const MAX_JOBS: usize = 4_096;
 /// Time for requests in progress at the end.
 const GRACE: Duration = Duration::from_secs(10);
+/// Wait after a connection could not be accepted.
+const SHORTAGE: Duration = Duration::from_millis(5);
 /// Longest head of a request, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
 /// Most header fields.
@@ -126,9 +130,10 @@ impl RunningServer {
 async fn accept(listener: TcpListener, identity: Option<Identity>, shared: Arc<Shared>) {
     let acceptor = identity.map(|i| TlsAcceptor::from(i.config));
     let router = routes::router(Arc::clone(&shared));
-    let open = Arc::new(Open::default());
+    let hall = Hall::new(shared.config.admission());
     let mut stopping = shared.stopping.subscribe();
     let mut serving = JoinSet::new();
+    let mut failures = Repeated::default();
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     loop {
         let accepted = tokio::select! {
@@ -143,16 +148,18 @@ async fn accept(listener: TcpListener, identity: Option<Identity>, shared: Arc<S
         };
         match accepted {
             Ok((stream, address)) => {
-                let peer = Peer::new(address.ip());
-                let Some(place) = open.enter(peer, &shared) else { continue };
+                let place = Place::enter(&hall, Source::from(address.ip()), &shared);
                 let serve =
                     connection(stream, Arc::new(place), acceptor.clone(), router.clone(), shared.stopping.subscribe());
                 serving.spawn(serve);
             }
             Err(e) => {
-                // Too many open files, for example: others may end.
-                tracing::warn!(error = %e, "accepting a connection");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                // Too many open files, for example.
+                if let Some(count) = failures.note(shared.clock.elapsed()) {
+                    tracing::warn!(error = %e, count, "accepting a connection");
+                }
+                hall.shed();
+                tokio::time::sleep(SHORTAGE).await;
             }
         }
     }
@@ -173,13 +180,20 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     let (idle, head) = (place.shared.config.idle_timeout, place.shared.config.head_timeout);
     let stream = Watched::new(stream, idle);
-    match acceptor {
-        None => requests(stream, &place, router, stopping).await,
-        Some(acceptor) => {
-            if let Ok(Ok(stream)) = tokio::time::timeout(head, acceptor.accept(stream)).await {
-                requests(stream, &place, router, stopping).await;
+    let served = async {
+        match acceptor {
+            None => requests(stream, &place, router, stopping).await,
+            Some(acceptor) => {
+                if let Ok(Ok(stream)) = tokio::time::timeout(head, acceptor.accept(stream)).await {
+                    place.progress();
+                    requests(stream, &place, router, stopping).await;
+                }
             }
         }
+    };
+    tokio::select! {
+        () = served => {}
+        () = place.gives_way() => {}
     }
 }
 
@@ -191,6 +205,7 @@ where
     let held = Arc::clone(place);
     let inner = TowerToHyperService::new(router);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        held.progress();
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(Arc::clone(&held));
         inner.call(request)

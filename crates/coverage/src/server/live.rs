@@ -65,7 +65,10 @@ pub(super) async fn live(
     let all = || Problem::busy("too many pages follow the map", TimeDelta::from_secs(60));
     let page = Arc::clone(&shared.pages).try_acquire_owned().map_err(|_| all())?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
-        Page::new(socket, &shared, &caller).run().await;
+        tokio::select! {
+            () = Page::new(socket, &shared, &caller, &place).run() => {}
+            () = place.gives_way() => {}
+        }
         drop((ends, page, place));
     }))
 }
@@ -87,8 +90,8 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller) -> Self {
-        Self { line: Line::new(socket, shared, caller).with_reports(), watch: None, device: None }
+    fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller, place: &'a Place) -> Self {
+        Self { line: Line::new(socket, shared, caller, place).with_reports(), watch: None, device: None }
     }
 
     /// Serves until the page or the service ends it.

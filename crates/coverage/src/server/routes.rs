@@ -11,7 +11,7 @@ pub use admin::{KeyInfo, NewKey};
 pub use look::MapPart;
 
 use super::problem::Problem;
-use super::shared::{Peer, Shared};
+use super::shared::Shared;
 use super::{docs, live, page, subscription};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
@@ -24,6 +24,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
+use weir_admission::Source;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -110,8 +111,10 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
 /// Limits addresses and counts answers. Paths are counted by route, so that strangers cannot make new ones.
 async fn admit(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
-    let peer = request.extensions().get::<Peer>().copied();
-    let admitted = peer.map_or(Ok(()), |peer| shared.admit(peer));
+    // A probe has to be answered whatever else comes from its address.
+    let limited = Some(&request).filter(|_| !route.starts_with("/health/"));
+    let peer = limited.and_then(|r| r.extensions().get::<Source>()).copied();
+    let admitted = peer.map_or(Ok(()), |peer| shared.admit(peer, extract::key_of(request.headers())));
     let response = match admitted {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),

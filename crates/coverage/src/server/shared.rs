@@ -1,6 +1,7 @@
 //! State shared by all requests.
 
 use super::answers::{Answers, Recent};
+use super::bodies::Bodies;
 use super::clock::Clock;
 use super::config::ServerConfig;
 use super::jobs::Job;
@@ -12,30 +13,17 @@ use crate::limits::Limiter;
 use crate::{Map, Position, WallTime};
 use axum::http::StatusCode;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
-use weir_units::TimeDelta;
+use weir_admission::Source;
+use weir_units::{TimeDelta, Timestamp};
 
 /// Keys and addresses whose rates are remembered.
 const REMEMBERED: usize = 100_000;
 
 /// Batches that wait for those who follow their devices; who is slower misses some.
 const REPORTS: usize = 256;
-
-/// The address that limits count: the whole of IPv4, the /64 of IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Peer(IpAddr);
-
-impl Peer {
-    pub(super) fn new(address: IpAddr) -> Self {
-        Self(match address.to_canonical() {
-            IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & !u128::from(u64::MAX)).into()),
-            v4 => v4,
-        })
-    }
-}
 
 /// The caller, by its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,9 +51,21 @@ pub(super) struct Reported {
     pub(super) samples: Vec<Sample>,
 }
 
+/// What the last transaction says of the database.
+#[derive(Clone, Copy, Debug)]
+struct Database {
+    answers: bool,
+    /// When the writer came back from it.
+    seen: Timestamp,
+}
+
+/// The writer looks at its database once a second: after this long it hangs.
+const HANGS: TimeDelta = TimeDelta::from_secs(10);
+
 #[derive(Debug)]
 struct Limits {
-    addresses: Limiter<Peer>,
+    addresses: Limiter<Source>,
+    callers: Limiter<(String, Source)>,
     reporters: Limiter<String>,
     fleets: Limiter<String>,
     looks: Limiter<String>,
@@ -90,23 +90,30 @@ pub(super) struct Shared {
     pub(super) pages: Arc<Semaphore>,
     /// To those who follow their own devices.
     pub(super) reports: broadcast::Sender<Arc<Reported>>,
+    /// Bodies that are being received.
+    pub(super) bodies: Mutex<Bodies>,
+    /// How the database is.
+    database: Mutex<Database>,
     /// True from the begin of the end.
     pub(super) stopping: watch::Sender<bool>,
     limits: Mutex<Limits>,
 }
 
-/// Failed authentications cost an address as much as this many requests.
+/// A wrong key costs an address as much as this many requests more.
 const FAILURE_COST: f64 = 10.0;
 
 impl Shared {
     pub(super) fn new(config: ServerConfig, clock: Clock, map: Map, keys: Keys, jobs: mpsc::Sender<Job>) -> Self {
         let limits = Limits {
             addresses: Limiter::new(config.address_rate, REMEMBERED),
+            callers: Limiter::new(config.address_rate, REMEMBERED),
             reporters: Limiter::new(config.reporter_rate, REMEMBERED),
             fleets: Limiter::new(config.fleet_rate, REMEMBERED),
             looks: Limiter::new(config.look_rate, REMEMBERED),
             subscriptions: BTreeMap::new(),
         };
+        let bodies = Bodies::new(config.max_bodies);
+        let database = Database { answers: true, seen: clock.elapsed() };
         let pages = Arc::new(Semaphore::new(config.max_pages));
         Self {
             config,
@@ -120,6 +127,8 @@ impl Shared {
             jobs,
             queued: AtomicUsize::new(0),
             metrics: Metrics::new(),
+            bodies: Mutex::new(bodies),
+            database: Mutex::new(database),
             stopping: watch::Sender::new(false),
             limits: Mutex::new(limits),
         }
@@ -139,25 +148,49 @@ impl Shared {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn database(&self) -> MutexGuard<'_, Database> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer has come back from the database, which answers or does not.
+    pub(super) fn note_database(&self, answers: bool) {
+        *self.database() = Database { answers, seen: self.clock.elapsed() };
+    }
+
+    /// Whether the database answers.
+    pub(super) fn has_database(&self) -> bool {
+        let Database { answers, seen } = *self.database();
+        answers && self.clock.elapsed().saturating_since(seen) < HANGS
+    }
+
     pub(super) fn now(&self) -> WallTime {
         self.clock.wall()
     }
 
-    pub(super) fn admit(&self, peer: Peer) -> Result<(), Problem> {
-        let wait = |wait| Problem::busy("too many requests from this address", wait);
-        self.limits().addresses.take(&peer, 1.0, self.clock.elapsed()).map_err(wait)
+    /// Whether a request with this key, or none, may go on. Who guesses keys takes nothing from those with a right one behind
+    /// the same address.
+    pub(super) fn admit(&self, peer: Source, key: Option<&str>) -> Result<(), Problem> {
+        let caller = key.map(|key| self.caller(key));
+        let now = self.clock.elapsed();
+        let mut limits = self.limits();
+        let taken = match caller {
+            Some(Some(caller)) => limits.callers.take(&(caller.key, peer), 1.0, now),
+            Some(None) => limits.addresses.take(&peer, 1.0 + FAILURE_COST, now),
+            None => limits.addresses.take(&peer, 1.0, now),
+        };
+        taken.map_err(|wait| Problem::busy("too many requests from this address", wait))
+    }
+
+    fn caller(&self, key: &str) -> Option<Caller> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.check(key, self.now()).map(|(role, key)| Caller { key, role })
     }
 
     /// Looks up the owner of a key.
-    pub(super) fn authenticate(&self, peer: Peer, text: Option<&str>) -> Result<Caller, Problem> {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        match text.and_then(|text| keys.check(text, self.now())) {
-            Some((role, key)) => Ok(Caller { key, role }),
-            None => {
-                let _ = self.limits().addresses.take(&peer, FAILURE_COST, self.clock.elapsed());
-                Err(Problem::new(StatusCode::UNAUTHORIZED, "a valid API key is needed: Authorization: Bearer wcm_..."))
-            }
-        }
+    pub(super) fn authenticate(&self, text: Option<&str>) -> Result<Caller, Problem> {
+        let none =
+            || Problem::new(StatusCode::UNAUTHORIZED, "a valid API key is needed: Authorization: Bearer wcm_...");
+        text.and_then(|text| self.caller(text)).ok_or_else(none)
     }
 
     /// Whether a key is still valid.

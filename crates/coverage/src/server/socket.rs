@@ -1,6 +1,6 @@
 //! The common part of subscribers' WebSockets: bounds, events, and the end of what they count for.
 
-use super::connections::stopped;
+use super::connections::{Place, stopped};
 use super::problem::Problem;
 use super::shared::{Caller, Reported, Shared};
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
@@ -66,6 +66,7 @@ pub(super) struct Line<'a> {
     socket: WebSocket,
     pub(super) shared: &'a Shared,
     pub(super) caller: &'a Caller,
+    place: &'a Place,
     pub(super) heard: Timestamp,
     refresh: Interval,
     reports: Option<broadcast::Receiver<Arc<Reported>>>,
@@ -74,11 +75,11 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller) -> Self {
+    pub(super) fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller, place: &'a Place) -> Self {
         let mut refresh = interval(shared.config.refresh);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let stopping = Box::pin(stopped(shared.stopping.subscribe()));
-        Self { socket, shared, caller, heard: shared.clock.elapsed(), refresh, reports: None, stopping }
+        Self { socket, shared, caller, place, heard: shared.clock.elapsed(), refresh, reports: None, stopping }
     }
 
     /// Follows what devices report.
@@ -111,6 +112,7 @@ impl<'a> Line<'a> {
     /// The text of a message, if it has one; `None` at the end of the line.
     async fn hear(&mut self, message: Message) -> Option<Option<Utf8Bytes>> {
         self.heard = self.shared.clock.elapsed();
+        self.place.progress();
         match message {
             Message::Text(text) => Some(Some(text)),
             Message::Close(_) => None,

@@ -58,7 +58,10 @@ pub(super) async fn fences(
 ) -> Result<Response, Problem> {
     let ends = Counted::begin(&shared, &caller)?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
-        Subscriber::new(socket, &shared, &caller).run().await;
+        tokio::select! {
+            () = Subscriber::new(socket, &shared, &caller, &place).run() => {}
+            () = place.gives_way() => {}
+        }
         drop((ends, place));
     }))
 }
@@ -72,9 +75,9 @@ struct Subscriber<'a> {
 }
 
 impl<'a> Subscriber<'a> {
-    fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller) -> Self {
+    fn new(socket: WebSocket, shared: &'a Shared, caller: &'a Caller, place: &'a Place) -> Self {
         let now = shared.clock.elapsed();
-        Self { line: Line::new(socket, shared, caller), fence: None, waiting: None, looked: now }
+        Self { line: Line::new(socket, shared, caller, place), fence: None, waiting: None, looked: now }
     }
 
     /// Serves until the subscriber or the service ends it.

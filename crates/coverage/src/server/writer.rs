@@ -2,6 +2,7 @@
 
 use super::jobs::{Append, Appended, Job};
 use super::keys::Keys;
+use super::logs::Repeated;
 use super::shared::{Reported, Sample, Shared};
 use super::store::{AppendOutcome, Reports, Store, StoreError};
 use crate::{Inserted, Sweep, Update};
@@ -34,12 +35,13 @@ pub(super) struct Writer {
     kept: Timestamp,
     swept: Timestamp,
     sweep: Option<Sweep>,
+    failures: Repeated,
 }
 
 impl Writer {
     pub(super) fn new(store: Box<dyn Store>, shared: Arc<Shared>, jobs: mpsc::Receiver<Job>) -> Self {
         let now = shared.clock.elapsed();
-        Self { store, shared, jobs, generation: -1, kept: now, swept: now, sweep: None }
+        Self { store, shared, jobs, generation: -1, kept: now, swept: now, sweep: None, failures: Repeated::default() }
     }
 
     /// Works until it is stopped.
@@ -84,6 +86,8 @@ impl Writer {
         let reports: Vec<Reports<'_>> =
             group.iter().map(|a| Reports { key: &a.key, device: &a.device, updates: &a.updates }).collect();
         let written = self.store.append(&reports);
+        // A database that is full answers.
+        self.shared.note_database(!matches!(&written, Err(e) if !matches!(e, StoreError::Full)));
         let took = self.shared.clock.elapsed().saturating_since(begin).as_secs_f64();
         self.shared.metrics.commits.observe(took);
         self.shared.metrics.commit_updates.observe(count as f64);
@@ -109,7 +113,9 @@ impl Writer {
             }
             Err(e) => {
                 self.shared.metrics.store_errors.inc();
-                tracing::error!(error = %e, updates = count, "a transaction failed: nothing was acknowledged");
+                if let Some(times) = self.failures.note(self.shared.clock.elapsed()) {
+                    tracing::error!(error = %e, updates = count, times, "transactions failed: nothing was acknowledged");
+                }
                 let full = matches!(e, StoreError::Full);
                 for append in group {
                     let error = if full { StoreError::Full } else { StoreError::Database(e.to_string()) };
@@ -215,9 +221,13 @@ impl Writer {
             return;
         }
         self.kept = now;
-        if let Err(e) = self.keep() {
+        let kept = self.keep();
+        self.shared.note_database(kept.is_ok());
+        if let Err(e) = kept {
             self.shared.metrics.store_errors.inc();
-            tracing::error!(error = %e, "housekeeping failed");
+            if let Some(times) = self.failures.note(self.shared.clock.elapsed()) {
+                tracing::error!(error = %e, times, "housekeeping failed");
+            }
         }
         if self.sweep.is_none() && now.saturating_since(self.swept) >= SWEEP {
             self.swept = now;

@@ -124,7 +124,7 @@ fn slow_clients_are_dropped_and_others_served() {
             head_timeout: short,
             body_timeout: short,
             idle_timeout: Duration::from_millis(1_500),
-            max_connections_per_address: 40,
+            max_strangers: 40,
             ..unlimited()
         };
         let service = Service::start(config).await;
@@ -168,7 +168,7 @@ fn slow_clients_are_dropped_and_others_served() {
         }
         let took = clock.elapsed().as_nanos() / 1_000_000;
         assert!((700..9_000).contains(&took), "{took} ms");
-        // More connections than an address may have are closed at once.
+        // Of more connections than there are places for strangers, the oldest of this address give way.
         let mut open = Vec::new();
         for _ in 0..60 {
             open.push(TcpStream::connect(service.running.address).await.expect("connected"));
@@ -177,7 +177,7 @@ fn slow_clients_are_dropped_and_others_served() {
         drop(open);
         tokio::time::sleep(Duration::from_millis(300)).await;
         let refused = service.metric("weir_coverage_refused_connections_total ").await;
-        // The client above has one.
+        // The client above has a key.
         assert!((20.0..=21.0).contains(&refused), "{refused}");
         service.running.stop().await;
     });

@@ -1,13 +1,17 @@
 //! Parts of a request that handlers take.
 
+use crate::server::bodies::Part;
+use crate::server::connections::Place;
 use crate::server::problem::Problem;
-use crate::server::shared::{Caller, Peer, Shared};
+use crate::server::shared::{Caller, Shared};
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
+use weir_units::TimeDelta;
 
 /// A body in JSON, within the limits of length and time.
 pub(in crate::server) struct Json<T>(pub(in crate::server) T);
@@ -22,15 +26,51 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Json<T> {
         if length.is_some_and(|n| n > most as u64) {
             return Err(too_long());
         }
-        let body = Limited::new(request.into_body(), most).collect();
-        let body = match tokio::time::timeout(time, body).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(e)) if e.is::<LengthLimitError>() => return Err(too_long()),
-            Ok(Err(_)) => return Err(Problem::bad("the body ended before its time")),
+        // The budget is given back once the body is parsed.
+        let (part, given_up) = Part::begin(shared, key_of(request.headers()).unwrap_or_default());
+        let read = read(request.into_body(), most, &part);
+        let body = tokio::select! {
+            read = tokio::time::timeout(time, read) => read,
+            _ = given_up => Ok(Err(Unread::Crowded)),
+        };
+        let body = match body {
+            Ok(Ok(body)) => body,
+            Ok(Err(Unread::TooLong)) => return Err(too_long()),
+            Ok(Err(Unread::Ended)) => return Err(Problem::bad("the body ended before its time")),
+            Ok(Err(Unread::Crowded)) => {
+                return Err(Problem::busy("too many bodies at a time, most of them with this key", CROWDED));
+            }
             Err(_) => return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
         };
         serde_json::from_slice(&body).map(Self).map_err(|e| Problem::bad(format!("the body: {e}")))
     }
+}
+
+/// Why there is no body.
+enum Unread {
+    TooLong,
+    Ended,
+    /// It was given up for others.
+    Crowded,
+}
+
+/// Wait for a caller whose body was given up.
+const CROWDED: TimeDelta = TimeDelta::from_secs(1);
+
+/// All of a body, as it comes.
+async fn read(mut body: Body, most: usize, part: &Part) -> Result<Vec<u8>, Unread> {
+    let mut all = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Unread::Ended)?.into_data() else { continue };
+        if all.len() + data.len() > most {
+            return Err(Unread::TooLong);
+        }
+        if !part.grow(data.len()) {
+            return Err(Unread::Crowded);
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok(all)
 }
 
 /// The key of a request: of its `Authorization`, or of a WebSocket's subprotocols as `bearer.KEY`, since browsers' scripts set
@@ -46,9 +86,11 @@ impl FromRequestParts<Arc<Shared>> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
-        let peer = parts.extensions.get::<Peer>().copied();
-        let peer = peer.ok_or_else(|| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a request without a peer"))?;
-        shared.authenticate(peer, key_of(&parts.headers))
+        let caller = shared.authenticate(key_of(&parts.headers))?;
+        if let Some(place) = parts.extensions.get::<Arc<Place>>() {
+            place.prove();
+        }
+        Ok(caller)
     }
 }
 

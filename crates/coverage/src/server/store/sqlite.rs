@@ -37,12 +37,28 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
+/// Makes the file, where there is none, readable by its owner alone: it has the places of reporters. SQLite gives its log and
+/// index the same mode.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(StoreError::Database(format!("{}: {e}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl SqliteStore {
     /// Opens a database, made on first use, and brings it to this program's version.
     ///
     /// # Errors
     /// The file cannot be opened, is no database, or was made by a later version.
     pub fn open(config: &SqliteConfig) -> Result<Self, StoreError> {
+        make_private(&config.path)?;
         let mut connection = Connection::open(&config.path)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -275,6 +291,7 @@ pub fn backup(from: &Path, to: &Path) -> Result<u64, StoreError> {
     source.busy_timeout(Duration::from_secs(10))?;
     // One snapshot for all steps: a write by another process would otherwise begin the copy again.
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")?;
+    make_private(&part)?;
     let mut copy = Connection::open(&part)?;
     rusqlite::backup::Backup::new(&source, &mut copy)?.run_to_completion(1_000, Duration::ZERO, None)?;
     copy.close().map_err(|(_, e)| e)?;
