@@ -119,7 +119,10 @@ pub enum ConfigError {
     Zero(&'static str),
 }
 
-/// Connections that a browser opens at a time to one service.
+/// Connections without proof that an address has without giving way to those with fewer: with 512 places it takes a flood
+/// from 256 addresses to get at them.
+const USUAL: usize = 2;
+/// Connections in use that a browser has at a time to one service.
 const OF_A_BROWSER: usize = 8;
 /// A subscriber is pinged each 5 s by default, and answers.
 const IN_USE: TimeDelta = TimeDelta::from_secs(20);
@@ -129,7 +132,7 @@ impl ServerConfig {
     pub(super) fn admission(&self) -> weir_admission::Limits {
         weir_admission::Limits {
             strangers: self.max_strangers,
-            usual: OF_A_BROWSER,
+            usual: USUAL,
             proven: self.max_connections,
             per_source: self.max_connections_per_address,
             kept: OF_A_BROWSER,

@@ -18,7 +18,8 @@ use weir_coverage::server::{Clock, ServerConfig, serve};
 const SERVED: Duration = Duration::from_secs(2);
 /// From an end to the other, one 100 ms away.
 const DELAY: Duration = Duration::from_millis(50);
-/// Places of strangers, so few that this process has descriptors for both ends of a flood.
+/// Places of strangers, a quarter of the default and so few that this process has descriptors for both ends of a flood, which
+/// comes from a quarter of 200 addresses.
 const STRANGERS: usize = 128;
 
 /// Requests of the floods are not to be stopped by another limit.
@@ -51,9 +52,9 @@ fn a_newcomer_is_served_under_each_flood() {
             // With a reporter's key, and without.
             (Kind::Slow(body(&other)), 1, STRANGERS + 20),
             (Kind::Slow(body("none")), 1, STRANGERS + 20),
-            (Kind::Finished(whole), 200, STRANGERS + 20),
+            (Kind::Finished(whole), 50, STRANGERS + 20),
             (Kind::Storm(1_000), 1, 300),
-            (Kind::Storm(1_000), 200, 300),
+            (Kind::Storm(1_000), 50, 300),
         ] {
             let (label, asks) = (format!("{kind:?} from {addresses}"), asks.clone());
             let answers = tokio::task::spawn_blocking(move || {
@@ -141,10 +142,10 @@ fn who_guesses_keys_takes_nothing_from_who_has_one_at_the_same_address() {
                 assert!(kept.is_ok(), "{i}: {kept:?}");
             }
         }
-        // A wrong key costs eleven requests: 20 at once, then two a second.
+        // A wrong key costs eleven requests: 20 at once, less those by which the other key became known, then two a second.
         let seconds = clock.elapsed().as_nanos() as f64 / 1e9;
         let most = 21.0 + 2.0 * (seconds + 1.0);
-        assert!((15.0..=most).contains(&f64::from(checked)) && refused > 200, "{checked}, {refused} in {seconds} s");
+        assert!((5.0..=most).contains(&f64::from(checked)) && refused > 200, "{checked}, {refused} in {seconds} s");
         // A probe is answered, however many requests come from its address.
         for path in ["/health/live", "/health/ready"] {
             assert_eq!(service.client("").request("GET", path, Vec::new()).await.expect("answered").status, 200);

@@ -27,7 +27,10 @@ pub struct Limits {
     pub request_time: Duration,
 }
 
-/// Connections that a browser opens at a time to one service.
+/// Connections without proof that an address has without giving way to those with fewer: with 512 places it takes a flood
+/// from 256 addresses to get at them.
+const USUAL: usize = 2;
+/// Connections in use that a browser has at a time to one service.
 const OF_A_BROWSER: usize = 8;
 /// The page asks once a second at least.
 const IN_USE: TimeDelta = TimeDelta::from_secs(3);
@@ -37,7 +40,7 @@ impl Limits {
     pub(super) fn admission(&self) -> weir_admission::Limits {
         weir_admission::Limits {
             strangers: self.strangers,
-            usual: OF_A_BROWSER,
+            usual: USUAL,
             proven: self.connections,
             per_source: self.connections,
             kept: OF_A_BROWSER,
