@@ -149,7 +149,7 @@ impl<T> Doors<T> {
         Some(place.item)
     }
 
-    /// What is kept for a place.
+    /// The caller's part of a place.
     pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
         self.places.get_mut(&ticket).map(|p| &mut p.item)
     }

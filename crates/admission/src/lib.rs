@@ -1,4 +1,4 @@
-//! Who gets a place at a listener that strangers reach, and who gives way for it. Sans-IO: time is an argument.
+//! Admission to a listener that strangers reach: who gets a place, and who gives way for it. Sans-IO: time is an argument.
 //!
 //! A bound that refuses the newest locks newcomers out for whoever fills the places; one that closes the oldest does so for
 //! whoever connects fast enough. Here a newcomer always gets a place, and the one that gives way is of the source

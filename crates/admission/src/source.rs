@@ -1,6 +1,6 @@
 //! The holder of places.
 
-use std::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv6Addr};
 
 /// A source: an IPv4 address, or an IPv6 network of 64 bits, of which a host may have all addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -1,7 +1,7 @@
 use super::*;
+use core::net::{IpAddr, Ipv4Addr};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_units::{TimeDelta, Timestamp};

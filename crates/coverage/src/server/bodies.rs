@@ -1,14 +1,13 @@
 //! One budget for the bodies of all requests that are being received.
 
-use super::shared::Shared;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// The bodies in progress. Where they hold more than the budget, the longest body of the key that holds most is given up: who
 /// sends many at a time loses by it, and who sends one small body does not.
 #[derive(Debug)]
-pub(super) struct Bodies {
+struct Bodies {
     most: usize,
     held: usize,
     next: u64,
@@ -24,7 +23,7 @@ struct Body {
 }
 
 impl Bodies {
-    pub(super) fn new(most: usize) -> Self {
+    fn new(most: usize) -> Self {
         Self { most, held: 0, next: 0, all: BTreeMap::new() }
     }
 
@@ -60,28 +59,43 @@ impl Bodies {
     }
 }
 
+/// The budget of a service.
+#[derive(Clone, Debug)]
+pub(super) struct Budget(Arc<Mutex<Bodies>>);
+
+impl Budget {
+    /// At most this many bytes in all.
+    pub(super) fn new(most: usize) -> Self {
+        Self(Arc::new(Mutex::new(Bodies::new(most))))
+    }
+
+    /// A body of this holder begins; the other resolves when it is given up.
+    pub(super) fn begin(&self, holder: &str) -> (Part, oneshot::Receiver<()>) {
+        let (number, given_up) = self.bodies().begin(holder);
+        (Part { budget: self.clone(), number }, given_up)
+    }
+
+    fn bodies(&self) -> MutexGuard<'_, Bodies> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A body's part of the budget, returned when this is dropped.
 pub(super) struct Part {
-    shared: Arc<Shared>,
+    budget: Budget,
     number: u64,
 }
 
 impl Part {
-    /// A body of this holder begins; the other resolves when it is given up.
-    pub(super) fn begin(shared: &Arc<Shared>, holder: &str) -> (Self, oneshot::Receiver<()>) {
-        let (number, given_up) = shared.bodies.lock().unwrap_or_else(PoisonError::into_inner).begin(holder);
-        (Self { shared: Arc::clone(shared), number }, given_up)
-    }
-
     /// More of it is there; returns whether there is room for it.
     pub(super) fn grow(&self, by: usize) -> bool {
-        self.shared.bodies.lock().unwrap_or_else(PoisonError::into_inner).grow(self.number, by)
+        self.budget.bodies().grow(self.number, by)
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        self.shared.bodies.lock().unwrap_or_else(PoisonError::into_inner).end(self.number);
+        self.budget.bodies().end(self.number);
     }
 }
 

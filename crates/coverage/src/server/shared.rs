@@ -1,7 +1,7 @@
 //! State shared by all requests.
 
 use super::answers::{Answers, Recent};
-use super::bodies::Bodies;
+use super::bodies::Budget;
 use super::clock::Clock;
 use super::config::ServerConfig;
 use super::jobs::Job;
@@ -91,7 +91,7 @@ pub(super) struct Shared {
     /// To those who follow their own devices.
     pub(super) reports: broadcast::Sender<Arc<Reported>>,
     /// Bodies that are being received.
-    pub(super) bodies: Mutex<Bodies>,
+    pub(super) bodies: Budget,
     /// How the database is.
     database: Mutex<Database>,
     /// True from the begin of the end.
@@ -112,7 +112,7 @@ impl Shared {
             looks: Limiter::new(config.look_rate, REMEMBERED),
             subscriptions: BTreeMap::new(),
         };
-        let bodies = Bodies::new(config.max_bodies);
+        let bodies = Budget::new(config.max_bodies);
         let database = Database { answers: true, seen: clock.elapsed() };
         let pages = Arc::new(Semaphore::new(config.max_pages));
         Self {
@@ -127,7 +127,7 @@ impl Shared {
             jobs,
             queued: AtomicUsize::new(0),
             metrics: Metrics::new(),
-            bodies: Mutex::new(bodies),
+            bodies,
             database: Mutex::new(database),
             stopping: watch::Sender::new(false),
             limits: Mutex::new(limits),

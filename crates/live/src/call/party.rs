@@ -45,7 +45,7 @@ pub struct Party {
     pub offers_paths: bool,
     /// The expected identity of the other end, and whether media may be sent to another machine unencrypted.
     pub trust: Trust,
-    /// What an end that connects presents to a listener that expects it.
+    /// The secret that an end presents when it connects, to a listener that expects it.
     pub token: Option<Token>,
 }
 

@@ -1,4 +1,4 @@
-//! What a caller shows a listener.
+//! The secret by which a listener knows its callers.
 
 use super::SignalError;
 use sha2::{Digest, Sha256};

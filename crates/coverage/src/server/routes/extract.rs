@@ -27,7 +27,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Json<T> {
             return Err(too_long());
         }
         // The budget is given back once the body is parsed.
-        let (part, given_up) = Part::begin(shared, key_of(request.headers()).unwrap_or_default());
+        let (part, given_up) = shared.bodies.begin(key_of(request.headers()).unwrap_or_default());
         let read = read(request.into_body(), most, &part);
         let body = tokio::select! {
             read = tokio::time::timeout(time, read) => read,
