@@ -51,7 +51,7 @@ pub(super) struct Reported {
     pub(super) samples: Vec<Sample>,
 }
 
-/// What the last transaction says of the database.
+/// The state of the database, by the last transaction.
 #[derive(Clone, Copy, Debug)]
 struct Database {
     answers: bool,
