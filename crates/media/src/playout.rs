@@ -3,10 +3,12 @@
 mod adaptive;
 mod arrivals;
 mod stats;
+mod time_base;
 
 pub use adaptive::AdaptivePlayout;
 pub(crate) use adaptive::{BaseDelay, Delays};
 pub use stats::{DelayStats, PlayoutStats};
+pub(crate) use time_base::{Drift, Run, TimeBase};
 
 use crate::RTP_CLOCK_HZ;
 use adaptive::Adaptive;
@@ -19,12 +21,6 @@ use weir_units::{DataSize, TimeDelta, Timestamp};
 const MAX_FRAMES: usize = 4_096;
 /// How long a missed frame is tracked for late packets; afterwards what is missing counts as lost.
 const WATCHED: TimeDelta = TimeDelta::from_secs(1);
-/// A timestamp further than this from the stream's last and from the clock is rejected.
-const PLAUSIBLE: TimeDelta = TimeDelta::from_secs(10);
-const PLAUSIBLE_TICKS: i64 = 10 * RTP_CLOCK_HZ as i64;
-/// This many consecutive rejected packets are a new stream.
-const NEW_STREAM: u32 = 100;
-
 /// A packet's properties for playout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MediaPacket {
@@ -117,7 +113,9 @@ impl FrameInPlayout {
 /// Plays each frame a fixed time after its capture if all of its packets have arrived, and skips it otherwise.
 ///
 /// Capture times are by the receiver's clock. They are relative to [`Self::set_capture_time`]; until that is called,
-/// the first packet is assumed to arrive when it was captured. A packet exactly at the deadline is in time. Later
+/// the first packet is assumed to arrive when it was captured, and capture times follow clocks that differ. Packets that
+/// are all late for a while have a sender whose clock stood still or jumped, or a longer path: they are then played
+/// later ([`Self::follow_lateness`]). A packet exactly at the deadline is in time. Later
 /// packets are discarded, and counted separately from lost ones. Memory is bounded for any input. A frame without any
 /// received packet is unknown here: compare with the frames sent.
 #[derive(Clone, Debug)]
@@ -130,7 +128,10 @@ pub struct Playout {
     anchor: Option<(i64, Timestamp)>,
     /// The last accepted timestamp, unwrapped.
     ticks: i64,
-    unbelieved: u32,
+    /// What moves the anchor, and how often it has done so.
+    base: TimeBase,
+    drift: Drift,
+    moved: u64,
     arrivals: Arrivals,
     /// Ordered by timestamp: first announced frames, then decided ones, then open ones.
     frames: VecDeque<FrameInPlayout>,
@@ -156,7 +157,9 @@ impl Playout {
             adaptive: None,
             anchor: None,
             ticks: 0,
-            unbelieved: 0,
+            base: TimeBase::default(),
+            drift: Drift::default(),
+            moved: 0,
             arrivals: Arrivals::default(),
             frames: VecDeque::new(),
             announced: 0,
@@ -164,28 +167,6 @@ impl Playout {
             padding: 0,
             stalls: Stalls::default(),
             stats: PlayoutStats::default(),
-        }
-    }
-
-    /// Sets the capture time of the frame with this timestamp, by the receiver's clock; open frames get the resulting
-    /// deadlines.
-    pub fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
-        let ticks = self.unwrap(rtp_timestamp);
-        let before = self.anchor.map_or(captured, |(t, at)| at + ticks_to_time(ticks - t));
-        if let Some(adaptive) = &mut self.adaptive {
-            adaptive.synchronise(before - captured);
-        }
-        self.move_anchor(rtp_timestamp, captured);
-    }
-
-    fn move_anchor(&mut self, rtp_timestamp: u32, captured: Timestamp) {
-        if self.anchor.is_none() {
-            self.ticks = i64::from(rtp_timestamp);
-        }
-        let anchor = (self.unwrap(rtp_timestamp), captured);
-        self.anchor = Some(anchor);
-        for f in self.frames.iter_mut().skip(self.decided) {
-            f.deadline = captured + ticks_to_time(f.ticks - anchor.0) + self.delay;
         }
     }
 
@@ -203,8 +184,11 @@ impl Playout {
         let index = if known {
             newest
         } else {
-            match self.believe(now, ticks, p.rtp_timestamp).and_then(|ticks| self.find_or_open(now, ticks, p.sequence))
-            {
+            let Some(ticks) = self.believe(now, ticks, p.rtp_timestamp) else { return Verdict::Unusable };
+            if self.arrivals.is_highest(p.sequence) {
+                self.follow(now, ticks);
+            }
+            match self.find_or_open(now, ticks, p.sequence) {
                 Some(index) => index,
                 None => return Verdict::Unusable,
             }
@@ -309,41 +293,12 @@ impl Playout {
         (self.stats.discarded, self.stats.discarded_size)
     }
 
-    fn begin(&mut self, now: Timestamp, rtp_timestamp: u32) -> i64 {
-        self.ticks = i64::from(rtp_timestamp);
-        if let Some(adaptive) = &mut self.adaptive {
-            adaptive.restart();
-        }
-        self.anchor = Some((self.ticks, now));
-        self.ticks
-    }
-
     fn unwrap(&self, rtp_timestamp: u32) -> i64 {
         self.ticks + i64::from(rtp_timestamp.wrapping_sub(self.ticks as u32) as i32)
     }
 
     fn deadline(&self, ticks: i64) -> Timestamp {
         self.anchor.map_or(Timestamp::MAX, |(t, at)| at + ticks_to_time(ticks - t) + self.delay)
-    }
-
-    /// Accepts the timestamp of a packet, or restarts after many implausible ones.
-    fn believe(&mut self, now: Timestamp, ticks: i64, rtp_timestamp: u32) -> Option<i64> {
-        let from_clock = || (self.deadline(ticks) - self.delay - now).abs();
-        if (ticks - self.ticks).abs() > PLAUSIBLE_TICKS && from_clock() > PLAUSIBLE + self.delay {
-            self.unbelieved += 1;
-            if self.unbelieved < NEW_STREAM {
-                self.stats.unusable += 1;
-                return None;
-            }
-            while !self.frames.is_empty() {
-                self.drop_oldest();
-            }
-            self.unbelieved = 0;
-            return Some(self.begin(now, rtp_timestamp));
-        }
-        self.unbelieved = 0;
-        self.ticks = ticks;
-        Some(ticks)
     }
 
     /// The index of the frame with this timestamp, which is opened if new.

@@ -3,6 +3,7 @@
 mod adaptive;
 mod breaker;
 mod call;
+mod clocks;
 mod common;
 mod content;
 mod dccp;

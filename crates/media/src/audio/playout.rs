@@ -1,23 +1,20 @@
 //! Playout of audio, with a fixed or an adaptive delay.
 
 mod filling;
+mod time;
 mod types;
 
 use filling::Step;
 pub use types::{AudioDelay, AudioPacket, AudioPlayoutStats, AudioSlot, AudioSlotContent};
 
 use crate::audio::PacketTime;
-use crate::playout::{BaseDelay, Delays};
+use crate::playout::{BaseDelay, Delays, Drift, TimeBase};
 use crate::{AUDIO_CLOCK_HZ, Verdict};
 use std::collections::VecDeque;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Most packets waiting: 10 s of 20 ms.
 const MAX_WAITING: usize = 500;
-/// Timestamps further than this from the playout position are rejected.
-const PLAUSIBLE_TICKS: i64 = 10 * AUDIO_CLOCK_HZ as i64;
-/// This many consecutive rejected packets are a new stream.
-const NEW_STREAM: u32 = 50;
 /// Playout stops this long after the last packet.
 const IDLE_TICKS: u64 = 10 * AUDIO_CLOCK_HZ as u64;
 /// A packet at or below this level is quiet: skipping it, or inserting time before it, is hardly audible (-dBov,
@@ -55,10 +52,12 @@ struct Last {
 /// An adaptive delay aims at the delay that nineteen of twenty recent packets need. It changes where that is hardly
 /// audible: in pauses, and by inserting time before quiet packets or skipping them. If no packet is left, concealment
 /// fills the time until the next one, which is played later instead of being lost; the delay has then grown. It shrinks
-/// at a lost packet, which is then skipped.
+/// at a lost packet, which is then skipped, and without pauses by a packet a second, which is dropped.
 ///
 /// Capture times are by the receiver's clock. They are relative to [`Self::set_capture_time`], or until that is called,
-/// to the fastest packet of the last minute. Memory is bounded for any input.
+/// to the fastest packet of the last minute; with a fixed delay to the first packet, and follow clocks that differ by
+/// packets that are dropped or concealed. Packets that are all late for a while, or come after a silence with a timestamp
+/// of its beginning, are played from then on ([`Self::follow_lateness`]). Memory is bounded for any input.
 #[derive(Clone, Debug)]
 pub struct AudioPlayout {
     config: AudioDelay,
@@ -89,7 +88,11 @@ pub struct AudioPlayout {
     filled: u64,
     put_in: u64,
     silent: u64,
-    unbelieved: u32,
+    /// What moves the anchor.
+    time_base: TimeBase,
+    drift: Drift,
+    /// When a packet was last dropped to shorten the delay outside pauses.
+    dropped: Option<Timestamp>,
     stats: AudioPlayoutStats,
 }
 
@@ -126,7 +129,9 @@ impl AudioPlayout {
             filled: 0,
             put_in: 0,
             silent: 0,
-            unbelieved: 0,
+            time_base: TimeBase::default(),
+            drift: Drift::default(),
+            dropped: None,
             stats: AudioPlayoutStats::default(),
         }
     }
@@ -151,28 +156,20 @@ impl AudioPlayout {
         if self.is_fixed() { self.config.min } else { self.delays.quantile().max(self.config.min).min(self.config.max) }
     }
 
-    /// Sets the capture time of the sample with this timestamp, by the receiver's clock. Current playout continues with
-    /// the resulting delay; a fixed delay applies from now on.
-    pub fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
-        let ticks = self.unwrap(rtp_timestamp);
-        let before = self.anchor.map_or(captured, |(t, at)| at + ticks_to_time(ticks - t));
-        self.delays.shift(before - captured);
-        if !self.is_fixed() {
-            self.delay += before - captured;
-        }
-        self.anchor = Some((ticks, captured));
-        self.synchronised = true;
-    }
-
     /// Takes a packet and returns its outcome.
     pub fn on_packet(&mut self, now: Timestamp, p: &AudioPacket<'_>) -> Verdict {
         let ticks = self.unwrap(p.rtp_timestamp);
-        let Some(ticks) = self.believe(ticks) else {
+        let Some(ticks) = self.believe(now, ticks) else {
             self.stats.unusable += 1;
             return Verdict::Unusable;
         };
         let (anchor_ticks, captured) = *self.anchor.get_or_insert((ticks, now));
+        let is_newest = self.newest.is_none_or(|n| p.sequence > n.0);
         self.learn_step(p, ticks);
+        if is_newest {
+            self.follow(now, now - (captured + ticks_to_time(ticks - anchor_ticks)), ticks);
+        }
+        let (anchor_ticks, captured) = self.anchor.unwrap_or((ticks, now));
         if self.next.or(self.over).is_some_and(|next| ticks < next) {
             let again = self.last.is_some_and(|l| l.sequence == p.sequence);
             *if again { &mut self.stats.duplicates } else { &mut self.stats.late } += 1;
@@ -259,23 +256,6 @@ impl AudioPlayout {
         self.stats.size += p.size;
     }
 
-    /// Accepts a timestamp, or restarts after many rejected ones.
-    fn believe(&mut self, ticks: i64) -> Option<i64> {
-        let playing = self.next.is_some_and(|next| (ticks - next).abs() > PLAUSIBLE_TICKS);
-        // While nothing plays time advances, but not backwards.
-        let idle = self.over.is_some_and(|over| over - ticks > PLAUSIBLE_TICKS);
-        if playing || idle {
-            self.unbelieved += 1;
-            if self.unbelieved < NEW_STREAM {
-                return None;
-            }
-            let (stats, step, end, floor) = (self.stats, self.step, self.end, self.floor);
-            *self = Self { stats, step, end, floor, ..Self::new(self.config) };
-        }
-        self.unbelieved = 0;
-        Some(ticks)
-    }
-
     /// Learns the packets' length from adjacent timestamps if the packets do not state it.
     fn learn_step(&mut self, p: &AudioPacket<'_>, ticks: i64) {
         if let Some(samples) = p.samples.filter(|s| (1..=super::opus::MAX_SAMPLES).contains(s)) {
@@ -289,24 +269,6 @@ impl AudioPlayout {
         if self.newest.is_none_or(|n| p.sequence > n.0) {
             self.newest = Some((p.sequence, ticks));
         }
-    }
-
-    /// Measures a packet's delay.
-    fn measure(&mut self, now: Timestamp, delay: TimeDelta) {
-        if self.is_fixed() {
-            return;
-        }
-        let later = if self.synchronised { TimeDelta::ZERO } else { self.base.update(now, delay) };
-        if later != TimeDelta::ZERO {
-            // Capture times are relative to the fastest packet: playout times do not change.
-            self.delays.shift(-later);
-            self.base.shift(-later);
-            self.delay -= later;
-            if let Some((_, at)) = &mut self.anchor {
-                *at += later;
-            }
-        }
-        self.delays.push((delay - later).min(self.config.max));
     }
 
     /// The target delay.
@@ -354,6 +316,11 @@ impl AudioPlayout {
             self.apart = 0;
             return Some(self.put_in(at, ticks, self.step));
         }
+        if self.is_fixed() && -excess >= length {
+            // The sender's clock is the slower one.
+            return Some(self.put_in(at, ticks, samples));
+        }
+        let drops = self.drops(at, excess, length);
         self.apart = self.apart.saturating_add(1);
         self.settle();
         let w = self.waiting.pop_front()?;
@@ -364,7 +331,8 @@ impl AudioPlayout {
             // It overlaps, which does not occur with packets of one encoder.
             self.stats.late += 1;
         }
-        if w.quiet && excess >= length && !self.is_fixed() {
+        if drops || (w.quiet && excess >= length && !self.is_fixed()) {
+            self.dropped = self.dropped.filter(|_| !drops).or(Some(at));
             self.delay -= length;
             self.stats.skipped_samples += u64::from(samples);
             return None;

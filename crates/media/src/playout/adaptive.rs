@@ -150,9 +150,9 @@ impl Adaptive {
         *self = Self { last, floor, steered, ..Self::new(self.config) };
     }
 
-    /// The stream continues on another path.
-    fn forget_delays(&mut self) {
-        let (last, decided, floor) = (self.last, self.decided, self.floor);
+    /// Capture times have moved; with `back` the timestamps begin anew too.
+    pub(super) fn forget_delays(&mut self, back: bool) {
+        let (last, decided, floor) = (self.last, self.decided.filter(|_| !back), self.floor);
         let steered = self.steered.map(|_| TimeDelta::ZERO);
         *self = Self { last, decided, floor, steered, ..Self::new(self.config) };
     }
@@ -253,15 +253,6 @@ impl Playout {
         self.adaptive.as_ref().map_or(self.delay, |a| a.delay)
     }
 
-    /// The path has become longer than the deadline allows: delays are measured again from a packet with this timestamp
-    /// that arrives now, ignoring known capture times. With a fixed delay, that packet counts as captured now.
-    pub fn restart_delays(&mut self, now: Timestamp, rtp_timestamp: u32) {
-        if let Some(adaptive) = &mut self.adaptive {
-            adaptive.forget_delays();
-        }
-        self.move_anchor(rtp_timestamp, now);
-    }
-
     /// Checks a frame that has received a packet: if it is now complete, its delay counts.
     #[inline(never)]
     pub(super) fn measure(&mut self, now: Timestamp, index: usize) {
@@ -269,10 +260,7 @@ impl Playout {
         let Some(adaptive) = self.adaptive.as_mut().filter(|_| f.is_whole(&self.arrivals)) else { return };
         let later = adaptive.on_frame(now, f.last_arrival - (f.deadline - self.delay));
         if later != TimeDelta::ZERO {
-            if let Some((_, captured)) = &mut self.anchor {
-                *captured += later;
-            }
-            self.frames.iter_mut().skip(self.decided).for_each(|f| f.deadline += later);
+            self.move_base(later);
         }
     }
 

@@ -71,6 +71,11 @@ impl Arrivals {
         self.range.is_none_or(|(_, high)| sequence > high || (high - sequence < WINDOW && !self.has(sequence)))
     }
 
+    /// Whether no number as high has arrived.
+    pub(super) fn is_highest(&self, sequence: u64) -> bool {
+        self.range.is_none_or(|(_, high)| sequence > high)
+    }
+
     /// Whether no lower number has arrived.
     pub(super) fn is_lowest(&self, sequence: u64) -> bool {
         self.range.is_some_and(|(low, _)| sequence == low)

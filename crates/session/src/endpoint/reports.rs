@@ -138,7 +138,7 @@ impl Endpoint {
                 self.sr_request = SrRequestState::None;
             }
             let wall = Timestamp::ZERO + sr.info.ntp.since(self.zero);
-            stream.clock.on_report(sr.info.rtp_timestamp, wall);
+            stream.clock.on_report(sr.info.rtp_timestamp, wall, stream.identity.clock_rate);
             if self.config.synchronised_clocks {
                 stream.set_capture_time(sr.info.rtp_timestamp, wall);
             } else if self.config.lip_synchronisation {

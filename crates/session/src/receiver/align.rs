@@ -12,7 +12,9 @@ const SILENT: TimeDelta = TimeDelta::from_secs(1);
 impl IncomingStream {
     /// Whether its playout follows the sender's clock, and it has received something recently.
     fn is_aligned(&self, now: Timestamp) -> bool {
-        self.clock.report().is_some() && !self.from_fastest && !self.source.is_silent(SILENT, now)
+        let from_fastest = self.playout.as_ref().is_some_and(|p| p.is_from_fastest())
+            || self.audio.as_ref().is_some_and(|a| a.is_from_fastest());
+        self.clock.report().is_some() && !from_fastest && !self.source.is_silent(SILENT, now)
     }
 }
 

@@ -3,21 +3,34 @@
 
 use weir_units::{TimeDelta, Timestamp};
 
+/// The least lag is that of the last intervals of this length, so that it follows clocks that differ: 100 ppm are 2 ms in four.
+const LAG_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
+const LAG_INTERVALS: usize = 4;
+/// A report that differs by more from the one before has another relation of timestamps to the wall clock: the source's timestamps
+/// have stopped or jumped.
+const JUMP: TimeDelta = TimeDelta::from_millis(100);
+
 /// The sender's clock according to a stream's sender reports, and the lag of its packets and of its playout relative to
 /// that clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SenderClock {
     /// RTP timestamp and wall clock of the last report, the latter as time since this end's zero.
     report: Option<(u32, Timestamp)>,
-    /// Minimum time from capture to arrival, by both ends' clocks: the path's delay plus the clocks' offset.
-    least_lag: Option<TimeDelta>,
+    /// Minimum times from capture to arrival, by both ends' clocks: the path's delay plus the clocks' offset. The interval in
+    /// progress is the first.
+    lags: [Option<TimeDelta>; LAG_INTERVALS],
+    /// When the interval in progress ends.
+    ends: Timestamp,
     /// Time from capture to playout of what was played last.
     played_lag: Option<TimeDelta>,
 }
 
 impl SenderClock {
     /// Takes a sender report.
-    pub(crate) fn on_report(&mut self, rtp_timestamp: u32, wall: Timestamp) {
+    pub(crate) fn on_report(&mut self, rtp_timestamp: u32, wall: Timestamp, clock_rate: u32) {
+        if self.captured(rtp_timestamp, clock_rate).is_some_and(|before| (wall - before).abs() > JUMP) {
+            self.lags = [None; LAG_INTERVALS];
+        }
         self.report = Some((rtp_timestamp, wall));
     }
 
@@ -30,8 +43,13 @@ impl SenderClock {
 
     pub(crate) fn on_packet(&mut self, rtp_timestamp: u32, clock_rate: u32, now: Timestamp) {
         if let Some(captured) = self.captured(rtp_timestamp, clock_rate) {
+            if now >= self.ends {
+                self.ends = now + LAG_INTERVAL;
+                self.lags.copy_within(..LAG_INTERVALS - 1, 1);
+                self.lags[0] = None;
+            }
             let lag = now - captured;
-            self.least_lag = Some(self.least_lag.map_or(lag, |least| least.min(lag)));
+            self.lags[0] = Some(self.lags[0].map_or(lag, |least| least.min(lag)));
         }
     }
 
@@ -40,7 +58,7 @@ impl SenderClock {
     }
 
     pub(crate) fn least_lag(&self) -> Option<TimeDelta> {
-        self.least_lag
+        self.lags.iter().flatten().copied().min()
     }
     pub(crate) fn played_lag(&self) -> Option<TimeDelta> {
         self.played_lag
@@ -63,7 +81,7 @@ mod tests {
             let mut c = SenderClock::default();
             c.on_packet(reference, rate, ms(1_040));
             assert_eq!(c.least_lag(), None, "nothing is known before a report");
-            c.on_report(reference, ms(11_000));
+            c.on_report(reference, ms(11_000), rate);
             c.on_packet(reference.wrapping_add(rate / 2), rate, ms(1_560));
             c.on_packet(reference.wrapping_add(rate / 2), rate, ms(1_540));
             assert_eq!(c.least_lag(), Some(TimeDelta::from_millis(-9_960)));

@@ -11,11 +11,6 @@ use weir_units::{PathId, TimeDelta, Timestamp};
 
 /// Most playout events waiting to be polled; beyond that the oldest are dropped.
 const MAX_EVENTS: usize = 1_024;
-/// This many consecutive late packets over this time are no longer jitter of the path.
-const LATE_PACKETS: u32 = 20;
-const LATE_TIME: TimeDelta = TimeDelta::from_millis(500);
-const LATE_GAP: TimeDelta = TimeDelta::from_millis(200);
-
 impl IncomingStream {
     /// A media packet has arrived on a path: playout follows its skew.
     #[inline]
@@ -43,18 +38,17 @@ impl IncomingStream {
         // Among repair packets that are not sent again, gaps in sequence numbers say little of where frames begin.
         let in_red = self.identity.parity_format.red().is_some();
         let start = if in_red { weir_media::begins_vp8_frame(packet.rtp.payload()) } else { None };
+        let moves = playout.moves();
         let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start, marker, size });
+        if let Some(skewed) = self.skewed.as_mut().filter(|_| moves > 0 && playout.moves() > moves) {
+            // Capture times have moved.
+            skewed.restart();
+        }
         if let Some(content) = self.content.as_mut().filter(|_| verdict == Verdict::InTime) {
             let deadline = playout.deadline_of(rtp_timestamp).unwrap_or(now);
             content.insert(packet, sequence, deadline);
         }
-        let Verdict::Discarded { of_frame: discarded } = verdict else {
-            self.late.0 = 0;
-            return false;
-        };
-        if self.content.is_some() {
-            self.follow_delay(rtp_timestamp, now);
-        }
+        let Verdict::Discarded { of_frame: discarded } = verdict else { return false };
         if let Some(c) = &mut path.controller {
             let buffered = TimeDelta::ZERO;
             c.on_playout(&FramePlayout { now, rtp_timestamp, complete: false, discarded, buffered });
@@ -62,35 +56,12 @@ impl IncomingStream {
         true
     }
 
-    /// If all packets have been too late for a while, the path has become longer, or the clocks have drifted: frames
-    /// are then played later. Adaptive playout follows by itself up to its longest delay, drift included; beyond that
-    /// it restarts, and reported capture times are ignored from then on.
-    #[cold]
-    fn follow_delay(&mut self, rtp_timestamp: u32, now: Timestamp) {
-        // Packets after a silence do not reflect the path before it.
-        if self.late.0 == 0 || now.saturating_since(self.late.2) > LATE_GAP {
-            (self.late.0, self.late.1) = (0, now);
-        }
-        (self.late.0, self.late.2) = (self.late.0 + 1, now);
-        if self.late.0 >= LATE_PACKETS
-            && now.saturating_since(self.late.1) >= LATE_TIME
-            && let Some(playout) = &mut self.playout
-        {
-            self.late.0 = 0;
-            self.from_fastest = self.adaptive.is_some();
-            playout.restart_delays(now, rtp_timestamp);
-            if let Some(skewed) = &mut self.skewed {
-                skewed.restart();
-            }
-        }
-    }
-
     /// The other end has reported a frame's capture time, by a clock shared with this end.
     pub(crate) fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
         if let Some(audio) = &mut self.audio {
             audio.set_capture_time(rtp_timestamp, captured);
         }
-        if let Some(playout) = self.playout.as_mut().filter(|_| !self.from_fastest) {
+        if let Some(playout) = &mut self.playout {
             playout.set_capture_time(rtp_timestamp, captured);
         }
     }

@@ -19,7 +19,6 @@ impl IncomingStream {
         let off = (rtp_timestamp.wrapping_sub(expected) as i32).unsigned_abs();
         if off > clock_rate.saturating_mul(PLAUSIBLE_SECONDS) {
             self.restart_playout();
-            self.from_fastest = false;
             self.events.clear();
             if let Some(playout) = &mut self.playout {
                 // The packet before this one was not accepted: this may not be the beginning of a frame.

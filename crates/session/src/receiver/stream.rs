@@ -55,28 +55,42 @@ impl core::ops::AddAssign for ReceiveCounters {
 /// How long packets wait for repair without a playout deadline.
 pub(super) const DEFAULT_DEADLINE: TimeDelta = TimeDelta::from_secs(1);
 
-fn new_playout(
+/// Playout of a stream as its configuration says. Only what is played to somebody follows lateness that lasts, if capture times are
+/// known: otherwise what is late by them is a result.
+#[derive(Clone, Copy)]
+struct PlayoutPlan {
     media: MediaKind,
     deadline: Option<TimeDelta>,
     adaptive: Option<AdaptivePlayout>,
-    skewed: Option<&Skewed>,
-) -> Option<Box<Playout>> {
-    let is_video = media != MediaKind::Audio;
-    skewed
-        .map(Skewed::playout)
-        .or(adaptive.map(Playout::adaptive))
-        .or(deadline.map(Playout::new))
-        .filter(|_| is_video)
-        .map(Box::new)
+    follows: bool,
 }
 
-fn new_audio(
-    media: MediaKind,
-    deadline: Option<TimeDelta>,
-    adaptive: Option<AdaptivePlayout>,
-) -> Option<Box<AudioPlayout>> {
-    let delay = adaptive.map(|a| AudioDelay::up_to(a.max)).or(deadline.map(AudioDelay::fixed))?;
-    (media == MediaKind::Audio).then(|| Box::new(AudioPlayout::new(delay)))
+impl PlayoutPlan {
+    fn playout(self, skewed: Option<&Skewed>) -> Option<Box<Playout>> {
+        let is_video = self.media != MediaKind::Audio;
+        let playout = skewed
+            .map(Skewed::playout)
+            .or(self.adaptive.map(Playout::adaptive))
+            .or(self.deadline.map(Playout::new))
+            .filter(|_| is_video);
+        playout.map(|mut playout| {
+            if self.follows {
+                playout.follow_lateness();
+            }
+            Box::new(playout)
+        })
+    }
+
+    fn audio(self) -> Option<Box<AudioPlayout>> {
+        let delay = self.adaptive.map(|a| AudioDelay::up_to(a.max)).or(self.deadline.map(AudioDelay::fixed))?;
+        (self.media == MediaKind::Audio).then(|| {
+            let mut audio = AudioPlayout::new(delay);
+            if self.follows {
+                audio.follow_lateness();
+            }
+            Box::new(audio)
+        })
+    }
 }
 
 /// The last sender reports received from a stream's sources.
@@ -121,8 +135,6 @@ pub(crate) struct IncomingStream {
     /// number after a jump.
     pub(super) ahead: u64,
     pub(super) resume_at: Option<u64>,
-    /// Consecutive packets that were too late for playout, and when the first and the last of them arrived.
-    pub(super) late: (u32, Timestamp, Timestamp),
     /// The number of this stream's newest packet passed to the controller's receiver half.
     pub(super) newest_reported: Option<u64>,
     pub(super) reception: RepairReception,
@@ -130,9 +142,6 @@ pub(crate) struct IncomingStream {
     pub(super) adaptive: Option<AdaptivePlayout>,
     /// Playout by the skew of paths, instead of [`Self::adaptive`].
     pub(super) skewed: Option<Box<Skewed>>,
-    /// Whether adaptive playout is relative to the fastest frame although capture times are known, since by those
-    /// everything is late.
-    pub(super) from_fastest: bool,
     pub(super) xr: XrBlocks,
     /// Playout events not yet polled.
     pub(super) events: VecDeque<PlayoutEvent>,
@@ -164,6 +173,7 @@ impl IncomingStream {
         let skewed = skewed.map(|c| Box::new(Skewed::new(c, clock_rate)));
         let adaptive = config.skew_playout.map(|c| AdaptivePlayout::up_to(c.max)).or(config.adaptive_playout);
         let deadline = adaptive.map(|a| a.max).or(config.playout_deadline);
+        let plan = PlayoutPlan { media: config.media, deadline, adaptive, follows: config.content };
         let mut r = Self {
             id,
             identity: config.identity,
@@ -173,7 +183,6 @@ impl IncomingStream {
             reception: config.repair,
             deadline,
             adaptive,
-            from_fastest: false,
             repair: None,
             nack: config
                 .nack
@@ -186,8 +195,8 @@ impl IncomingStream {
             interval: None,
             one_way_delay: None,
             events: VecDeque::new(),
-            playout: new_playout(config.media, deadline, adaptive, skewed.as_deref()),
-            audio: new_audio(config.media, deadline, adaptive),
+            playout: plan.playout(skewed.as_deref()),
+            audio: plan.audio(),
             skewed,
             content: deadline.filter(|_| config.content && config.media != MediaKind::Audio).map(|_| Box::default()),
             keeps_slots: config.content,
@@ -195,7 +204,6 @@ impl IncomingStream {
             counters: ReceiveCounters::default(),
             ahead: 0,
             resume_at: None,
-            late: (0, now, now),
             newest: (0, now),
             newest_reported: None,
             picture: PictureRequests::new(config.picture, now),
@@ -234,8 +242,14 @@ impl IncomingStream {
         if let Some(skewed) = &mut self.skewed {
             skewed.restart();
         }
-        self.playout = new_playout(self.media, self.deadline, self.adaptive, self.skewed.as_deref());
-        self.audio = new_audio(self.media, self.deadline, self.adaptive);
+        let plan = PlayoutPlan {
+            media: self.media,
+            deadline: self.deadline,
+            adaptive: self.adaptive,
+            follows: self.content.is_some() || self.keeps_slots,
+        };
+        self.playout = plan.playout(self.skewed.as_deref());
+        self.audio = plan.audio();
     }
     /// Applies the session's parameters.
     pub(crate) fn set_params(&mut self, params: &SessionParams, reports: Option<&ReportPlan>) {
