@@ -184,7 +184,8 @@ fn a_wild_timestamp_is_not_believed_and_400_ms_of_them_are_a_new_stream() {
     let stats = p.stats();
     // From 1 to 400 ms, in frames of 40.
     assert_eq!(stats.unusable, 12);
-    assert!((188..=190).contains(&stats.played), "{}", stats.played);
+    // The last three wait, and the first of all was played.
+    assert!((186..=188).contains(&stats.played), "{}", stats.played);
 }
 
 proptest! {

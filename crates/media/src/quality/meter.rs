@@ -77,7 +77,8 @@ pub struct QualityReport {
     /// Reordered or duplicate references, which are ignored.
     pub disordered: u64,
     /// Freezes as in W3C's webrtc-stats: the time from one shown picture to the next exceeds both three times the mean
-    /// of the last 30 such times, and that mean plus 150 ms. Times are capture times.
+    /// of the last 30 such times, and that mean plus 150 ms. Times are capture times. Until the first picture is shown, the call is
+    /// frozen from its first captured one on.
     pub freezes: u64,
     /// Their total time (totalFreezesDuration).
     pub freeze_time: TimeDelta,
@@ -166,7 +167,8 @@ struct Freezes {
 impl Freezes {
     /// The time since the last shown picture if that is a freeze; `reference` is the time between references.
     fn freeze(&self, until: i64, reference: i64) -> Option<TimeDelta> {
-        let gap = until - self.shown?;
+        // The first reference is at zero.
+        let gap = until - self.shown.unwrap_or(0);
         let n = self.intervals.len() as i64;
         let mean = if n == 0 { reference } else { self.sum / n };
         let limit = (3 * mean).max(mean + i64::from(RTP_CLOCK_HZ) * 150 / 1_000);
@@ -202,6 +204,7 @@ pub struct QualityMeter {
     /// Ticks between the two newest references.
     interval: i64,
     freezes: Freezes,
+    finished: bool,
     scores: VecDeque<FrameScore>,
     report: QualityReport,
 }
@@ -219,6 +222,7 @@ impl QualityMeter {
             newest: None,
             interval: 0,
             freezes: Freezes::default(),
+            finished: false,
             scores: VecDeque::new(),
             report: QualityReport::default(),
         }
@@ -277,10 +281,10 @@ impl QualityMeter {
         while !self.pending.is_empty() {
             self.decide(None);
         }
-        if let Some((_, newest, _)) = self.newest {
+        if let Some((_, newest, _)) = self.newest.filter(|_| !self.finished) {
             self.freeze_until(newest);
         }
-        self.freezes = Freezes::default();
+        self.finished = true;
     }
 
     /// Settles the oldest reference.

@@ -125,4 +125,8 @@ fn freezes_are_long_gaps_beside_usual_ones() {
     assert_eq!(gap(55..60, 60), (0, 0, 0));
     // From the second picture on, when only the references give the usual interval.
     assert_eq!(gap(1..31, 60), (1, 1_033, 1_033));
+    // Without a first picture, from the first captured one on: for a while, and for good.
+    assert_eq!(gap(0..31, 60), (1, 1_033, 1_033));
+    assert_eq!(gap(0..60, 60), (1, 1_966, 1_966));
+    assert_eq!(gap(0..4, 60), (0, 0, 0));
 }
