@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn a_rate_above_a_policer_is_harm_and_chance_is_none() {
-        let alone = |link: Link| Link { company: Company::Alone, ..link };
-        let links: Vec<Link> = Link::generate(1, 12).into_iter().map(alone).collect();
+        let mut links = Link::generate(1, 12);
+        links.iter_mut().for_each(|l| l.company = Company::Alone);
         let of = |kind| links.iter().filter(|l| l.kind == kind).cloned().collect::<Vec<_>>();
         // It doubles until delay or loss answers, and takes a policer's losses for chance until a tenth is lost.
         let account = ledger(&["bbr-rtc"], &of(Kind::Policer)).accounts.remove(0);

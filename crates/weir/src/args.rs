@@ -99,7 +99,7 @@ pub(crate) enum Command {
     #[command(after_help = live::EXAMPLES)]
     Live {
         #[command(subcommand)]
-        command: live::LiveCommand,
+        command: Box<live::LiveCommand>,
     },
     /// Draw clips of video, and measure the quality of received ones
     #[command(after_help = media::EXAMPLES)]

@@ -21,8 +21,6 @@ const QUEUED: Span = Span::secs(0.05);
 const LONGEST_INTERVAL: Span = Span::secs(64.0);
 /// Least share lost that is looked at where the bound has fallen: so little alone would hold it low.
 const LITTLE: f64 = 0.003;
-/// Losses there that make a verdict, over those that begin a trial.
-const FEW: f64 = 1.0;
 /// Share lost beyond which it is not taken for chance: among others' packets, a lower rate of one flow changes little.
 const MOST_CHANCE: f64 = 0.4;
 /// Time constants, the first and the longest, with which chance is forgotten where losses have answered before.
@@ -200,7 +198,7 @@ impl LossAnswer {
             return;
         };
         let counts = self.evidence.counts();
-        if !self.evidence.is_enough(FEW * c.losses, self.dispersion) {
+        if !self.evidence.is_enough(c.losses, self.dispersion) {
             return;
         }
         if counts.share() > MOST_CHANCE {
