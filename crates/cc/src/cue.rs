@@ -175,6 +175,20 @@ pub struct ReceiverEstimate {
     pub kind: EstimateKind,
 }
 
+/// More than any rate.
+const NO_REQUEST: DataRate = DataRate::from_bps(u64::MAX);
+
+impl ReceiverEstimate {
+    /// Whoever had asked for a rate has left: there is no request until the next one.
+    pub const fn withdrawn(now: Timestamp, kind: EstimateKind) -> Self {
+        Self { now, rate: NO_REQUEST, kind }
+    }
+    /// Whether it is [`Self::withdrawn`]: no bound. Controllers whose rate is the receiver's alone keep the last one.
+    pub const fn is_withdrawn(&self) -> bool {
+        self.rate.as_bps() == NO_REQUEST.as_bps()
+    }
+}
+
 /// NADA's mode of rate update as recommended by the receiver (RFC 8698, section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NadaMode {

@@ -6,8 +6,10 @@
 //!
 //! SRTP's keys are in SDP (RFC 4568); there is no DTLS-SRTP.
 
+mod cycles;
 mod replay;
 
+use cycles::{Source, Suspects};
 use replay::ReplayLists;
 use rtc_crypto::default_provider;
 use rtc_rtp::Header;
@@ -164,6 +166,8 @@ pub struct SrtpCounters {
     pub accepted: u64,
     /// Packets that were forged, damaged, replayed, or not protected.
     pub refused: u64,
+    /// Wraps of a source's sequence numbers found by trying, since they were not seen: by packets refused until then.
+    pub wraps_found: u64,
 }
 
 /// A call's protection: one key per direction.
@@ -172,7 +176,8 @@ pub struct SrtpSession {
     incoming: Context,
     key: SrtpKey,
     /// Sources of authenticated packets: RTP in the lower half, RTCP with bit 32 set.
-    authenticated: Vec<u64>,
+    authenticated: Vec<Source>,
+    suspects: Suspects,
     /// Tries unknown sources, since the library keeps state for each, authentic or not.
     trial: Context,
     trials: usize,
@@ -203,6 +208,7 @@ impl SrtpSession {
             trial: incoming.context()?,
             key: incoming.clone(),
             authenticated: Vec::with_capacity(8),
+            suspects: Suspects::default(),
             trials: 0,
             header: Header { version: 2, ..Header::default() },
             by_path: None,
@@ -270,7 +276,7 @@ impl SrtpSession {
             }
             let ssrc = datagram.get(4..8)?;
             let ssrc = u32::from_be_bytes(ssrc.try_into().ok()?);
-            if !self.authenticated.contains(&(RTCP | u64::from(ssrc))) {
+            if self.source(RTCP | u64::from(ssrc)).is_none() {
                 self.begin_trial()?;
                 self.trial.decrypt_rtcp(datagram).ok()?;
                 self.accept(RTCP | u64::from(ssrc))?;
@@ -289,16 +295,65 @@ impl SrtpSession {
         {
             return None;
         }
-        if !self.authenticated.contains(&source) {
-            self.begin_trial()?;
-            self.trial.decrypt_rtp_with_header(datagram, &self.header).ok()?;
-            self.accept(source)?;
-        }
-        let opened = self.incoming.decrypt_rtp_with_header(datagram, &self.header).ok()?;
+        let opened = match self.open_rtp(datagram, source) {
+            Some(opened) => {
+                self.source(source)?.on_opened(sequence);
+                opened
+            }
+            None => self.open_in_another_cycle(datagram, ssrc, sequence)?,
+        };
         if let (Some((_, lists)), Some(path)) = (&mut self.by_path, path) {
             lists.insert(path, ssrc, sequence);
         }
         Some(opened)
+    }
+
+    fn source(&mut self, id: u64) -> Option<&mut Source> {
+        self.authenticated.iter_mut().find(|s| s.id == id)
+    }
+
+    /// Opens an RTP packet in the cycle of sequence numbers that the library guesses.
+    fn open_rtp(&mut self, datagram: &[u8], source: u64) -> Option<bytes::BytesMut> {
+        let context = match self.authenticated.iter_mut().find(|s| s.id == source) {
+            Some(known) => known.own.as_deref_mut(),
+            None => {
+                self.begin_trial()?;
+                self.trial.decrypt_rtp_with_header(datagram, &self.header).ok()?;
+                self.accept(source)?;
+                None
+            }
+        };
+        context.unwrap_or(&mut self.incoming).decrypt_rtp_with_header(datagram, &self.header).ok()
+    }
+
+    /// A packet was refused. If all of its source are, tries it in another cycle.
+    #[cold]
+    fn open_in_another_cycle(&mut self, datagram: &[u8], ssrc: u32, sequence: u16) -> Option<bytes::BytesMut> {
+        let id = u64::from(ssrc);
+        let (index, (context, opened)) = match self.source(id) {
+            Some(source) => {
+                let mut others = source.on_refused(sequence)?;
+                others.find_map(|index| Some((index, self.open_at(datagram, index)?)))?
+            }
+            None => {
+                let index = self.suspects.on_refused(ssrc, sequence)?;
+                let opened = self.open_at(datagram, index)?;
+                self.suspects.forget(ssrc);
+                self.accept(id)?;
+                (index, opened)
+            }
+        };
+        self.counters.wraps_found += 1;
+        self.source(id)?.go_on_at(index, context);
+        Some(opened)
+    }
+
+    /// Opens a packet whose index is this one, in a context of its own.
+    fn open_at(&self, datagram: &[u8], index: u64) -> Option<(Context, bytes::BytesMut)> {
+        let mut context = self.key.context_with(self.by_path.is_none()).ok()?;
+        cycles::advance(&mut context, &self.header, index)?;
+        let opened = context.decrypt_rtp_with_header(datagram, &self.header).ok()?;
+        Some((context, opened))
     }
 
     fn begin_trial(&mut self) -> Option<()> {
@@ -319,7 +374,7 @@ impl SrtpSession {
                 lists.clear();
             }
         }
-        self.authenticated.push(source);
+        self.authenticated.push(Source::new(source));
         Some(())
     }
 }
@@ -368,7 +423,7 @@ mod tests {
             let report = rr(9);
             let sent = b.protect(&report).unwrap();
             assert_eq!(&a.open(&sent).unwrap()[..], &report[..]);
-            assert_eq!(a.counters(), SrtpCounters { accepted: 1, refused: 0 });
+            assert_eq!(a.counters(), SrtpCounters { accepted: 1, ..SrtpCounters::default() });
         }
     }
 
@@ -422,6 +477,65 @@ mod tests {
             assert_eq!(sent[..at], packet[..at]);
             assert_eq!(&b.open(&sent).unwrap()[..], &packet[..]);
         }
+    }
+
+    /// Packets whose numbers go on beyond 16 bits.
+    fn packets(numbers: std::ops::Range<u32>) -> impl Iterator<Item = Vec<u8>> {
+        numbers.map(|n| rtp(n as u16, 5, &[n as u8; 50]))
+    }
+
+    #[test]
+    fn a_wrap_that_nobody_saw_costs_four_packets() {
+        for suite in Suite::ALL {
+            let (mut a, mut b) = ends(suite);
+            // The first 20 are lost, among them the six before the wrap.
+            let sent: Vec<_> = packets(65_530..65_800).map(|p| a.protect(&p).unwrap().to_vec()).collect();
+            let opened: Vec<_> = sent[20..].iter().map(|p| b.open(p).is_some()).collect();
+            assert_eq!(opened.iter().position(|o| *o), Some(3), "{}", suite.name());
+            assert!(opened[3..].iter().all(|o| *o));
+            assert_eq!(b.counters(), SrtpCounters { accepted: 247, refused: 3, wraps_found: 1 });
+            assert!(b.open(&sent[100]).is_none(), "a replay stays one");
+            // And on over the next wraps.
+            for (n, packet) in packets(65_800..300_000).enumerate().filter(|(n, _)| n % 997 == 0) {
+                let sent = a.protect(&packet).unwrap();
+                assert!(b.open(&sent).is_some(), "{n}");
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_gap_of_more_than_half_a_cycle_the_next_is_tried() {
+        for (first, gap) in
+            [(1_000, 40_000), (40_000, 40_000), (60_000, 33_000), (60_000, 65_000), (70_000, 40_000), (130_000, 50_000)]
+        {
+            let (mut a, mut b) = ends(Suite::AeadAes128Gcm);
+            let mut lost = false;
+            let (mut opened, mut refused) = (0, 0);
+            for (n, packet) in (0u32..).zip(packets(0..first + gap + 200)) {
+                let sent = a.protect(&packet).unwrap();
+                lost = (first..first + gap).contains(&n);
+                if !lost && (n % 500 == 0 || n + 100 > first) {
+                    *(if b.open(&sent).is_some() { &mut opened } else { &mut refused }) += 1;
+                }
+            }
+            assert!(!lost && opened > 250 && refused <= 3, "{first} {gap}: {opened}, {refused}");
+        }
+    }
+
+    #[test]
+    fn forgeries_move_no_cycle_and_cost_little() {
+        let (mut a, mut b) = ends(Suite::AesCm128HmacSha1_80);
+        let mut sent = packets(0..2_000).map(|p| a.protect(&p).unwrap().to_vec());
+        for n in 0..1_000u32 {
+            let next = sent.next().unwrap();
+            assert!(b.open(&next).is_some());
+            for k in 0..20 {
+                assert!(b.open(&rtp((n * 31 + k * 3_000) as u16, 5, &[k as u8; 60])).is_none());
+                assert!(b.open(&rtp(k as u16, 1_000_000 + n * 20 + k, &[n as u8; 60])).is_none());
+            }
+        }
+        assert_eq!(b.counters(), SrtpCounters { accepted: 1_000, refused: 40_000, wraps_found: 0 });
+        assert_eq!(b.authenticated.len(), 1);
     }
 
     #[test]

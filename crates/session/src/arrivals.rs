@@ -59,6 +59,15 @@ impl ArrivalLog {
         if self.end == 0 {
             (self.begin, self.end, self.last_begin) = (sequence, sequence, sequence);
         }
+        let i = self.index(sequence);
+        if sequence < self.end && self.slots[i].is_of(sequence) {
+            // A copy is reported again only for a mark that its report did not have.
+            if ecn == Ecn::Ce && self.slots[i].ecn != Some(Ecn::Ce) {
+                self.slots[i].ecn = Some(ecn);
+                self.begin = self.begin.min(sequence);
+            }
+            return;
+        }
         if sequence >= self.end {
             while sequence - self.begin.min(self.last_begin) >= self.slots.len() as u64 {
                 if self.slots.len() == MAX_SLOTS {
@@ -78,12 +87,6 @@ impl ArrivalLog {
         }
         let i = self.index(sequence);
         let slot = &mut self.slots[i];
-        if slot.is_of(sequence) {
-            if ecn == Ecn::Ce {
-                slot.ecn = Some(ecn);
-            }
-            return;
-        }
         *slot = Slot { arrival, low: sequence as u32, ecn: Some(ecn) };
         self.news += 1;
     }

@@ -6,6 +6,7 @@ mod counters;
 mod handover;
 mod incoming;
 mod interfaces;
+mod limits;
 mod outgoing;
 mod path;
 mod path_checks;
@@ -88,6 +89,8 @@ pub struct Endpoint {
     reference_heard: Option<(u32, Heard)>,
     /// The controllers' report plan, before session parameters modify it.
     plan: Option<ReportPlan>,
+    /// The limit that the other end has requested last.
+    requested: Option<limits::Requested>,
     /// When this end last changed identifiers.
     collided: Option<Timestamp>,
     pub(crate) next_outgoing: u16,
@@ -200,7 +203,7 @@ impl Endpoint {
         let reports = receive.as_ref().and_then(|(_, p)| p.reports).or(send.as_ref().and_then(|(_, p)| p.reports));
         let timer = RtcpTimer::new(timer_config(&config, reports, senders, send.is_some()), &mut rng, now);
         // RFC 3550, section 5.1: both start at random values.
-        let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
+        let (sequence, timestamp) = (first_number(&mut rng), rng.random::<u32>());
         let first = FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(config.seed) };
         let shared = Shared { params: &config.params, session_bandwidth: config.session_bandwidth };
         let mut endpoint = Self {
@@ -219,6 +222,7 @@ impl Endpoint {
             timer,
             report: None,
             reference_heard: None,
+            requested: None,
             rtt: None,
             counters: EndpointCounters::default(),
             paused: false,
@@ -265,7 +269,7 @@ impl Endpoint {
     pub(crate) fn first_numbers(&self, n: u16) -> FirstNumbers {
         let seed = self.config.seed ^ STREAM_SEED.wrapping_mul(u64::from(n));
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
+        let (sequence, timestamp) = (first_number(&mut rng), rng.random::<u32>());
         FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(seed) }
     }
 
@@ -345,9 +349,15 @@ fn one_cycle_up(sequence: u16) -> u64 {
     65_536 + u64::from(sequence)
 }
 
+/// A first sequence number: random (RFC 3550, section 5.1), in the lower half, so that a receiver that misses the first packets still
+/// sees no wrap before it knows the source (RFC 3711, section 3.3.1).
+fn first_number(rng: &mut Pcg64Mcg) -> u16 {
+    rng.random::<u16>() >> 1
+}
+
 /// First sequence numbers of repair and retransmission streams, from separate generators, so that a call without them
 /// is the same as with them.
 fn beside(seed: u64) -> FirstNumbers {
-    let other = |apart| one_cycle_up(Pcg64Mcg::seed_from_u64(seed ^ apart).random::<u16>());
+    let other = |apart| one_cycle_up(first_number(&mut Pcg64Mcg::seed_from_u64(seed ^ apart)));
     FirstNumbers { media: 0, repair: other(REPAIR_SEED), retransmission: other(RETRANSMISSION_SEED), timestamp: 0 }
 }

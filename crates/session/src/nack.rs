@@ -1,18 +1,20 @@
 //! The receiver's half of retransmission: which packets are missing, and when to request them (RFC 4585,
 //! section 6.2.1).
 //!
-//! A missing packet is requested once it is unlikely to be merely late, and then once per round trip until it arrives,
+//! A missing packet is requested once it is unlikely to be merely late, by the reordering seen so far, and then once per round trip until it arrives,
 //! as long as the answer can arrive before its playout. If there are repair packets, they are awaited first.
 //!
 //! Messages are sent at once, as in the immediate feedback mode of RFC 4585, section 3.3, which applies to two members
 //! with RTCP's bandwidth; a leaky bucket keeps them within that bandwidth. They are of reduced size (RFC 5506).
 
 mod config;
+mod reordering;
 
 pub use config::{NackConfig, NackCounters};
 
 use crate::identity::FeedbackSsrcs;
 use crate::rtcp_timer::RTCP_BANDWIDTH_SHARE;
+use reordering::Reordering;
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::List;
@@ -78,6 +80,7 @@ pub(crate) struct Nacker {
     free_at: Timestamp,
     /// No packet is due before this; `None` if none is missing.
     next: Option<Timestamp>,
+    reordering: Reordering,
     /// The packets requested by the next message.
     due: Vec<u16>,
     entries: Vec<NackEntry>,
@@ -110,6 +113,7 @@ impl Nacker {
             bandwidth: DataRate::from_bps_f64(session_bandwidth.as_bps_f64() * RTCP_BANDWIDTH_SHARE),
             free_at: now,
             next: None,
+            reordering: Reordering::default(),
             due: Vec::new(),
             entries: Vec::new(),
             paths: Vec::new(),
@@ -184,10 +188,13 @@ impl Nacker {
             return;
         };
         if sequence <= highest.sequence {
-            if self.take(sequence).is_some() {
+            if let Some(missing) = self.take(sequence) {
                 self.counters.reordered += 1;
+                self.reordering.on_late(now.saturating_since(missing.since));
             } else if highest.sequence - sequence > MAX_GAP {
                 self.restart(packet);
+            } else {
+                self.reordering.on_known(sequence, now);
             }
             if !self.paths.is_empty() && !self.missing.is_empty() {
                 // Others may have waited for its path.
@@ -274,6 +281,7 @@ impl Nacker {
     /// A retransmission has arrived; returns whether its packet was still missing.
     pub(crate) fn on_retransmission(&mut self, now: Timestamp, sequence: u64) -> bool {
         let Some(missing) = self.take(sequence) else { return false };
+        self.reordering.on_replaced(sequence, missing.since);
         if missing.requests == 1 {
             let took = now - missing.last;
             let mean = self.response.map_or(took, |r| r + (took - r).mul_f64(RESPONSE_WEIGHT));
@@ -291,6 +299,11 @@ impl Nacker {
         let behind = self.highest.map_or(0, |h| h.sequence.saturating_sub(m.sequence));
         let lost = behind >= u64::from(self.config.reorder_packets);
         let mut at = if lost { m.since } else { m.since + self.config.reorder_time };
+        let wait = self.reordering.wait();
+        if wait > TimeDelta::ZERO && self.paths.is_empty() {
+            // As far as packets are late here, but not beyond the last chance to request.
+            at = at.max((m.since + wait).min(m.deadline - round_trip));
+        }
         for (_, last) in self.paths.iter().flatten().filter(|(highest, _)| *highest < m.sequence) {
             at = at.max(*last + self.config.path_idle);
         }

@@ -10,6 +10,7 @@ mod restart;
 mod retransmission;
 mod skewed;
 pub(crate) mod source;
+mod strangers;
 mod stream;
 mod subflow;
 
@@ -46,8 +47,10 @@ pub(crate) struct Receiver {
     pub path: ReceivePath,
     /// The paths after the first; empty with one.
     pub others: Vec<ReceivePath>,
-    /// State of each stream as reported in the feedback that is being written.
+    /// State of each stream as reported in the feedback that is being written; strangers after them.
     reported: Vec<Reported>,
+    /// Sources of no stream.
+    strangers: Vec<strangers::Stranger>,
     /// Whether adaptive delays follow each other, and when they are next compared.
     pub aligns: bool,
     align_at: Timestamp,
@@ -56,7 +59,15 @@ pub(crate) struct Receiver {
 impl Receiver {
     pub(crate) fn new(stream: IncomingConfig, path: ReceivePath, shared: Shared<'_>, now: Timestamp) -> Self {
         let stream = IncomingStream::new(IncomingId::FIRST, stream, &path, shared, now);
-        Self { streams: vec![stream], path, others: Vec::new(), reported: Vec::new(), aligns: false, align_at: now }
+        Self {
+            streams: vec![stream],
+            path,
+            others: Vec::new(),
+            reported: Vec::new(),
+            strangers: Vec::new(),
+            aligns: false,
+            align_at: now,
+        }
     }
 
     /// Whether there are, or can be, several paths.
@@ -251,7 +262,8 @@ impl Receiver {
     /// Packets that have arrived since the last feedback.
     pub(crate) fn news(&self) -> u32 {
         let own: u32 = self.streams.iter().map(IncomingStream::news).sum();
-        own + self.path.log.as_ref().map_or(0, ArrivalLog::news)
+        let strangers: u32 = self.strangers.iter().map(|s| s.log.news()).sum();
+        own + strangers + self.path.log.as_ref().map_or(0, ArrivalLog::news)
     }
 
     /// Whether packets are logged for feedback at all.
@@ -297,6 +309,11 @@ impl Receiver {
             self.reported.push(Reported { media: upto, ..Reported::default() });
             return;
         }
+        if !self.strangers.is_empty() {
+            self.forget_known_strangers();
+        }
+        let count = self.streams.len();
+        let strangers = self.strangers.iter().enumerate().map(|(i, s)| (count + i, 0, Some((s.ssrc, &s.log))));
         let logs = self.streams.iter().enumerate().flat_map(|(i, s)| {
             let repair = s.repair_log().map(|log| (s.identity.repair(), log));
             let resent = s.retransmission_log().map(|log| (s.identity.retransmission(), log));
@@ -306,13 +323,18 @@ impl Receiver {
             [media, repair, resent].into_iter().enumerate().map(move |(k, log)| (i, k, log))
         });
         let mut all = core::mem::take(&mut self.reported);
-        all.resize(self.streams.len(), Reported::default());
+        all.resize(count + self.strangers.len(), Reported::default());
         let context = CcfbContext { ssrc, zero, now, max_size: MAX_FEEDBACK };
-        write_ccfb(logs.filter_map(|(i, k, log)| Some(((i, k), log?))), context, out, |(i, k), upto| match k {
-            0 => all[i].media = upto,
-            1 => all[i].repair = upto,
-            _ => all[i].retransmission = upto,
-        });
+        write_ccfb(
+            logs.chain(strangers).filter_map(|(i, k, log)| Some(((i, k), log?))),
+            context,
+            out,
+            |(i, k), upto| match k {
+                0 => all[i].media = upto,
+                1 => all[i].repair = upto,
+                _ => all[i].retransmission = upto,
+            },
+        );
         self.reported = all;
     }
 
@@ -326,6 +348,9 @@ impl Receiver {
         } else {
             for (s, upto) in self.streams.iter_mut().zip(&self.reported) {
                 progress |= s.on_reported(*upto);
+            }
+            for (s, upto) in self.strangers.iter_mut().zip(self.reported.iter().skip(self.streams.len())) {
+                progress |= s.log.on_reported(upto.media);
             }
         }
         let left = self.news() > 0;

@@ -232,6 +232,12 @@ impl Sender {
         }
     }
 
+    /// A requested rate holds no longer, which is no sign of life.
+    pub(crate) fn withdraw_estimate(&mut self, path: usize, estimate: weir_cc::cue::ReceiverEstimate) {
+        self.paths[path].controller.on_cue(&Cue::ReceiverEstimate(estimate));
+        self.follow_controller(path, estimate.now);
+    }
+
     pub(crate) fn on_cue(&mut self, path: usize, cue: &Cue<'_>) {
         if let Cue::NadaReport(_) | Cue::ReceiverEstimate(_) = cue {
             self.paths[path].breaker.on_estimate(cue.now());

@@ -41,6 +41,10 @@ pub struct ReceiveStatistics {
     highest: u64,
     bad_sequence: Option<u16>,
     jumped: bool,
+    /// The numbers from the highest one down that have been received: as far back as numbers are taken.
+    seen: u128,
+    /// Whether the last number had been received before.
+    copy: bool,
     received: u64,
     prior_expected: u64,
     prior_received: u64,
@@ -60,6 +64,8 @@ impl ReceiveStatistics {
             highest: 0,
             bad_sequence: None,
             jumped: false,
+            seen: 0,
+            copy: false,
             received: 0,
             prior_expected: 0,
             prior_received: 0,
@@ -77,6 +83,7 @@ impl ReceiveStatistics {
         self.base = cycle + if goes_on { 0 } else { 65_536 } + u64::from(sequence);
         self.highest = self.base;
         self.bad_sequence = None;
+        (self.seen, self.copy) = (1, false);
         self.received = 0;
         self.prior_expected = 0;
         self.prior_received = 0;
@@ -96,6 +103,8 @@ impl ReceiveStatistics {
             let ahead = sequence.wrapping_sub(self.highest as u16);
             if ahead < MAX_DROPOUT {
                 self.highest += u64::from(ahead);
+                self.copy = ahead == 0;
+                self.seen = self.seen.checked_shl(ahead.into()).unwrap_or(0) | 1;
             } else if ahead <= u16::MAX - MAX_MISORDER {
                 // Two in sequence after a jump: the source has restarted.
                 if self.bad_sequence != Some(sequence) {
@@ -105,7 +114,10 @@ impl ReceiveStatistics {
                 self.restart(sequence);
             } else {
                 self.received += 1;
-                return Sequenced::Valid(self.highest - u64::from(ahead.wrapping_neg()));
+                let behind = ahead.wrapping_neg();
+                self.copy = self.seen >> behind & 1 == 1;
+                self.seen |= 1 << behind;
+                return Sequenced::Valid(self.highest - u64::from(behind));
             }
         }
         self.received += 1;
@@ -118,14 +130,24 @@ impl ReceiveStatistics {
         self.received += 1;
     }
 
-    /// Takes a packet's transit time (RFC 3550, appendix A.8).
+    /// Takes a packet's transit time (RFC 3550, appendix A.8), unless it is a copy: nobody sent it then.
     pub fn on_arrival(&mut self, now: Timestamp, rtp_timestamp: u32) {
+        if self.copy {
+            return;
+        }
         let arrival = (now.as_micros().wrapping_mul(i64::from(self.clock_rate)) / 1_000_000) as u32;
         let transit = i64::from(arrival.wrapping_sub(rtp_timestamp) as i32);
         if let Some(last) = self.transit.replace(transit) {
             let d = i64::from((transit as i32).wrapping_sub(last as i32)).unsigned_abs();
             self.jitter = self.jitter + d - ((self.jitter + 8) >> 4);
         }
+    }
+
+    /// Whether the packet last counted had been received before. RFC 3550 counts it in the packets received, from which
+    /// it takes the loss; nothing else does.
+    #[inline]
+    pub(crate) const fn is_copy(&self) -> bool {
+        self.copy
     }
 
     /// Whether the numbers have jumped since the last call.
@@ -216,6 +238,20 @@ mod tests {
         s.on_retransmission();
         let b = s.take_block();
         assert_eq!((b.cumulative_lost, b.fraction_lost), (0, 0));
+    }
+
+    #[test]
+    fn copies_are_known_within_the_window() {
+        let mut s = ReceiveStatistics::new(90_000);
+        let mut seen = std::collections::BTreeSet::new();
+        for n in
+            [65_500u16, 65_501, 65_503, 65_503, 65_502, 65_501, 10, 65_530, 65_530, 9, 10, 60, 200, 199, 101, 101, 200]
+        {
+            assert!(matches!(s.on_sequence(n), Sequenced::Valid(_)));
+            assert_eq!(s.is_copy(), !seen.insert(n), "{n}");
+        }
+        // They count as RFC 3550 counts them.
+        assert_eq!(s.received(), 17);
     }
 
     #[test]

@@ -111,6 +111,30 @@ fn a_lost_packet_is_asked_for_and_waited_for_up_to_the_longest_delay() {
 }
 
 #[test]
+fn packets_that_are_late_are_waited_for_and_not_requested() {
+    for back in [10, 60, 200] {
+        // A response takes 50 ms and this time.
+        let run = |rule: fn(u64, &[u8]) -> Fate| {
+            let mut c = call(&Setting { adaptive: ADAPTIVE, synchronised: true, repairs: true }, rule);
+            c.back = Link::new(DataRate::from_mbps(10), |_, _| Fate::Pass).with_delay(ms(back));
+            let events = play(&mut c, at(30_000));
+            let played = events.iter().filter(is_whole).count() as f64 / events.len() as f64;
+            (c.b.stats().nack_counters(), played)
+        };
+        let (late, played) = run(|n, _| if n.is_multiple_of(20) { Fate::Delay(ms(30)) } else { Fate::Pass });
+        // Until the first are seen: of some 150, two or three.
+        assert!(late.missing > 100 && late.retransmissions <= 8 && played > 0.99, "{back}: {late:?}, {played}");
+        let (both, played) = run(|n, _| match n {
+            n if n % 50 == 7 => Fate::Lose,
+            n if n.is_multiple_of(20) => Fate::Delay(ms(30)),
+            _ => Fate::Pass,
+        });
+        assert!(both.recovered >= 40 && both.useless() <= both.retransmissions / 5, "{back}: {both:?}");
+        assert!(played > 0.97, "{back}: {played}");
+    }
+}
+
+#[test]
 fn a_path_longer_than_the_longest_delay_is_followed_for_good() {
     for synchronised in [false, true] {
         let setting = Setting { adaptive: ADAPTIVE, synchronised, repairs: false };

@@ -6,6 +6,7 @@ mod call;
 mod clocks;
 mod common;
 mod content;
+mod copies;
 mod dccp;
 mod dccp_common;
 mod feedback;
@@ -25,6 +26,7 @@ mod reports;
 mod retransmission;
 mod silence;
 mod station;
+mod strangers;
 #[path = "streams/main.rs"]
 mod streams;
 mod system;

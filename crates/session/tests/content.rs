@@ -153,13 +153,19 @@ fn numbers_may_wrap() {
         let v = PacketView::parse(&r.call.sent[0].iter().find(|s| s.2.is_rtp()).unwrap().1).unwrap();
         (v.sequence(), v.timestamp())
     };
-    let sequences = (1..5_000).find(|&s| first(s).0 > u16::MAX - 500).unwrap();
+    // First numbers are in the lower half.
+    let sequences = (1..5_000).find(|&s| first(s).0 > i16::MAX as u16 - 500).unwrap();
     let timestamps = (1..60_000).find(|&s| first(s).1 > u32::MAX - 900_000).unwrap();
-    for seed in [sequences, timestamps] {
+    for (seed, seconds) in [(sequences, 420), (timestamps, 30)] {
         for repair in [Protection::Off, Scheme::parity(3).unwrap().into()] {
             let choice = RepairChoice::Fixed(repair);
             let mut r = room(Toy::new(ms(40)), &Recorder::new(800), choice, seed, lose(40));
-            r.run_until(Timestamp::from_secs(30));
+            r.run_until(Timestamp::from_secs(seconds));
+            let media = r.call.sent[0].iter().filter(|s| s.2.is_rtp()).map(|s| PacketView::parse(&s.1).unwrap());
+            let media = media.filter(|v| v.ssrc() == 11);
+            let wraps = media.clone().zip(media.skip(1));
+            let wraps = wraps.filter(|(a, b)| a.sequence() > b.sequence() || a.timestamp() > b.timestamp()).count();
+            assert!(wraps >= 1, "{seed}");
             let (made, whole) = r.counts();
             assert!(whole * 10 > made * 8, "{seed} {repair:?}: {whole} of {made}");
         }

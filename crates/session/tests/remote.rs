@@ -368,3 +368,45 @@ fn memory_is_bounded_and_good_media_is_played_after_any_input() {
     assert!(e.malformed > 500 && e.unknown_source > 2_000 && e.sources == 0, "{e:?}");
     assert_eq!(c.b.remote().ssrc(), Some(11));
 }
+
+/// A limit by REMB holds as long as its source is there, and ends with it.
+#[test]
+fn a_limit_does_not_outlive_its_source() {
+    use weir_wire::rtcp::{Bye, ReceiverReport, Remb, ScaledRate};
+    let plan = |name: &str| {
+        let limits = weir_cc::Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_mbps(2) };
+        let source = weir_media::PerfectCodec::frames(TimeDelta::from_millis(33), Timestamp::ZERO).into();
+        common::call_plan(name, limits, DataRate::from_mbps(1), source)
+    };
+    for name in ["gcc", "sluice"] {
+        for ending in ["bye", "silence", "none"] {
+            let (a, b) = plan(name).into_ends(Timestamp::ZERO).unwrap();
+            let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(10), |_, _| Fate::Pass));
+            let send = |c: &mut Call, write: &dyn Fn(&mut Vec<u8>)| {
+                let mut out = vec![];
+                ReceiverReport { ssrc: 77, ..ReceiverReport::default() }.write_into(&mut out);
+                write(&mut out);
+                c.a.handle_datagram(c.now, &Datagram::new(&out, Ecn::NotEct));
+            };
+            c.run_until(Timestamp::from_secs(10));
+            send(&mut c, &|out| {
+                let rate = ScaledRate::new(DataRate::from_kbps(200));
+                Remb { sender_ssrc: 77, media_ssrc: 0, rate, sources: (&[11]).into() }.write_into(out);
+            });
+            let rate = |c: &Call| c.a.target().unwrap().media_rate.as_kbps_f64();
+            for s in 11..200 {
+                if ending != "silence" {
+                    send(&mut c, &|_| {});
+                }
+                c.run_until(Timestamp::from_secs(s));
+                assert!(s > 30 || rate(&c) <= 200.0, "{name}: {}", rate(&c));
+            }
+            assert_eq!(rate(&c) > 1_000.0, ending == "silence", "{name}, {ending}: {}", rate(&c));
+            if ending == "bye" {
+                send(&mut c, &|out| Bye { sources: (&[77]).into(), reason: None }.write_into(out));
+                c.run_until(Timestamp::from_secs(230));
+                assert!(rate(&c) > 1_000.0, "{name}: {}", rate(&c));
+            }
+        }
+    }
+}

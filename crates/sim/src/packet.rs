@@ -22,6 +22,8 @@ pub struct Packet {
     pub ecn: Ecn,
     /// The sending agent's path that it uses; the receiving agent can read it.
     pub path: PathId,
+    /// Whether a link has made it of another packet, which arrives as well.
+    pub is_copy: bool,
     /// The part read by simulated protocols.
     pub body: Body,
 }
@@ -53,6 +55,7 @@ impl Clone for Packet {
     fn clone(&self) -> Self {
         let mut copy = Self::blank();
         copy.clone_from(self);
+        copy.is_copy = true;
         copy
     }
     /// Reuses the buffer.
@@ -64,6 +67,7 @@ impl Clone for Packet {
         self.body = source.body;
         self.bytes.clone_from(&source.bytes);
         self.payload = source.payload;
+        self.is_copy = source.is_copy;
     }
 }
 
@@ -78,6 +82,7 @@ impl Packet {
             body: Body::Raw,
             bytes: Vec::new(),
             payload: 0,
+            is_copy: false,
         }
     }
 
@@ -90,5 +95,6 @@ impl Packet {
         self.body = Body::Raw;
         self.bytes.clear();
         self.payload = 0;
+        self.is_copy = false;
     }
 }

@@ -81,10 +81,13 @@ impl FrameMeter {
         let mean = self.gap_sum / known as i64;
         gap > (mean * 3).max(mean + STALL_EXTRA)
     }
-    /// The summary; playout that stopped and did not resume before `end` is a stall too. If the number `made` is known,
-    /// frames that the receiver never saw in time are lost.
-    pub(super) fn finish(&mut self, end: Timestamp, made: Option<u64>) -> FrameSummary {
-        if let Some(last) = self.last_played {
+    /// The summary; playout that stopped and did not resume before `end`, or did not begin from `start` on, is a stall too. If the
+    /// number `made` is known, frames that the receiver never saw in time are lost.
+    pub(super) fn finish(&mut self, start: Timestamp, end: Timestamp, made: Option<u64>) -> FrameSummary {
+        if self.last_played.is_none() && made.is_none_or(|m| m > 0) {
+            (self.stalls, self.stalled) = (1, end.saturating_since(start));
+            self.longest = self.stalled;
+        } else if let Some(last) = self.last_played {
             let gap = end.saturating_since(last);
             if self.is_stall(gap) {
                 self.on_gap(gap);
@@ -120,12 +123,25 @@ mod tests {
             let played = (!lost && i != 60).then(|| captured + TimeDelta::from_millis(200));
             m.on_frame(FrameRecord { captured, completed, played });
         }
-        let s = m.finish(ms(40 * 99 + 240), None);
+        let s = m.finish(ms(0), ms(40 * 99 + 240), None);
         assert_eq!((s.frames, s.played, s.late, s.lost), (100, 94, 1, 5));
         // From frame 49 to frame 55 is 240 ms, more than 40 + 150; the gap of 80 ms around frame 60 is none.
         assert_eq!((s.stalls, s.stalled_s, s.longest_stall_s), (1, 0.24, 0.24));
         let d = s.delay_ms.expect("frames came");
         assert!((d.p50 - 100.0).abs() < 0.4 && d.max == 300.0 && d.min == 100.0);
+    }
+
+    #[test]
+    fn playout_that_never_begins_is_a_stall_from_the_start() {
+        let mut m = FrameMeter::new();
+        for i in 0..10 {
+            let captured = Timestamp::from_millis(5_000 + 40 * i);
+            m.on_frame(FrameRecord { captured, completed: None, played: None });
+        }
+        let s = m.clone().finish(Timestamp::from_secs(5), Timestamp::from_secs(65), Some(1_500));
+        assert_eq!((s.stalls, s.stalled_s, s.longest_stall_s, s.lost), (1, 60.0, 60.0, 1_500));
+        // Nothing was to be played.
+        assert_eq!(FrameMeter::new().finish(Timestamp::ZERO, Timestamp::from_secs(60), Some(0)).stalls, 0);
     }
 
     #[test]
@@ -135,7 +151,7 @@ mod tests {
             let t = Timestamp::from_millis(40 * i);
             m.on_frame(FrameRecord { captured: t, completed: Some(t), played: Some(t) });
         }
-        let s = m.finish(Timestamp::from_millis(1_360), None);
+        let s = m.finish(Timestamp::ZERO, Timestamp::from_millis(1_360), None);
         assert_eq!((s.stalls, s.stalled_s), (1, 1.0));
     }
 }

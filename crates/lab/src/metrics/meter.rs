@@ -339,6 +339,10 @@ impl Meter {
         let tail_bytes = t.goodput().saturating_sub(self.tail.goodput());
         let tail_s = seconds(tail);
         let s = &self.second;
+        if self.info.playout_deadline.is_some() && self.end.frames.is_some_and(|made| made > 0) {
+            // Also if none has arrived.
+            self.frames.get_or_insert_with(|| Box::new(FrameMeter::new()));
+        }
         let summary = FlowSummary {
             kind: self.info.kind,
             adapts: self.info.adapts,
@@ -371,7 +375,7 @@ impl Meter {
             rate_variation: (s.n >= 2.0 && s.mean > 0.0).then(|| (s.m2 / (s.n - 1.0)).sqrt() / s.mean),
             tail_goodput_bps: if tail_s > 0.0 { tail_bytes as f64 * 8.0 / tail_s } else { 0.0 },
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
-            frames: self.frames.as_mut().map(|f| f.finish(stop, self.end.frames)),
+            frames: self.frames.as_mut().map(|f| f.finish(self.info.start, stop, self.end.frames)),
             transfers: self.end.transfers,
             streams: core::mem::take(&mut self.end.streams),
             multipath: self.end.multipath.take(),

@@ -197,7 +197,7 @@ impl Observer for RunObserver<'_> {
         self.capture(now, Passage::Forwarded(link), from, packet);
     }
     fn on_marked(&mut self, now: Timestamp, _: LinkId, from: AgentId, packet: &Packet) {
-        if let Some(Carried::Media(flow, _)) = self.carried(from, packet) {
+        if let Some(Carried::Media(flow, _)) = self.carried(from, packet).filter(|_| !packet.is_copy) {
             self.recorder.marked(flow, now);
         }
     }
@@ -209,6 +209,9 @@ impl Observer for RunObserver<'_> {
             // The receiver has left: no loss of the path.
             Place::Agent(_) => return,
         };
+        if packet.is_copy {
+            return;
+        }
         let carried = self.carried(from, packet);
         let carried = self.on_path(carried, |m, _, is_media| m.on_dropped(packet.path, data(packet), is_media));
         if let Some(Carried::Media(flow, _)) = carried {
@@ -221,7 +224,8 @@ impl Observer for RunObserver<'_> {
     }
     fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
         self.on_run(to);
-        let (times, carried) = ((packet.sent, now), self.carried(from, packet));
+        // A packet counts once: what a link has duplicated is no goodput.
+        let (times, carried) = ((packet.sent, now), self.carried(from, packet).filter(|_| !packet.is_copy));
         match self.on_path(carried, |m, size, is_media| m.on_received(packet.path, data(packet), size, is_media, times))
         {
             Some(Carried::Media(flow, size)) => {

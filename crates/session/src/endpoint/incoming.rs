@@ -162,6 +162,7 @@ impl Endpoint {
             return Outcome::Rtp { stream: stream.id, kind: Kind::Repair };
         }
         self.counters.unknown_source += 1;
+        self.report_stranger(packet);
         Outcome::Refused(Refusal::NotWanted)
     }
 

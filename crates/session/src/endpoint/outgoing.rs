@@ -110,6 +110,9 @@ impl Endpoint {
         if !(regular || feedback || early || urgent || asks || picture || nack) {
             return None;
         }
+        if regular {
+            self.age_limit(now);
+        }
         if regular || urgent {
             self.early_wanted = false;
             self.write_compound(now, out);

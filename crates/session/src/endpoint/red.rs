@@ -26,6 +26,7 @@ impl Endpoint {
         self.scratch.without_red = unwrapped;
         outcome.unwrap_or_else(|| {
             self.counters.malformed += 1;
+            self.report_stranger(packet);
             Outcome::Refused(Refusal::Malformed)
         })
     }

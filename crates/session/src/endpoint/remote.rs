@@ -44,12 +44,20 @@ impl Endpoint {
         });
         let Some((index, first)) = held else {
             self.counters.unknown_source += 1;
+            self.report_stranger(packet);
             return Outcome::Refused(Refusal::UnknownSource);
         };
         self.take_up(index, ssrc, now);
         let first = Datagram { bytes: &first.bytes, payload: first.payload, ecn: first.ecn, ..*datagram };
         self.on_rtp(now, &first, *source);
         self.on_rtp(now, datagram, *source)
+    }
+
+    /// A packet is refused, but has arrived.
+    pub(super) fn report_stranger(&mut self, packet: &ReceivedPacket<'_>) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.on_stranger(packet);
+        }
     }
 
     /// The stream that can accept a source: of its payload type, and of its MID and RID if both have any, without a
@@ -117,6 +125,7 @@ impl Endpoint {
         let own = self.config.remote_ssrc;
         let mut counted = false;
         for ssrc in bye.sources.iter().filter(|&ssrc| ssrc != 0) {
+            self.on_requester_left(ssrc, now);
             if let Some(s) = self.receiver.iter_mut().flat_map(|r| &mut r.streams).find(|s| s.identity.ssrc == ssrc) {
                 s.source.on_bye(now);
                 s.picture.reset();

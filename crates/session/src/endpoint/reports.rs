@@ -40,10 +40,12 @@ impl Endpoint {
         match packet {
             Packet::SenderReport(sr) => {
                 self.on_heard(sr.ssrc, now);
+                self.on_requester(sr.ssrc, now);
                 self.on_sender_report(sr, path, now);
             }
             Packet::ReceiverReport(rr) => {
                 self.on_heard(rr.ssrc, now);
+                self.on_requester(rr.ssrc, now);
                 rr.blocks.iter().for_each(|b| self.on_block(&b, path, now));
             }
             Packet::Bye(b) => self.on_bye(b, now),
@@ -72,7 +74,7 @@ impl Endpoint {
                 }
             }
             Packet::Remb(r) if r.sources.iter().any(|s| self.is_own(s)) => {
-                self.on_estimate(r.rate.rate(), EstimateKind::Remb, path, now);
+                self.on_estimate(r.sender_ssrc, r.rate.rate(), EstimateKind::Remb, path, now);
             }
             Packet::Tmmbr(t) if Some(t.sender_ssrc) == self.config.station_ssrc => {
                 for e in t.entries.iter() {
@@ -82,7 +84,7 @@ impl Endpoint {
             Packet::Tmmbr(t) => {
                 for e in t.entries.iter() {
                     if self.is_own(e.ssrc) {
-                        self.on_estimate(e.max_rate.rate(), EstimateKind::Tmmbr, path, now);
+                        self.on_estimate(t.sender_ssrc, e.max_rate.rate(), EstimateKind::Tmmbr, path, now);
                     }
                 }
             }
@@ -189,12 +191,6 @@ impl Endpoint {
         };
         let unit = cue::NextDataUnit { now, next_sequence, playout_delay: e.playout_delay };
         sender.on_cue(path, &Cue::NextDataUnit(unit));
-    }
-
-    fn on_estimate(&mut self, rate: DataRate, kind: EstimateKind, path: usize, now: Timestamp) {
-        if let Some(s) = &mut self.sender {
-            s.on_cue(path, &Cue::ReceiverEstimate(cue::ReceiverEstimate { now, rate, kind }));
-        }
     }
 
     /// A device on the path has announced its link's capacity for a source's media: on this end's way out or way in.

@@ -14,6 +14,7 @@ impl Endpoint {
     pub(super) fn on_retransmission(&mut self, index: usize, packet: &ReceivedPacket<'_>) -> Outcome {
         let Some(receiver) = self.receiver.as_mut().filter(|r| r.streams[index].nack.is_some()) else {
             self.counters.unknown_source += 1;
+            self.report_stranger(packet);
             return Outcome::Refused(Refusal::NotWanted);
         };
         if let Some(o) = &mut self.observer {

@@ -5,10 +5,10 @@ use weir_units::TimeDelta;
 /// When a receiver requests lost packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NackConfig {
-    /// Number of later packets after which a packet is lost rather than reordered. Default: 3, the threshold of TCP's
-    /// fast retransmission (RFC 5681, section 3.2).
+    /// Number of later packets after which a packet is lost rather than reordered, until packets are seen to be reordered: then the time
+    /// by which they are late counts. Default: 3, the threshold of TCP's fast retransmission (RFC 5681, section 3.2).
     pub reorder_packets: u16,
-    /// Time after which a missing packet is lost rather than reordered. Default: 10 ms.
+    /// Time after which a missing packet is lost rather than reordered, likewise. Default: 10 ms.
     pub reorder_time: TimeDelta,
     /// Longest wait for repair packets before a packet is requested. Default: 100 ms.
     pub repair_patience: TimeDelta,

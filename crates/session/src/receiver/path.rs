@@ -20,6 +20,10 @@ const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// Initial size of a feedback message in bytes, with UDP and IP headers: a header and reports on 20 packets.
 const FIRST_FEEDBACK_SIZE: f64 = 90.0;
 
+/// Transport-wide numbers of unknown sources further than this from the streams' are not believed: half a second at 2,000 packets a
+/// second.
+const MAX_UNKNOWN: u64 = 1_000;
+
 /// An arrival log for this plan.
 fn new_log(plan: FeedbackPlan) -> ArrivalLog {
     // RFC 8888 allows overlapping reports; TWCC implementations report each packet once.
@@ -35,8 +39,9 @@ pub(crate) struct ReceivePath {
     /// Whether the profile has feedback messages.
     feedback_allowed: bool,
     pub id: PathId,
-    /// The highest transport-wide number, unwrapped.
+    /// The highest transport-wide number, unwrapped, and whether a packet of a stream had it.
     transport: Option<u64>,
+    transport_is_known: bool,
     bytes_since_feedback: u64,
     /// Arrivals by transport-wide numbers, if feedback uses them.
     pub log: Option<ArrivalLog>,
@@ -67,6 +72,7 @@ impl ReceivePath {
             id: PathId::FIRST,
             log: plan.filter(|p| p.format == FeedbackFormat::TransportWide).map(new_log),
             transport: None,
+            transport_is_known: false,
             twcc,
             plan,
             reports,
@@ -135,7 +141,34 @@ impl ReceivePath {
     pub(crate) fn on_rtp(&mut self, transport: Option<u16>, size: DataSize, ecn: Ecn, now: Timestamp) {
         self.bytes_since_feedback += size.as_bytes();
         if let Some(number) = transport {
+            if !self.transport_is_known {
+                self.begin_transport(number);
+            }
             let number = self.unwrap_transport(number);
+            self.log_packet(number, ecn, now);
+        }
+    }
+
+    /// The first packet of a stream has arrived. Numbers of unknown sources far from its own were not the other end's.
+    #[cold]
+    fn begin_transport(&mut self, number: u16) {
+        self.transport_is_known = true;
+        if let (Some(log), Some(last)) = (&mut self.log, self.transport)
+            && nearest(last, number).abs_diff(last) > MAX_UNKNOWN
+        {
+            (*log, self.transport) = (ArrivalLog::new(false), None);
+        }
+    }
+
+    /// A packet of no known source has arrived with this transport-wide number. It is reported if its number is near those of
+    /// the streams, which it does not move.
+    pub(crate) fn on_unknown(&mut self, number: u16, size: DataSize, ecn: Ecn, now: Timestamp) {
+        self.bytes_since_feedback += size.as_bytes();
+        let number = match self.transport {
+            Some(last) if self.transport_is_known => nearest(last, number),
+            _ => self.unwrap_transport(number),
+        };
+        if self.transport.is_some_and(|last| number.abs_diff(last) <= MAX_UNKNOWN) {
             self.log_packet(number, ecn, now);
         }
     }

@@ -54,7 +54,11 @@ impl IncomingStream {
                 path.on_rtp(packet.path_sequence, size, ecn, now);
                 self.schedule_feedback(path, now);
             }
-            None if !in_red => return true,
+            None if !in_red => {
+                path.on_rtp(packet.path_sequence, packet.size, ecn, now);
+                self.schedule_feedback(path, now);
+                return true;
+            }
             None => {}
         }
         self.recover(path, observer, now);

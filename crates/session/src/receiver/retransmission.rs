@@ -87,7 +87,11 @@ impl IncomingStream {
                 packet: Vec::new(),
             })
         });
-        let Sequenced::Valid(number) = resent.stats.on_sequence(rtp.sequence()) else { return };
+        let Sequenced::Valid(number) = resent.stats.on_sequence(rtp.sequence()) else {
+            path.on_rtp(packet.path_sequence, packet.size, ecn, now);
+            self.schedule_feedback(path, now);
+            return;
+        };
         resent.stats.on_arrival(now, rtp.timestamp());
         if let Some(log) = &mut resent.log {
             log.on_packet(number, now, ecn);

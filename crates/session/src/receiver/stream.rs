@@ -27,7 +27,7 @@ use weir_cc::cue::OneWayDelay;
 use weir_cc::{OneWayDelayMeter, ReportPlan};
 use weir_media::audio::{AudioDelay, AudioPlayout, AudioSlot};
 use weir_media::{AdaptivePlayout, Playout, PlayoutEvent};
-use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::OneWayDelayReport;
 
 /// Counters of the receiving direction.
@@ -37,6 +37,8 @@ pub struct ReceiveCounters {
     pub packets: u64,
     /// Their RTP bytes: headers, payload and padding.
     pub bytes: u64,
+    /// Copies of packets that had been received before, which count nowhere else.
+    pub copies: u64,
     /// Packets not accepted because of an unknown source or an unexplained jump of sequence numbers.
     pub invalid: u64,
     /// Audio payloads that do not parse.
@@ -47,6 +49,7 @@ impl core::ops::AddAssign for ReceiveCounters {
     fn add_assign(&mut self, o: Self) {
         self.packets += o.packets;
         self.bytes += o.bytes;
+        self.copies += o.copies;
         self.invalid += o.invalid;
         self.undecodable += o.undecodable;
     }
@@ -270,6 +273,8 @@ impl IncomingStream {
         let before = self.stats.highest();
         let Sequenced::Valid(sequence) = self.stats.on_sequence(packet.rtp.sequence()) else {
             self.counters.invalid += 1;
+            path.on_rtp(packet.path_sequence, packet.size, ecn, now);
+            self.schedule_feedback(path, now);
             return;
         };
         if self.stats.take_jump() {
@@ -280,9 +285,15 @@ impl IncomingStream {
         if !self.is_single {
             self.clock.on_packet(rtp_timestamp, self.identity.clock_rate, now);
         }
-        self.counters.packets += 1;
-        self.counters.bytes += packet.size.as_bytes();
-        path.on_rtp(packet.path_sequence, packet.size, ecn, now);
+        let is_copy = self.stats.is_copy();
+        if is_copy {
+            self.counters.copies += 1;
+        } else {
+            self.counters.packets += 1;
+            self.counters.bytes += packet.size.as_bytes();
+        }
+        // A mark on a copy counts too, where feedback says so.
+        path.on_rtp(packet.path_sequence, if is_copy { DataSize::ZERO } else { packet.size }, ecn, now);
         if let Some(log) = &mut self.log {
             log.on_packet(sequence, now, ecn);
         } else if packet.path_sequence.is_none() && self.is_single && path.subflow.is_none() {
@@ -298,7 +309,7 @@ impl IncomingStream {
         if let Some(interval) = &mut self.interval {
             interval.on_packet(sequence, discarded);
         }
-        if let Some(meter) = self.one_way_delay.as_mut().filter(|_| packet.has_media()) {
+        if let Some(meter) = self.one_way_delay.as_mut().filter(|_| packet.has_media() && !is_copy) {
             meter.on_packet(now, rtp_timestamp);
         }
         if let Some(frames) = &mut self.frames {
@@ -316,7 +327,9 @@ impl IncomingStream {
             }
             self.recover(path, observer, now);
         }
-        if path.controller.is_some() {
+        // Each path has copies of its own.
+        let is_copy = path.subflow.as_ref().map_or(is_copy, |s| s.stats.is_copy());
+        if path.controller.is_some() && !is_copy {
             if let Some(next) = self.resume_at.take() {
                 self.ahead = next.wrapping_sub(sequence);
             }

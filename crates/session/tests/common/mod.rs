@@ -117,6 +117,8 @@ impl ReceiverController for Watcher {
 /// Fate of a datagram on the link.
 pub enum Fate {
     Pass,
+    /// It arrives twice.
+    Twice,
     Lose,
     Delay(TimeDelta),
 }
@@ -147,10 +149,12 @@ impl Link {
         self.count += 1;
         let size = t.size + DataSize::from_bytes(28);
         let full = self.free_at.saturating_since(now) > TimeDelta::from_millis(300);
-        let later = match (self.rule)(self.count, &bytes) {
+        let fate = (self.rule)(self.count, &bytes);
+        let copies = usize::from(matches!(fate, Fate::Twice));
+        let later = match fate {
             Fate::Lose => None,
             _ if full => None,
-            Fate::Pass => Some(TimeDelta::ZERO),
+            Fate::Pass | Fate::Twice => Some(TimeDelta::ZERO),
             Fate::Delay(d) => Some(d),
         };
         let Some(later) = later else {
@@ -163,6 +167,9 @@ impl Link {
         self.free_at = self.free_at.max(now) + self.rate.time_for(size).expect("rate above zero");
         let at = self.free_at + self.delay + later;
         let i = self.inside.partition_point(|p| p.0 <= at);
+        for _ in 0..copies {
+            self.inside.insert(i, (at, bytes.clone(), t.payload));
+        }
         self.inside.insert(i, (at, bytes, t.payload));
     }
 }

@@ -161,7 +161,8 @@ fn redundant_packets_survive_losses_of_either_path() {
     // A packet is lost where both copies are: 1 in 35.
     let distinct = call.distinct_received() as f64 / a.packets as f64;
     assert!((0.96..0.98).contains(&distinct), "{distinct}");
-    assert!(b.packets > a.packets * 3 / 2, "{} received of {} sent", b.packets, a.packets);
+    // A copy counts as such: of two, 1 in 5 and 1 in 7 are lost.
+    assert!(b.packets <= a.packets && b.packets + b.copies > a.packets * 3 / 2, "{b:?} of {} sent", a.packets);
 }
 
 #[test]

@@ -47,7 +47,9 @@ impl Algorithm for RateSwitching {
 impl Controller for RateSwitching {
     fn on_packet_sent(&mut self, _: &SentPacket) {}
     fn on_cue(&mut self, cue: &Cue<'_>) {
-        if let Cue::ReceiverEstimate(estimate) = cue {
+        if let Cue::ReceiverEstimate(estimate) = cue
+            && !estimate.is_withdrawn()
+        {
             self.request = Some(estimate.rate);
         }
     }

@@ -131,6 +131,7 @@ impl Controller for TmmbrA {
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
             Cue::CapacityNotice(notice) => self.notice = Some(notice.rate),
+            Cue::ReceiverEstimate(estimate) if estimate.is_withdrawn() => {}
             Cue::ReceiverEstimate(estimate) => self.request = Some(estimate.rate),
             _ => {}
         }
@@ -195,6 +196,7 @@ impl Controller for TmmbrB {
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
+            Cue::ReceiverEstimate(estimate) if estimate.is_withdrawn() => {}
             Cue::ReceiverEstimate(estimate) => {
                 let rate = DataRate::from_bps_f64(estimate.rate.as_bps_f64() * self.config.share);
                 self.request = Some(rate);

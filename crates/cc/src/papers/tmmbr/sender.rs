@@ -46,7 +46,9 @@ impl Algorithm for Tmmbr {
 impl Controller for Tmmbr {
     fn on_packet_sent(&mut self, _: &SentPacket) {}
     fn on_cue(&mut self, cue: &Cue<'_>) {
-        if let Cue::ReceiverEstimate(estimate) = cue {
+        if let Cue::ReceiverEstimate(estimate) = cue
+            && !estimate.is_withdrawn()
+        {
             self.rate = estimate.rate;
         }
     }
