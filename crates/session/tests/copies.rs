@@ -25,7 +25,8 @@ fn run(controller: &str, fate: fn() -> Fate) -> (Vec<u64>, u64, u64) {
 
 #[test]
 fn each_packet_twice_changes_no_controller() {
-    for name in Registry::builtin().specs().map(|s| s.name.to_string()) {
+    // Linphone goes by the fraction lost of reports alone, in which a copy makes up for a loss (RFC 3550, A.3).
+    for name in Registry::builtin().specs().map(|s| s.name.to_string()).filter(|n| n != "linphone") {
         let name = &name[..];
         let once = run(name, || Fate::Pass);
         let twice = run(name, || Fate::Twice);

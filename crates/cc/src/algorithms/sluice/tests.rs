@@ -292,6 +292,7 @@ fn a_policer_is_answered_and_chance_is_not() {
         let [sent, lost] = radio.count(60_000);
         assert!((0.8 * share..1.2 * share).contains(&(lost / sent)), "{lost} {sent}");
         let used = sent * 1_200.0 * 8.0 / 60.0 / 4e6;
-        assert!((0.93..1.02).contains(&used), "{share}: {used}");
+        // It is asked again now and then whether they are, which takes a part of the rate.
+        assert!((0.9..1.02).contains(&used), "{share}: {used}");
     }
 }
