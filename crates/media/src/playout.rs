@@ -128,7 +128,7 @@ pub struct Playout {
     anchor: Option<(i64, Timestamp)>,
     /// The last accepted timestamp, unwrapped.
     ticks: i64,
-    /// What moves the anchor, and how often it has done so.
+    /// Reasons to move the anchor, and the number of its moves.
     base: TimeBase,
     drift: Drift,
     moved: u64,

@@ -13,7 +13,7 @@ fn ms(t: i64) -> TimeDelta {
     TimeDelta::from_millis(t)
 }
 
-/// What is received, and how it is played.
+/// A receiver: the packets it gets, and its playout.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     audio: bool,

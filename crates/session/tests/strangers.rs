@@ -1,4 +1,4 @@
-//! What arrives is reported, of whatever source it is.
+//! All that arrives is reported, of whatever source it is.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ fn end(format: FeedbackFormat) -> Endpoint {
     EndPlan::new(config).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap()
 }
 
-/// What was reported received: by number, or by source and number.
+/// Packets reported received: by number, or by source and number.
 #[derive(Default)]
 struct Reported {
     numbers: BTreeSet<u16>,

@@ -88,7 +88,7 @@ pub struct AudioPlayout {
     filled: u64,
     put_in: u64,
     silent: u64,
-    /// What moves the anchor.
+    /// Reasons to move the anchor.
     time_base: TimeBase,
     drift: Drift,
     /// When a packet was last dropped to shorten the delay outside pauses.

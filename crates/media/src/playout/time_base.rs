@@ -53,7 +53,7 @@ impl Run {
     }
 }
 
-/// What the packets of a stream tell about its capture times.
+/// Capture times of a stream, as its packets have them.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeBase {
     late: Run,
