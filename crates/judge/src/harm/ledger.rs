@@ -1,4 +1,4 @@
-//! What is read from the runs, and the sums over all of them.
+//! Readings of the runs, and the sums over all of them.
 
 use super::links::{Kind, Link};
 use super::{JUDGED, LENGTH, MOST_LOST};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::results::RunResult;
 
-/// What the judged flow sent and lost in a time of [`LENGTH`](super::LENGTH).
+/// Rate and losses of the judged flow in a time of [`LENGTH`](super::LENGTH).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "HarmWindow")]
 pub struct Window {

@@ -35,7 +35,7 @@ const MANAGED: [&str; 5] = ["codel", "fq-codel", "pie", "red", "dualpi2"];
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "HarmKind")]
 pub enum Kind {
-    /// What exceeds a token bucket is dropped, without a queue.
+    /// A token bucket drops the excess, without a queue.
     Policer,
     /// A queue of a few packets.
     ShortQueue,
@@ -99,7 +99,7 @@ pub struct Link {
     pub number: u64,
     /// How it loses packets.
     pub kind: Kind,
-    /// Who else sends over it.
+    /// Other senders over it.
     pub company: Company,
     /// The rate that it carries, in bit/s.
     pub rate_bps: f64,
