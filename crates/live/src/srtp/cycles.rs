@@ -50,12 +50,13 @@ impl Source {
             () => cycle + sequence,
         }
     }
-    /// The indices to try for a refused packet: in the cycle of the last one and the next, above the last, unless guessed already.
+    /// The indices to try for a refused packet: in the cycle of the last one and the next, above the last. What the library guesses is
+    /// among them, since its replay list takes a packet that is more than half a cycle ahead for an old one.
     fn others(&self, sequence: u16) -> impl Iterator<Item = u64> + use<> {
-        let (last, guess) = (self.index.unwrap_or(0), self.guess(sequence));
+        let last = self.index.unwrap_or(0);
         let cycle = last & !0xffff;
         let above = [cycle, cycle + (1 << 16)].map(|c| c + u64::from(sequence));
-        above.into_iter().filter(move |i| *i > last && *i != guess)
+        above.into_iter().filter(move |i| *i > last)
     }
     /// Counts a refused packet; the indices to try for it now.
     pub(super) fn on_refused(&mut self, sequence: u16) -> Option<impl Iterator<Item = u64> + use<>> {
