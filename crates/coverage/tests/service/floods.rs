@@ -150,7 +150,6 @@ fn who_guesses_keys_takes_nothing_from_who_has_one_at_the_same_address() {
         for path in ["/health/live", "/health/ready"] {
             assert_eq!(service.client("").request("GET", path, Vec::new()).await.expect("answered").status, 200);
         }
-        assert_eq!(service.client("").request("GET", "/docs", Vec::new()).await.expect("answered").status, 429);
         service.running.stop().await;
     });
 }
