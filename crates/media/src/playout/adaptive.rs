@@ -150,7 +150,7 @@ impl Adaptive {
         *self = Self { last, floor, steered, ..Self::new(self.config) };
     }
 
-    /// Capture times have moved; with `back` the timestamps begin anew too.
+    /// Capture times have moved; with `back` the timestamps are reset too.
     pub(super) fn forget_delays(&mut self, back: bool) {
         let (last, decided, floor) = (self.last, self.decided.filter(|_| !back), self.floor);
         let steered = self.steered.map(|_| TimeDelta::ZERO);

@@ -1,7 +1,7 @@
 //! The time base of playout: what makes it move, since senders' clocks stop, jump and drift, and paths change.
 //!
 //! Lateness that lasts is no jitter. As NetEQ of libwebrtc takes delays relative to the fastest packet of the last two
-//! seconds (`RelativeArrivalDelayTracker`), and its `TimestampExtrapolator` starts anew after ten without packets,
+//! seconds (`RelativeArrivalDelayTracker`), and its `TimestampExtrapolator` is reset after ten without packets,
 //! capture times are taken to be later, so that the fastest of the late packets has no delay.
 
 use super::adaptive::BaseDelay;

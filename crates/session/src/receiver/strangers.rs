@@ -14,7 +14,7 @@ use weir_units::{TimeDelta, Timestamp};
 const MAX_SOURCES: usize = 8;
 /// A source silent for this long gives way to another.
 const SILENCE: TimeDelta = TimeDelta::from_secs(1);
-/// Numbers further than this from the source's last begin its log anew.
+/// Numbers further than this from the source's last reset its log.
 const MAX_STEP: u64 = 1_000;
 
 /// A source of no stream.
