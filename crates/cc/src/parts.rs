@@ -1,9 +1,12 @@
 //! Estimators, timers and bounds that several controllers have in common.
 
 pub(crate) mod base_delay;
+mod clock_offset;
+pub(crate) mod delay_correction;
 pub(crate) mod feedback_timeout;
 pub(crate) mod frames;
 pub(crate) mod incoming_rate;
+mod longer_path;
 pub(crate) mod mean_size;
 pub(crate) mod receiver_estimate;
 pub(crate) mod rtt;

@@ -5,6 +5,7 @@ mod bare;
 mod call;
 mod captured;
 mod clips;
+mod clock;
 mod dccp;
 mod ends;
 mod first_packets;

@@ -29,6 +29,7 @@ mod capacity;
 mod capacity_text;
 mod checks;
 mod choice;
+mod clock;
 mod dccp;
 mod error;
 mod file;
@@ -57,6 +58,7 @@ mod tree;
 
 pub use builtin::scenarios as builtin_scenarios;
 pub use capacity_text::{CapacityPoint, CapacityText, capacity_texts};
+pub use clock::{Clock, ClockStep, Clocks};
 pub use dccp::{DccpFlow, DccpSettings};
 pub use error::InputError;
 pub use file::{MAX_SCENARIO, ScenarioFile};

@@ -4,6 +4,7 @@ mod determinism;
 mod embedded;
 mod forecast;
 mod multipath;
+mod pathologies;
 mod queues;
 mod runs;
 mod stepped;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use weir_cc::{Registry, Spec};
 use weir_lab::run::{Job, RunError, RunOptions, run, run_many};
 use weir_lab::scenario::{
-    CircuitBreaker, Flow, FlowKind, Link, RtpFlow, Scenario, ScenarioFile, Source, Topology, Window,
+    CircuitBreaker, Clocks, Flow, FlowKind, Link, RtpFlow, Scenario, ScenarioFile, Source, Topology, Window,
 };
 use weir_media::Packetiser;
 use weir_path::{Capacity, Limit, LinkConfig, Schedule, Step};
@@ -45,6 +45,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
             stop: duration,
             kind: FlowKind::Rtp(RtpFlow {
                 demand: None,
+                clocks: Clocks::default(),
                 read_ahead: None,
                 controller: controller.into(),
                 params: vec![],

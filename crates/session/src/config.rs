@@ -43,6 +43,9 @@ pub struct EndConfig {
     pub extensions: HeaderExtensions,
     /// NTP seconds (since 1900) at this end's `Timestamp::ZERO`.
     pub ntp_epoch: u32,
+    /// How far the clock that this end's timestamps are read from is ahead of the time passed in: NTP timestamps, absolute send
+    /// times, arrival times in transport-wide feedback. [`Endpoint::set_clock_offset`](crate::Endpoint::set_clock_offset) changes it.
+    pub clock_offset: TimeDelta,
     /// Whether the clocks of both ends are synchronised, so that sender reports give capture times for playout.
     /// Otherwise the first packet is assumed to arrive as soon as it was captured.
     pub synchronised_clocks: bool,
@@ -71,6 +74,7 @@ impl Default for EndConfig {
             extensions: HeaderExtensions::default(),
             // 1 January 2026, 00:00 UTC.
             ntp_epoch: 3_976_214_400,
+            clock_offset: TimeDelta::ZERO,
             synchronised_clocks: false,
             lip_synchronisation: false,
             multipath: false,

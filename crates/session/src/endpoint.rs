@@ -167,6 +167,11 @@ fn with_report_interval(mut path: SendingPath, timer: &RtcpTimer, config: &EndCo
     path
 }
 
+/// The NTP time of `Timestamp::ZERO`.
+fn zero_of(config: &EndConfig) -> NtpTime {
+    NtpTime::at(Timestamp::ZERO + config.clock_offset, NtpTime::from_bits(u64::from(config.ntp_epoch) << 32))
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bye {
     No,
@@ -217,6 +222,7 @@ impl Endpoint {
                 let twcc = TwccWriter::new(config.ssrc, config.remote_ssrc);
                 let mut receiver = Receiver::new(stream, ReceivePath::new(path, twcc, now), shared, now);
                 receiver.aligns = config.lip_synchronisation;
+                receiver.clock_offset = config.clock_offset;
                 receiver
             }),
             timer,
@@ -241,7 +247,7 @@ impl Endpoint {
             remote_reason: None,
             own_reason: None,
             scratch: Scratch::default(),
-            zero: NtpTime::from_bits(u64::from(config.ntp_epoch) << 32),
+            zero: zero_of(&config),
             rng,
             config,
         };

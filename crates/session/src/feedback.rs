@@ -29,15 +29,16 @@ impl TwccWriter {
     }
 
     /// Appends one message; returns the sequence number after the last packet reported.
-    pub(crate) fn write(&mut self, log: &ArrivalLog, out: &mut Vec<u8>) -> u64 {
+    /// Arrivals are stated by a clock that is `offset` ahead of the log's.
+    pub(crate) fn write(&mut self, log: &ArrivalLog, offset: TimeDelta, out: &mut Vec<u8>) -> u64 {
         let range = log.range();
         // A message must begin with a received packet, whose arrival is the time reference.
         let Some(first) = range.clone().find(|&s| log.arrival(s).is_some()) else { return range.end };
-        let reference = log.arrival(first).map_or(Timestamp::ZERO, |a| a.0);
+        let reference = log.arrival(first).map_or(Timestamp::ZERO, |a| a.0 + offset);
         self.builder.reset(self.count, range.start as u16, reference);
         let mut upto = range.start;
         for s in range {
-            if !self.builder.push(s as u16, log.arrival(s).map(|a| a.0)) {
+            if !self.builder.push(s as u16, log.arrival(s).map(|a| a.0 + offset)) {
                 break;
             }
             upto = s + 1;

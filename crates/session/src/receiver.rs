@@ -53,6 +53,8 @@ pub(crate) struct Receiver {
     strangers: Vec<strangers::Stranger>,
     /// Whether adaptive delays follow each other, and when they are next compared.
     pub aligns: bool,
+    /// How far the clock of arrivals that feedback states is ahead of the endpoint's.
+    pub clock_offset: TimeDelta,
     align_at: Timestamp,
 }
 
@@ -66,6 +68,7 @@ impl Receiver {
             reported: Vec::new(),
             strangers: Vec::new(),
             aligns: false,
+            clock_offset: TimeDelta::ZERO,
             align_at: now,
         }
     }
@@ -282,11 +285,12 @@ impl Receiver {
         out: &mut Vec<u8>,
     ) -> Option<u64> {
         let media = self.streams[0].identity.ssrc;
+        let offset = self.clock_offset;
         let path = self.path_mut(index)?;
         let format = path.format()?;
         let log = path.log.as_ref()?;
         if format == FeedbackFormat::TransportWide {
-            return Some(path.twcc.write(log, out));
+            return Some(path.twcc.write(log, offset, out));
         }
         let context = CcfbContext { ssrc, zero, now, max_size: MAX_SUBFLOW_FEEDBACK };
         let mut reported = None;
@@ -304,8 +308,8 @@ impl Receiver {
     pub(crate) fn write_feedback(&mut self, ssrc: u32, zero: NtpTime, now: Timestamp, out: &mut Vec<u8>) {
         self.reported.clear();
         if self.path.format() == Some(FeedbackFormat::TransportWide) {
-            let path = &mut self.path;
-            let upto = path.log.as_ref().map_or(0, |log| path.twcc.write(log, out));
+            let (path, offset) = (&mut self.path, self.clock_offset);
+            let upto = path.log.as_ref().map_or(0, |log| path.twcc.write(log, offset, out));
             self.reported.push(Reported { media: upto, ..Reported::default() });
             return;
         }

@@ -18,7 +18,7 @@ use weir_lab::metrics::{FlowEnd, Recorder};
 use weir_lab::results::{self, Live, RunResult};
 use weir_lab::run::parts::{FlowSampler, PathMeter, SAMPLING_INTERVAL, TransportSample, recorder_config};
 use weir_lab::run::{RunError, RunOptions};
-use weir_lab::scenario::{FlowKind, Scenario, Source};
+use weir_lab::scenario::{Clocks, FlowKind, Scenario, Source};
 use weir_live::emulate::{Accuracy, Emulator, Network};
 use weir_live::tun::Side;
 use weir_path::Capacity;
@@ -84,6 +84,10 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
         {
             let (name, size) = (&flow.name, r.payload().as_bytes());
             return cannot(format!("flow `{name}`: RTP payloads of {size} bytes do not fit into packets of 1500"));
+        }
+        if flow.rtp().is_some_and(|r| r.clocks != Clocks::default()) {
+            let name = &flow.name;
+            return cannot(format!("flow `{name}`: only simulated ends have a `clock` of their own; leave it out"));
         }
         if flow.rtp().is_some_and(|r| r.forecast.is_some()) {
             let what = format!("flow `{}`: only simulated calls get a `forecast`; leave it out", flow.name);

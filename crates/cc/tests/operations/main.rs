@@ -16,9 +16,11 @@ use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Registry, R
 use weir_cc::{SentHistory, Setup, Spec, Target};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
+mod clock;
 mod receiver;
 mod sender;
 
+use clock::OtherClock;
 use receiver::ReceiverHarness;
 
 const DEFAULT_CASES: u32 = 150;
@@ -131,6 +133,12 @@ enum Op {
     Silence {
         ms: u32,
     },
+    /// The other end's clock is another from now on: set, faster or slower, or coarse.
+    Clock {
+        step_ms: i16,
+        ppm: i16,
+        granularity_us: u16,
+    },
     /// The session gives up packets sent this long ago.
     GiveUp {
         age_ms: u32,
@@ -159,6 +167,12 @@ enum ReceiverOp {
         complete: bool,
         discarded: u32,
         buffered_ns: i64,
+    },
+    /// As [`Op::Clock`], of the sender.
+    Clock {
+        step_ms: i16,
+        ppm: i16,
+        granularity_us: u16,
     },
     Rtt {
         ns: i64,
@@ -194,6 +208,13 @@ fn reports() -> impl Strategy<Value = Reports> {
     ]
 }
 
+/// A step of up to two seconds, a drift of up to 100 ppm, and times in steps of up to 4 ms.
+fn clock() -> impl Strategy<Value = (i16, i16, u16)> {
+    let step = prop_oneof![2 => Just(0i16), 1 => Just(2_000), 1 => Just(-2_000), 2 => -2_000i16..=2_000];
+    let ppm = prop_oneof![Just(-100i16), Just(0), Just(100)];
+    (step, ppm, prop_oneof![Just(0u16), Just(4_000), 0u16..=4_000])
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let size = prop_oneof![1 => Just(0u16), 8 => 100u16..1_500, 1 => any::<u16>()];
     let mask = || prop_oneof![4 => Just(0u64), 2 => any::<u64>(), 1 => Just(u64::MAX)];
@@ -227,6 +248,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => rate().prop_map(|r| Op::Limits { floor: r, ceiling: r }),
         6 => prop_oneof![3 => Just(0u32), 1 => 0u32..500_000].prop_map(|late_us| Op::Timeout { late_us }),
         1 => (0u32..100_000).prop_map(|ms| Op::Silence { ms }),
+        1 => clock().prop_map(|(step_ms, ppm, granularity_us)| Op::Clock { step_ms, ppm, granularity_us }),
         1 => (0u32..2_000).prop_map(|age_ms| Op::GiveUp { age_ms }),
     ]
 }
@@ -241,6 +263,7 @@ fn receiver_op() -> impl Strategy<Value = ReceiverOp> {
         2 => (any::<u32>(), any::<bool>(), any::<u32>(), nanos()).prop_map(
             |(rtp_timestamp, complete, discarded, buffered_ns)| ReceiverOp::Playout {
                 rtp_timestamp, complete, discarded, buffered_ns }),
+        1 => clock().prop_map(|(step_ms, ppm, granularity_us)| ReceiverOp::Clock { step_ms, ppm, granularity_us }),
         1 => nanos().prop_map(|ns| ReceiverOp::Rtt { ns }),
         4 => prop_oneof![3 => Just(0u32), 1 => 0u32..500_000].prop_map(|late_us| ReceiverOp::Poll { late_us }),
         1 => (0u32..100_000).prop_map(|ms| ReceiverOp::Silence { ms }),
@@ -295,6 +318,7 @@ struct Harness {
     last_interval: Vec<IntervalPacket>,
     pending_probe: Option<(u32, u32)>,
     names: Vec<&'static str>,
+    clock: OtherClock,
     trace: Trace,
 }
 
@@ -313,8 +337,15 @@ fn run_receiver(spec: &Spec, setup: &Setup, ops: &[ReceiverOp]) -> Result<Vec<St
     let Some(controller) = pair.receiver else { return Ok(Vec::new()) };
     let mut names = Vec::new();
     controller.metrics(&mut |name, _| names.push(name));
-    let mut h =
-        ReceiverHarness { controller, now: setup.now, sequence: 1_000, rtp_timestamp: 0, names, reports: Vec::new() };
+    let mut h = ReceiverHarness {
+        controller,
+        now: setup.now,
+        sequence: 1_000,
+        rtp_timestamp: 0,
+        names,
+        clock: OtherClock::default(),
+        reports: Vec::new(),
+    };
     ops.iter().try_for_each(|&op| h.apply(op))?;
     Ok(h.reports)
 }

@@ -9,6 +9,7 @@ pub(super) struct ReceiverHarness {
     pub(super) sequence: u64,
     pub(super) rtp_timestamp: u32,
     pub(super) names: Vec<&'static str>,
+    pub(super) clock: OtherClock,
     pub(super) reports: Vec<String>,
 }
 
@@ -27,7 +28,7 @@ impl ReceiverHarness {
                 self.sequence += 1;
                 self.rtp_timestamp = self.rtp_timestamp.wrapping_add(3_000);
                 let departure = self.now - TimeDelta::from_micros(i64::from(delay_us));
-                self.packet(size, Some(RemoteTimestamp::from_nanos(departure.as_nanos())), true, Ecn::Ect0);
+                self.packet(size, Some(self.clock.read(departure)), true, Ecn::Ect0);
             }
             ReceiverOp::Playout { rtp_timestamp, complete, discarded, buffered_ns } => {
                 // Of the last packet, or arbitrary.
@@ -37,6 +38,9 @@ impl ReceiverHarness {
                 self.controller.on_playout(&frame);
                 let report = self.controller.poll_report(self.now);
                 self.reports.extend(report.map(|r| format!("{r:?}")));
+            }
+            ReceiverOp::Clock { step_ms, ppm, granularity_us } => {
+                self.clock.change(self.now, step_ms, ppm, granularity_us);
             }
             ReceiverOp::Rtt { ns } => self.controller.on_rtt(TimeDelta::from_nanos(ns), self.now),
             ReceiverOp::Poll { late_us } => {

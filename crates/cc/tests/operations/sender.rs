@@ -18,6 +18,7 @@ impl Harness {
             last_interval: Vec::new(),
             pending_probe: None,
             names: Vec::new(),
+            clock: OtherClock::default(),
             trace: Trace::default(),
         };
         h.controller.metrics(&mut |name, _| h.names.push(name));
@@ -87,6 +88,7 @@ impl Harness {
                 self.limits = Limits { floor: DataRate::from_bps(floor), ceiling: DataRate::from_bps(ceiling) };
                 self.controller.on_limits(self.limits, self.now);
             }
+            Op::Clock { step_ms, ppm, granularity_us } => self.clock.change(self.now, step_ms, ppm, granularity_us),
             Op::Timeout { late_us } => {
                 // A deadline beyond any run, from an absurd round-trip time, is never reached.
                 let at = self.controller.poll_timeout().map(|t| t.0).filter(|&t| t - self.now < REACHABLE);
@@ -168,7 +170,8 @@ impl Harness {
         self.advance(gap_us);
         let report = |i: u64, sequence: u64, at: Timestamp| {
             let jitter = i64::from(jitter_us) * (i as i64 % 3);
-            let arrival = RemoteTimestamp::from_nanos(if absurd == 0 { at.as_nanos() } else { absurd });
+            let arrival =
+                RemoteTimestamp::from_nanos(if absurd == 0 { self.clock.read(at).as_nanos() } else { absurd });
             let arrival = arrival + TimeDelta::from_micros(jitter);
             let ecn = if ecn >> (i % 64) & 1 == 1 { Ecn::Ce } else { Ecn::Ect0 };
             ReportedPacket { sequence, arrival: (loss >> (i % 64) & 1 == 0).then_some(arrival), ecn }

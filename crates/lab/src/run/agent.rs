@@ -1,5 +1,6 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
+use super::clock::EndClock;
 use super::dccp::{CallOverDccp, DccpFlowEnd};
 use super::forecast::ForecastFeed;
 use super::station::StationAgent;
@@ -26,8 +27,10 @@ pub(crate) enum Agent {
 /// One end of a call in the simulator.
 #[repr(C)]
 pub(crate) struct CallEnd {
-    /// The time of the last event.
+    /// The time of the last event, by its own clock.
     now: Timestamp,
+    /// Its own clock, if it does not follow the simulation's.
+    clock: Option<Box<EndClock>>,
     /// UDP and IP headers around each datagram.
     header_overhead: DataSize,
     /// Decodes and rates received frames, if they have content.
@@ -39,18 +42,46 @@ pub(crate) struct CallEnd {
 
 impl CallEnd {
     pub(crate) fn new(endpoint: Endpoint, header_overhead: DataSize, viewer: Option<Box<Viewer>>) -> Self {
-        Self { endpoint, now: Timestamp::ZERO, header_overhead, viewer, forecast: None }
+        Self { endpoint, now: Timestamp::ZERO, clock: None, header_overhead, viewer, forecast: None }
     }
     /// With forecasts of the capacity of its path.
     pub(crate) fn with_forecast(self, feed: Option<ForecastFeed>) -> Self {
         Self { forecast: feed.map(Box::new), ..self }
+    }
+    /// With a clock of its own.
+    pub(crate) fn with_clock(self, clock: Option<EndClock>) -> Self {
+        Self { clock: clock.map(Box::new), ..self }
+    }
+    /// The end's own time at this time of the simulation.
+    #[inline]
+    fn own_time(&mut self, now: Timestamp) -> Timestamp {
+        match &mut self.clock {
+            None => now,
+            Some(clock) => {
+                if let Some(offset) = clock.set_until(now) {
+                    self.endpoint.set_clock_offset(offset);
+                }
+                clock.read(now)
+            }
+        }
+    }
+    fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        let own = self.own_time(now);
+        let mut event = self.endpoint.poll_playout(own)?;
+        if let Some(viewer) = &mut self.viewer {
+            viewer.on_playout(&mut self.endpoint, &event, own);
+        }
+        if let Some(clock) = &self.clock {
+            event.at = clock.when(event.at).min(now);
+        }
+        Some(event)
     }
     #[cold]
     fn take_forecast(&mut self, now: Timestamp) {
         if let Some(segments) = self.forecast.as_mut().and_then(|f| f.poll(now))
             && let Some(mut path) = self.endpoint.path_mut(PathId::FIRST)
         {
-            path.on_capacity_forecast(segments, now);
+            path.on_capacity_forecast(segments, self.now);
         }
     }
 }
@@ -158,13 +189,7 @@ impl Agent {
     }
     pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
         match self {
-            Self::Call(c) => {
-                let event = c.endpoint.poll_playout(now)?;
-                if let Some(viewer) = &mut c.viewer {
-                    viewer.on_playout(&mut c.endpoint, &event, now);
-                }
-                Some(event)
-            }
+            Self::Call(c) => c.poll_playout(now),
             Self::CallOverDccp(c) => c.poll_playout(now),
             _ => None,
         }
@@ -208,30 +233,33 @@ impl weir_sim::Agent for Agent {
 
 impl weir_sim::Agent for CallEnd {
     fn on_start(&mut self, now: Timestamp) {
-        self.now = now;
+        self.now = self.own_time(now);
         self.take_forecast(now);
     }
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        let now = self.own_time(now);
         self.now = now;
         let datagram =
             Datagram { path: packet.path, payload: packet.payload, ..Datagram::new(&packet.bytes, packet.ecn) };
         self.endpoint.handle_datagram(now, &datagram);
     }
     fn on_timeout(&mut self, now: Timestamp) {
-        self.now = now;
+        self.now = self.own_time(now);
         if self.forecast.is_some() {
             self.take_forecast(now);
         }
-        self.endpoint.handle_timeout(now);
+        self.endpoint.handle_timeout(self.now);
     }
     fn poll_timeout(&mut self) -> Option<Timestamp> {
         let own = self.endpoint.poll_timeout(self.now);
+        let own = own.map(|at| self.clock.as_ref().map_or(at, |clock| clock.when(at)));
         match &self.forecast {
             Some(feed) => Some(own.map_or(feed.due(), |own| own.min(feed.due()))),
             None => own,
         }
     }
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        let now = self.own_time(now);
         let Some(t) = self.endpoint.poll_transmit(now, &mut packet.bytes) else { return false };
         packet.payload = t.payload;
         packet.size = t.size + self.header_overhead;

@@ -59,7 +59,7 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         cname: format!("{}@sender.weir", flow.name),
         seed: mix(seed, 3),
         session_bandwidth: rtp.session_bandwidth,
-        synchronised_clocks: true,
+        synchronised_clocks: rtp.clocks == sc::Clocks::default(),
         header_overhead: rtp.header_overhead.as_bytes() as u32,
         t_rr_interval: rtp.rtcp_interval,
         ..EndConfig::default()

@@ -2,13 +2,14 @@
 
 use super::agent::{Agent, CallEnd};
 use super::call::{Ssrcs, call};
+use super::clock::EndClock;
 use super::ends::Ends;
 use super::forecast::ForecastFeed;
 use super::observer::FlowObserver;
 use super::station::StationAgent;
 use super::traffic::UdpSource;
 use super::{RunError, dccp, traffic};
-use crate::scenario::{Flow, FlowKind, RtpFlow, Scenario};
+use crate::scenario::{Clock, Flow, FlowKind, RtpFlow, Scenario};
 use weir_cc::Registry;
 use weir_path as path;
 use weir_session::{Station, StationConfig};
@@ -116,11 +117,15 @@ fn agents(s: &Scenario, flow: &Flow, seed: u64, registry: &Registry) -> Result<E
             if let Some(d) = &rtp.dccp {
                 return Ok(dccp::calls(flow, rtp, d, call, seed)?.map(|end| Agent::CallOverDccp(Box::new(end))));
             }
-            let end = |e, viewer| {
-                let end = CallEnd::new(e, rtp.header_overhead, viewer);
-                Agent::Call(Box::new(end.with_forecast(forecast.clone())))
+            let end = |e, viewer, clock: &Option<Clock>| {
+                let end = CallEnd::new(e, rtp.header_overhead, viewer).with_forecast(forecast.clone());
+                let clock = clock.as_ref().map(|c| EndClock::new(c, Timestamp::ZERO + flow.start));
+                Agent::Call(Box::new(end.with_clock(clock)))
             };
-            Ends { sender: end(call.sender, None), receiver: end(call.receiver, call.viewer) }
+            Ends {
+                sender: end(call.sender, None, &rtp.clocks.sender),
+                receiver: end(call.receiver, call.viewer, &rtp.clocks.receiver),
+            }
         }
         FlowKind::Tcp(t) => traffic::tcp_ends(flow, t, seed)?.map(|end| Agent::Traffic(Box::new(end))),
         FlowKind::Dccp(d) => dccp::ends(flow, d, seed)?.map(|end| Agent::Dccp(Box::new(end))),

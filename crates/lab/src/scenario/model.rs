@@ -1,5 +1,6 @@
 //! A scenario ready to run: everything resolved, checked and in units.
 
+use super::clock::Clocks;
 use super::dccp::{DccpFlow, DccpSettings};
 use super::forecast::Forecast;
 use super::media::Source;
@@ -233,6 +234,8 @@ pub struct RtpFlow {
     pub adapts: bool,
     /// The DCCP connection that carries it; UDP alone if absent.
     pub dccp: Option<DccpSettings>,
+    /// The ends' own clocks.
+    pub clocks: Clocks,
     /// The forecast of capacity that both ends get.
     pub forecast: Option<Box<Forecast>>,
     /// Whether a frame of a model counts as undecodable without the packet with the marker bit, not only without the

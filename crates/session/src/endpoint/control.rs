@@ -1,11 +1,11 @@
 //! Changes by the application during a call.
 
-use super::{Bye, Endpoint};
+use super::{Bye, Endpoint, zero_of};
 use crate::observer::Observer;
 use crate::protection::RepairChoice;
 use weir_cc::Limits;
 use weir_fec::SchemeError;
-use weir_units::{DataRate, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 impl Endpoint {
     /// Sets new bounds on the media rate.
@@ -31,6 +31,15 @@ impl Endpoint {
         if let Some(s) = self.sender.as_mut().filter(|s| s.wanted_target != wanted) {
             s.wanted_target = wanted;
             s.share_out(now);
+        }
+    }
+    /// The clock that timestamps are read from has been set: it is now `offset` ahead of the time passed in
+    /// ([`EndConfig::clock_offset`](crate::EndConfig::clock_offset)). Timers and the media clock, which RTP timestamps state, do not change.
+    pub fn set_clock_offset(&mut self, offset: TimeDelta) {
+        self.config.clock_offset = offset;
+        self.zero = zero_of(&self.config);
+        if let Some(r) = &mut self.receiver {
+            r.clock_offset = offset;
         }
     }
     /// Requests a key frame from all sources.

@@ -259,7 +259,10 @@ fn header(p: &Outgoing, id: &StreamIdentity, c: &EndConfig, now: Timestamp) -> H
             .extensions
             .transport_sequence
             .then_some((c.extensions.transport_sequence_id, p.transport as u16)),
-        abs_send_time: c.extensions.abs_send_time.then(|| (c.extensions.abs_send_time_id, abs_send_time(now))),
+        abs_send_time: c
+            .extensions
+            .abs_send_time
+            .then(|| (c.extensions.abs_send_time_id, abs_send_time(now + c.clock_offset))),
         padding: if p.kind == Kind::Padding { PADDING_SIZE } else { 0 },
         ..Header::default()
     }

@@ -4,7 +4,7 @@ use super::config::Timing;
 use crate::feedback::{CcfbContext, MAX_SUBFLOW_FEEDBACK, write_ccfb};
 use crate::receiver::ReceivePath;
 use weir_cc::FeedbackFormat;
-use weir_units::{DataSize, Ecn, Timestamp};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 use weir_wire::rtcp::mprtcp::Writer;
 use weir_wire::rtcp::overlay::Place;
@@ -89,7 +89,7 @@ impl Upstream {
         writer.reports(self.place.tree.into(), |out| {
             let Some(log) = &path.log else { return };
             if path.format() == Some(FeedbackFormat::TransportWide) {
-                upto = Some(path.twcc.write(log, out));
+                upto = Some(path.twcc.write(log, TimeDelta::ZERO, out));
                 return;
             }
             let context = CcfbContext { ssrc: own, zero, now, max_size: MAX_SUBFLOW_FEEDBACK };

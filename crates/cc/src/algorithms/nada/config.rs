@@ -65,6 +65,9 @@ crate::tunables! {
         /// Age at which a minimum one-way delay may expire; it does at twice this age (section 5.1.1: tens of minutes;
         /// ns3-rmcat: never).
         base_window: TimeDelta = 600_000.0, 1_000.0 => 86_400_000.0;
+        /// 1: a receiver's clock that runs fast or is set, and a path that becomes longer and stays so, are told from a queue
+        /// and taken off the delay; 0: the minimum of section 5.1.1 alone, which takes one to two `base_window`s to follow.
+        follows_path: bool = 1.0, 0.0 => 1.0;
         /// 1: losses within a round-trip time of the first are one loss event (RFC 5348, section 5.2); 0: each gap is
         /// one, as in ns3-rmcat.
         merge_losses: bool = 1.0, 0.0 => 1.0;

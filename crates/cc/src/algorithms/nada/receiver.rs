@@ -27,7 +27,7 @@ impl NadaReceiver {
     /// A receiver in its initial state. Errors: see [`Config::check`].
     pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
         config.check("nada-receiver")?;
-        Ok(Self { config, aggregator: Aggregator::new(), highest: None, reported: start.now, news: false })
+        Ok(Self { config, aggregator: Aggregator::new(&config), highest: None, reported: start.now, news: false })
     }
 
     /// Counts the gap before a packet; returns whether the packet is late.
@@ -37,6 +37,7 @@ impl NadaReceiver {
                 let gap = sequence - highest - 1;
                 if gap <= MAX_DROPOUT {
                     self.aggregator.on_lost(gap as u32);
+                    self.aggregator.correction.on_lost(gap as u32);
                 }
             }
             Some(highest) if highest - sequence <= MAX_DROPOUT => return true,
@@ -53,7 +54,7 @@ impl ReceiverController for NadaReceiver {
         let at = packet.now - Timestamp::ZERO;
         let arrival = Arrival {
             at,
-            delay: packet.departure.map(|d| at - (d - RemoteTimestamp::ZERO)),
+            delay: packet.departure.map(|d| self.aggregator.correction.correct(at - (d - RemoteTimestamp::ZERO), at)),
             size: u32::try_from(packet.size.as_bytes()).unwrap_or(u32::MAX),
             lost_before: 0,
             late,
@@ -62,8 +63,9 @@ impl ReceiverController for NadaReceiver {
         self.aggregator.on_arrival(arrival, &self.config);
         self.news = true;
     }
-    fn on_rtt(&mut self, rtt: TimeDelta, _: Timestamp) {
+    fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
         self.aggregator.set_rtt(rtt);
+        self.aggregator.correction.on_round_trip(rtt, now);
     }
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.news.then(|| self.reported + self.config.delta)

@@ -9,7 +9,7 @@ use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, NadaReport, QueueState, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 const SENDER_SIDE: &str = "nada";
 const RECEIVER_SIDE: &str = "nada-receiver";
@@ -34,7 +34,7 @@ pub struct Nada {
 impl Nada {
     /// The variant that computes the signal here, from per-packet feedback. Errors: see [`Config::check`].
     pub fn sender_side(config: Config, start: &Start) -> Result<Self, SetupError> {
-        Self::new(config, start, Some(Box::new(Aggregator::new())))
+        Self::new(config, start, Some(Box::new(Aggregator::new(&config))))
     }
 
     /// The variant that acts on the receiver's reports. Errors: see [`Config::check`].
@@ -73,14 +73,15 @@ impl Nada {
             return;
         }
         self.waiting_since = None;
+        aggregator.correction.on_feedback(feedback);
         for p in feedback.packets {
-            match p.arrival {
+            match aggregator.correction.of(p) {
                 None => aggregator.on_lost(1),
-                Some(arrival) => {
-                    let at = arrival - RemoteTimestamp::ZERO;
+                Some(delay) => {
+                    let at = p.departure - Timestamp::ZERO + delay;
                     let arrival = Arrival {
                         at,
-                        delay: Some(at - (p.departure - Timestamp::ZERO)),
+                        delay: Some(delay),
                         size: u32::try_from(p.size.as_bytes()).unwrap_or(u32::MAX),
                         lost_before: 0,
                         late: p.was_lost,
@@ -228,8 +229,13 @@ mod tests {
     use super::*;
     use crate::cue::{NadaMode, PacketResult};
     use crate::testing::{Kbps, metric};
+    use weir_units::RemoteTimestamp;
 
     const KBPS: Kbps = Kbps { floor: 150, start: 1_000, ceiling: 3_000 };
+    /// Delays here grow at the cost of feedback's, as with a clock that is set.
+    fn still() -> Config {
+        Config { follows_path: false, ..Config::default() }
+    }
     fn sent(ms: i64, queued: u64) -> SentPacket {
         SentPacket {
             queued: DataSize::from_bytes(queued),
@@ -258,7 +264,7 @@ mod tests {
 
     #[test]
     fn joins_signal_and_rate() {
-        let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
+        let mut n = Nada::sender_side(still(), &KBPS.start()).expect("valid");
         feedback(&mut n, 0, 100, 0);
         // 9 packets of 8,000 bits over at least DELTA; gamma = 50 / (80 + 100 + 120).
         assert_eq!(metric(&n, "r_recv_bps"), 720e3);
@@ -275,7 +281,7 @@ mod tests {
     #[test]
     fn a_coupled_flow_takes_its_share_of_one_flows_change() {
         let changed = |rate: u64, increase: f64| {
-            let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
+            let mut n = Nada::sender_side(still(), &KBPS.start()).expect("valid");
             let rate = DataRate::from_kbps(rate);
             n.on_coupled(&Coupled { rate: Some(rate), increase }, Timestamp::ZERO);
             assert_eq!(n.coupled_rate(), Some(rate));
@@ -290,7 +296,7 @@ mod tests {
 
     #[test]
     fn feedback_in_pieces_counts_once() {
-        let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
+        let mut n = Nada::sender_side(still(), &KBPS.start()).expect("valid");
         feedback(&mut n, 0, 100, 0);
         feedback(&mut n, 100, 110, 40);
         assert_eq!(metric(&n, "x_curr_ms"), 0.0);

@@ -5,6 +5,7 @@ use super::loss_intervals::LossIntervals;
 use super::window::{Arrival, Window};
 use crate::cue::NadaMode;
 use crate::parts::base_delay::BaseDelay;
+use crate::parts::delay_correction::DelayCorrection;
 use weir_units::TimeDelta;
 
 /// A delay this far from the baseline, or an arrival this much before another, shows that a clock has changed:
@@ -51,6 +52,7 @@ impl Default for CongestionSignal {
 #[derive(Clone, Debug)]
 pub(super) struct Aggregator {
     window: Window,
+    pub(super) correction: DelayCorrection,
     base: BaseDelay,
     losses: LossIntervals,
     /// Packets missing since the last in-order arrival.
@@ -60,9 +62,10 @@ pub(super) struct Aggregator {
 }
 
 impl Aggregator {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             window: Window::new(),
+            correction: DelayCorrection::new(config.follows_path),
             base: BaseDelay::default(),
             losses: LossIntervals::default(),
             missing: 0,
@@ -217,7 +220,7 @@ mod tests {
     #[test]
     fn smooths_ratios_as_equation_10() {
         let c = Config::default();
-        let mut a = Aggregator::new();
+        let mut a = Aggregator::new(&Config::default());
         for k in 0..50 {
             if k % 5 == 4 {
                 a.on_lost(1);
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn filters_delay_over_15_packets_or_less() {
         let feed = |c: &Config| {
-            let mut a = Aggregator::new();
+            let mut a = Aggregator::new(&Config::default());
             a.on_arrival(arrival(0, -40), c);
             (1..=20).for_each(|k| a.on_arrival(arrival(20 * k, if k == 10 { -15 } else { 10 }), c));
             *a.report(c)
@@ -252,7 +255,7 @@ mod tests {
     #[test]
     fn ramps_up_only_on_an_idle_path() {
         let c = Config::default();
-        let mut a = Aggregator::new();
+        let mut a = Aggregator::new(&Config::default());
         a.on_arrival(arrival(0, 0), &c);
         a.on_arrival(arrival(10, 9), &c);
         assert_eq!(a.report(&c).mode, NadaMode::AcceleratedRampUp);
@@ -271,7 +274,7 @@ mod tests {
     #[test]
     fn marks_end_the_ramp_up_where_asked() {
         let mode = |c: &Config| {
-            let mut a = Aggregator::new();
+            let mut a = Aggregator::new(&Config::default());
             a.on_arrival(Arrival { marked: true, ..arrival(0, 0) }, c);
             a.on_arrival(arrival(500, 0), c);
             let first = a.report(c).mode;
@@ -287,7 +290,7 @@ mod tests {
     #[test]
     fn warping_fades_out_within_one_loss_interval() {
         let c = Config { open_loss_interval: false, multiloss: 2.0, dloss: TimeDelta::ZERO, ..Config::default() };
-        let mut a = Aggregator::new();
+        let mut a = Aggregator::new(&Config::default());
         (0..100).for_each(|k| a.on_arrival(arrival(k, 0), &c));
         a.on_lost(1);
         // loss_int = 100, loss_exp = 200: the delay of 150 ms is warped to 50 / e until 200 packets after the loss,
@@ -308,7 +311,7 @@ mod tests {
     #[test]
     fn another_clock_restarts() {
         let c = Config::default();
-        let mut a = Aggregator::new();
+        let mut a = Aggregator::new(&Config::default());
         (0..50).for_each(|k| a.on_arrival(arrival(k * 10, 5), &c));
         a.on_arrival(arrival(i64::MAX / 1_000_000, i64::MIN / 1_000_000), &c);
         assert!(a.report(&c).x_curr.is_finite());
@@ -320,7 +323,7 @@ mod tests {
     #[test]
     fn a_late_packet_stays_lost_but_counts_as_received() {
         let c = Config::default();
-        let mut a = Aggregator::new();
+        let mut a = Aggregator::new(&Config::default());
         (0..10).for_each(|k| a.on_arrival(arrival(k * 20, 0), &c));
         a.on_lost(1);
         a.on_arrival(arrival(200, 0), &c);

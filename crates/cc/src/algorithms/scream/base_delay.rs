@@ -1,6 +1,5 @@
 //! Queue delay by base delay history (RFC 6817, section 3.4.2).
 
-use crate::cue::PacketResult;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Longest history that a configuration may request.
@@ -8,12 +7,6 @@ pub(super) const MAX_HISTORY: usize = 60;
 /// Upper bound of a queue delay, above any real one: forged or broken times are limited to it, so that averages
 /// recover.
 pub(super) const MAX_QUEUE_DELAY: TimeDelta = TimeDelta::from_secs(10);
-
-/// One-way delay between two clocks of unknown offset: only differences are meaningful.
-pub(super) fn one_way_delay(packet: &PacketResult) -> Option<TimeDelta> {
-    let arrival = packet.arrival?.as_nanos();
-    Some(TimeDelta::from_nanos(arrival.saturating_sub(packet.departure.as_nanos())))
-}
 
 /// The minimum one-way delay over a history of intervals, against which queue delay is measured.
 #[derive(Clone, Debug)]

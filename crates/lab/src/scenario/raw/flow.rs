@@ -2,6 +2,7 @@
 
 use crate::scenario::capacity::RawCapacity;
 use crate::scenario::choice::{RawDistribution, RawNumber};
+use crate::scenario::clock::RawClocks;
 use crate::scenario::quantity::{Rate, Size, Time};
 use crate::scenario::raw::any_flow::{RawDirection, flow};
 use crate::scenario::raw::dccp::RawDccpSettings;
@@ -110,6 +111,9 @@ flow! {
         ecn: bool,
         /// Settings of the DCCP connection, for controllers that use one; the controller's if absent.
         dccp: Option<At<RawDccpSettings>>,
+        /// Clocks of the ends' own, `clock.sender` and `clock.receiver`; both ends follow the simulation's if absent. Simulated runs
+        /// over UDP only.
+        clock: Option<At<RawClocks>>,
         /// A forecast of capacity that both ends get; none if absent. Simulated runs only.
         forecast: Option<At<RawForecast>>,
         /// Packets of a frame without which it counts as undecodable, with a model as source: "first", which contains the

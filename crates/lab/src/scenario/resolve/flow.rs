@@ -1,6 +1,7 @@
 //! The flows of a scenario: paths, controllers with their settings, sources and traffic.
 
 use crate::scenario::checks::{check_name, positive, probability};
+use crate::scenario::clock::{self, Clocks};
 use crate::scenario::error::InputError;
 use crate::scenario::media::Source;
 use crate::scenario::members;
@@ -14,7 +15,7 @@ use crate::scenario::traces::Traces;
 use crate::scenario::tree::Text;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use weir_cc::{FeedbackPlan, Limits, Setup};
+use weir_cc::{FeedbackPlan, Limits, Setup, Spec, Transport};
 use weir_media::Packetiser;
 use weir_media::resilience::{Choice, Mechanisms};
 use weir_path::Dscp;
@@ -317,9 +318,23 @@ impl Flows<'_> {
             ecn: spec.ecn_where(f.ecn),
             adapts: spec.adapts,
             dccp: self.rtp_over_dccp(spec, f)?,
+            clocks: self.clocks(spec, f)?,
             forecast: self.forecast(f, spec, traces)?.map(Box::new),
             needs_marker: f.decodes_with.as_ref().is_some_and(|d| d.value == RawDecodesWith::FirstAndLast),
         })
+    }
+
+    fn clocks(&self, spec: &Spec, f: &RawRtp) -> Result<Clocks, InputError> {
+        let Some(raw) = &f.clock else { return Ok(Clocks::default()) };
+        if spec.transport != Transport::Udp {
+            let message =
+                format!("the controller `{}` runs over DCCP, whose ends have no clocks of their own", spec.name);
+            return Err(self
+                .text
+                .error(raw.span.clone(), message)
+                .help("leave `clock` out, or take a controller over UDP"));
+        }
+        clock::clocks(self.text, &raw.value)
     }
 
     fn resilience(&self, raw: Option<&At<Vec<RawResilience>>>) -> Result<Option<Choice>, InputError> {

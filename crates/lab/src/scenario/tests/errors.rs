@@ -52,6 +52,25 @@ fn errors_state_position_fault_and_remedy() {
             &["assist.interval", "above zero"],
         ),
         (change("\"2 Mbps\"", "{ }"), &["exactly one of `steps`, `trace` and `pattern`"]),
+        (
+            nada("clock.receiver = { drift = \"80\" }"),
+            &["rtp.video.clock.receiver.drift", "a drift of up to 10000 ppm", "found \"80\""],
+        ),
+        (nada("clock.sender = { drift = \"-20000 ppm\" }"), &["clock.sender.drift", "found \"-20000 ppm\""]),
+        (nada("clock.sender = { granularity = \"0 s\" }"), &["clock.sender.granularity", "above zero"]),
+        (nada("clock.reciever = {}"), &["unknown field `reciever`", "did you mean `receiver`?"]),
+        (
+            nada("clock.sender = { steps = [{ at = \"2 s\", by = \"-1 s\" }, { at = \"1 s\", by = \"1 s\" }] }"),
+            &["later than the previous one"],
+        ),
+        (
+            nada("clock.sender = { steps = [{ at = \"2 s\", by = \"1\" }] }"),
+            &["steps", "expected a time with its unit"],
+        ),
+        (
+            nada("clock.sender = {}").replace("\"nada\"", "\"ccid2\""),
+            &["rtp.video.clock", "runs over DCCP", "leave `clock` out"],
+        ),
         (change("\"2 Mbps\"", "{ steps = [{ at = \"1 s\", rate = \"1 Mbps\" }] }"), &["first step must be at \"0 s\""]),
         (
             change(

@@ -1,6 +1,6 @@
 //! Network congestion control: from feedback to the window (RFC 8298, section 4.1.2), independent of streams.
 
-use super::super::base_delay::{BaseDelay, one_way_delay};
+use super::super::base_delay::BaseDelay;
 use super::super::loss::LossDetector;
 use super::config::Config;
 use super::events::{Congestion, EventGate};
@@ -8,6 +8,7 @@ use super::target_delay::TargetDelay;
 use super::trend::QueueDelayTrend;
 use super::window::{Acknowledged, Window};
 use crate::cue::{SentPacket, TransportFeedback};
+use crate::parts::delay_correction::DelayCorrection;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Spacing of the queue-delay samples (RFC 8298, section 4.1.2).
@@ -33,6 +34,7 @@ pub(super) struct Network {
     pub(super) target_delay: TargetDelay,
     pub(super) losses: LossDetector,
     pub(super) events: EventGate,
+    correction: DelayCorrection,
     base_delay: BaseDelay,
     queue_delay: TimeDelta,
     srtt: Option<TimeDelta>,
@@ -48,6 +50,7 @@ impl Network {
             target_delay: TargetDelay::new(config),
             losses: LossDetector::new(config.reordering_window),
             events: EventGate::new(now),
+            correction: DelayCorrection::new(config.follows_path),
             base_delay: BaseDelay::new(config.base_delay_interval, config.base_delay_history, now),
             queue_delay: TimeDelta::ZERO,
             srtt: None,
@@ -93,8 +96,9 @@ impl Network {
         }
         let srtt = self.srtt.unwrap_or(TimeDelta::ZERO);
         let (mut lost, mut marked, mut latest) = (false, false, None);
+        self.correction.on_feedback(feedback);
         for p in feedback.packets {
-            let Some(delay) = one_way_delay(p) else {
+            let Some(delay) = self.correction.of(p) else {
                 lost |= self.losses.on_missing(p.sequence, now);
                 continue;
             };

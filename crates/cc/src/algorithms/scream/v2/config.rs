@@ -105,6 +105,9 @@ crate::tunables! {
         stall_timeout: TimeDelta = 500.0, 10.0 => 60_000.0;
         /// Interval of the base delay history (RFC 6817, section 3.4.2: 60,000).
         base_delay_interval: TimeDelta = 10_000.0, 100.0 => 3_600_000.0;
+        /// 1: a receiver's clock that runs fast or is set, and a path that becomes longer and stays so, are told from a queue
+        /// and taken off the delay; 0: the base delay history alone (RFC 6817), which takes its whole length to follow.
+        follows_path: bool = 1.0, 0.0 => 1.0;
         /// Intervals in the base delay history (RFC 6817, section 2.5: BASE_HISTORY, 10).
         base_delay_history: u32 = 50, 1 => MAX_HISTORY as u32;
         /// Share of the queue delay target above which the least queue delay of 100 round trips makes the base delay

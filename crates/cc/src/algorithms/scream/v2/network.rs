@@ -1,6 +1,5 @@
 //! Network congestion control: from feedback to the reference window (draft, section 4.2).
 
-use super::super::base_delay::one_way_delay;
 use super::super::loss::LossDetector;
 use super::config::Config;
 use super::flight::{LargestPacket, PeakFlight};
@@ -8,6 +7,7 @@ use super::l4s::MarkedShare;
 use super::queue_delay::QueueDelay;
 use super::window::{Conditions, Congestion, Window};
 use crate::cue::{SentPacket, TransportFeedback};
+use crate::parts::delay_correction::DelayCorrection;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Upper bound of a round-trip time.
@@ -39,6 +39,7 @@ pub(super) struct MediaState {
 #[derive(Clone, Debug)]
 pub(super) struct Network {
     pub(super) window: Window,
+    correction: DelayCorrection,
     pub(super) queue_delay: QueueDelay,
     pub(super) marks: MarkedShare,
     pub(super) losses: LossDetector,
@@ -65,6 +66,7 @@ impl Network {
     pub(super) fn new(config: &Config, now: Timestamp) -> Self {
         Self {
             window: Window::new(config, now),
+            correction: DelayCorrection::new(config.follows_path),
             queue_delay: QueueDelay::new(config, now),
             marks: MarkedShare::new(config, now),
             losses: LossDetector::new(config.reordering_window),
@@ -107,12 +109,13 @@ impl Network {
         self.measure(newly, now);
         let mut lost = false;
         let mut marked_bytes = 0.0;
+        self.correction.on_feedback(feedback);
         for p in feedback.packets {
             let is_late = p.was_lost && p.arrival.is_some();
             if !is_late {
                 self.average_loss(p.arrival.is_none(), config);
             }
-            let Some(delay) = one_way_delay(p) else {
+            let Some(delay) = self.correction.of(p) else {
                 lost |= self.losses.on_missing(p.sequence, now);
                 continue;
             };

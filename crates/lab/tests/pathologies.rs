@@ -1,0 +1,87 @@
+//! The scenarios of clocks and paths that look like queues, over every controller for general use.
+
+use std::sync::atomic::AtomicBool;
+use weir_cc::{Registry, Shelf};
+use weir_lab::results::RunResult;
+use weir_lab::run::{RunOptions, run};
+use weir_lab::scenario::ScenarioFile;
+
+/// Runs each variant of a scenario under each controller, and checks each against the same controller's run of the variant `none`.
+fn each(name: &str, check: impl Fn(&str, &str, &RunResult, &RunResult)) {
+    let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
+    let file = ScenarioFile::open(name, &registry).unwrap_or_else(|e| panic!("{e}"));
+    let all: Vec<_> =
+        registry.specs().filter(|s| s.shelf == Shelf::Algorithms && s.adapts).map(|s| s.name.clone()).collect();
+    assert!(all.len() >= 8, "{all:?}");
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    for controller in all {
+        let variants =
+            file.scenarios(Some(std::slice::from_ref(&controller)), &registry).unwrap_or_else(|e| panic!("{e}"));
+        let results = variants.iter().map(|s| {
+            let result = run(s, s.seed, &options).expect("runs");
+            (s.variant.clone().unwrap_or_default(), result)
+        });
+        let results: Vec<_> = results.collect();
+        let undisturbed = &results.iter().find(|r| r.0 == "none").expect("a run without").1;
+        for (variant, result) in &results {
+            check(&controller, variant, result, undisturbed);
+        }
+    }
+}
+
+/// Goodput in a window in kbit/s, and the mean queueing delay of the link in ms.
+fn window(result: &RunResult, label: &str) -> (f64, f64) {
+    let w = result.window(label).expect("a window");
+    (w.flows[0].goodput_bps / 1e3, w.queue_delay_ms[0].unwrap_or(0.0))
+}
+
+/// A window's goodput is at least this share of the same window without the disturbance, and the queue no longer by more than `more_ms`.
+fn is_as_without(who: &str, label: &str, runs: (&RunResult, &RunResult), least: f64, more_ms: f64) {
+    let ((rate, queue), (right, short)) = (window(runs.0, label), window(runs.1, label));
+    eprintln!("{who}, {label}: {rate:.0} of {right:.0} kbit/s, queue {queue:.1} ms, {short:.1} without");
+    assert!((least * right..=2_010.0).contains(&rate), "{who}, {label}: {rate:.0} of {right:.0} kbit/s");
+    assert!((0.0..=short + more_ms).contains(&queue), "{who}, {label}: {queue:.1} ms, {short:.1} without");
+}
+
+#[test]
+fn a_clock_that_drifts_is_no_queue() {
+    each("pathologies/clock-drift", |controller, variant, result, undisturbed| {
+        let who = format!("{controller} with {variant}");
+        is_as_without(&who, "last two minutes", (result, undisturbed), 0.9, 70.0);
+    });
+}
+
+#[test]
+fn a_clock_that_is_set_is_no_queue() {
+    each("pathologies/clock-step", |controller, variant, result, undisturbed| {
+        let who = format!("{controller} with {variant}");
+        for label in ["before", "ahead", "back"] {
+            is_as_without(&who, label, (result, undisturbed), 0.9, 40.0);
+        }
+    });
+}
+
+#[test]
+fn a_coarse_clock_costs_little() {
+    each("pathologies/coarse-clock", |controller, variant, result, undisturbed| {
+        let who = format!("{controller} with {variant}");
+        // Timers too: a packet of 8 kbit each 4 ms is 2 Mbit/s, each 15.6 ms half a megabit, and pacing at the target itself gets less.
+        let least = match variant {
+            "none" => 1.0,
+            "4 ms" => 0.45,
+            _ => 0.16,
+        };
+        is_as_without(&who, "last minute", (result, undisturbed), least, 60.0);
+    });
+}
+
+#[test]
+fn a_longer_path_is_no_queue() {
+    each("pathologies/longer-path", |controller, variant, result, undisturbed| {
+        let who = format!("{controller} with {variant}");
+        is_as_without(&who, "before", (result, undisturbed), 0.99, 1.0);
+        // BBR's window is of twice the bandwidth-delay product, and follows the path.
+        let more_ms = if controller == "bbr-rtc" { 220.0 } else { 70.0 };
+        is_as_without(&who, "after", (result, undisturbed), 0.9, more_ms);
+    });
+}
