@@ -8,6 +8,7 @@ mod judge;
 #[cfg(target_os = "linux")]
 pub(crate) mod live;
 mod media;
+mod open;
 mod overlay;
 mod run;
 mod search;
@@ -19,6 +20,7 @@ pub(crate) use judge::{
     FigureFormat, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs, StabilityGrid, TwinsArgs,
 };
 pub(crate) use media::{ClipArgs, Luma, MediaCommand, QualityArgs};
+pub(crate) use open::OpenArgs;
 pub(crate) use overlay::{Division, OverlayArgs};
 pub(crate) use run::{At, CaptureArgs, ExplainArgs, OneArgs, RunArgs};
 #[cfg(feature = "tune")]
@@ -32,6 +34,7 @@ use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Beside the eight verbs there are services of their own:
+  open      open a recorded call of another program, and say why its rate fell
   overlay   simulate a stream to many nodes over distribution trees
   coverage  run the service of a network coverage map
 
@@ -47,7 +50,7 @@ Examples:
   weir show scenario quick > mine.toml  a scenario to start from
 
 Exit codes: 0 all went well; 1 a run or a write failed; 2 the command line or a file that it names is wrong, or the command
-is not in this build; 130 interrupted by Ctrl-C or SIGTERM (files that are there are whole).
+is not in this build; 3 a recording is damaged; 130 interrupted by Ctrl-C or SIGTERM (files that are there are whole).
 Environment: NO_COLOR turns colours off; COLUMNS sets the width of tables.";
 
 #[cfg(target_os = "linux")]
@@ -116,6 +119,9 @@ pub(crate) enum Command {
     /// Measure Weir's speed on this machine, and that of ns-3 if it is installed
     #[command(after_help = bench::EXAMPLES)]
     Bench(BenchArgs),
+    /// Open recordings of a call: event logs, webrtc-internals dumps, getStats, captures; say why the rate fell
+    #[command(hide = true, after_help = open::EXAMPLES)]
+    Open(OpenArgs),
     /// Simulate an overlay: a stream to many nodes over distribution trees, and nodes that leave
     #[command(hide = true, after_help = overlay::EXAMPLES)]
     Overlay(OverlayArgs),

@@ -15,6 +15,7 @@ mod judge;
 #[cfg(target_os = "linux")]
 mod live;
 mod media;
+mod open;
 mod output;
 mod overlay;
 mod policies;
@@ -69,6 +70,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Media { command }) => media::media(&session, &command),
         Some(Command::Show { command }) => show::show(&session, &command),
         Some(Command::Bench(a)) => bench::bench(&session, &a),
+        Some(Command::Open(a)) => open::open(&session, &a),
         Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
         #[cfg(feature = "coverage")]
         Some(Command::Coverage { command }) => coverage::coverage(&session, &command),

@@ -9,6 +9,8 @@ use weir_lab::scenario::InputError;
 const FAILED: u8 = 1;
 /// The command line, or a file that it names, is wrong, or the command is not there.
 pub(crate) const USAGE: u8 = 2;
+/// A recording that was read is damaged.
+const DAMAGED: u8 = 3;
 /// Interrupted, as shells report it: 128 and the signal's number.
 const INTERRUPTED: u8 = 130;
 
@@ -21,6 +23,8 @@ pub(crate) enum Failure {
     Absent(String),
     /// The work failed.
     Work(String),
+    /// A recording is damaged; the rest of it has been shown, and the damage said.
+    Damaged,
     /// Ctrl-C or SIGTERM.
     Interrupted,
     /// The same while a read waited for what is named.
@@ -44,6 +48,7 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Closed => ExitCode::SUCCESS,
+            Self::Damaged => ExitCode::from(DAMAGED),
             Self::Interrupted => {
                 remark("interrupted");
                 ExitCode::from(INTERRUPTED)

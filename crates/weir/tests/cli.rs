@@ -69,7 +69,7 @@ fn help_teaches_with_examples() {
     for part in ["weir run quick", "Exit codes", "compare", "judge", "overlay", "coverage", "NO_COLOR"] {
         assert!(help.contains(part), "{part}");
     }
-    for command in ["run", "compare", "judge", "search", "live", "media", "show", "bench", "overlay"] {
+    for command in ["run", "compare", "judge", "search", "live", "media", "show", "bench", "open", "overlay"] {
         let help = good(&[command, "--help"]);
         assert!(help.contains(&format!("  weir {command}")), "an example of {command}: {help}");
     }

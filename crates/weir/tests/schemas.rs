@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "compare",
     "run",
     "reproduce",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 15] = [
     "testbed",
     "call",
     "dccp",
+    "open",
     "overlay",
     "scoreboard",
     "explain",
@@ -73,6 +74,7 @@ fn what_is_printed_follows_its_schema() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     std::fs::write(path.join("mixed.toml"), MIXED).expect("written");
+    std::fs::write(path.join("targets.log"), "1747225741356, 100000\n1747225741456, 200000\n").expect("written");
     let clip = ["media", "clip", "sports", "--size", "64x48", "--frames", "3", "-q"];
     let made = Command::new(env!("CARGO_BIN_EXE_weir")).current_dir(path).args(clip).status().expect("starts");
     assert!(made.success());
@@ -90,6 +92,7 @@ fn what_is_printed_follows_its_schema() {
         ("list", &["show", "disciplines"]),
         ("list", &["show", "schedulers"]),
         ("twin", &["judge", "twins", "nada/single", "nada/steps-100ms", "-q"]),
+        ("open", &["open", "targets.log"]),
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--duration", "4s", "--leave-at", "2s", "-q"]),
         ("scoreboard", &["judge", "rows", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),
         ("explain", &["run", "mixed.toml", "--explain", "-q"]),

@@ -6,7 +6,7 @@
 
 use super::lists;
 use crate::output::{Failure, print, schema_id};
-use crate::{Done, bench, compare, judge, media, overlay, run};
+use crate::{Done, bench, compare, judge, media, open, overlay, run};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -28,6 +28,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("stability", "judge stability"),
     ("harm", "judge harm"),
     ("tune", "search tune"),
+    ("open", "open"),
     ("overlay", "overlay"),
     ("bench", "bench"),
     ("bench-against", "bench --against"),
@@ -60,6 +61,7 @@ pub(super) fn schema(of: &str) -> Option<Schema> {
         "stability" => generate::<weir_judge::stability::Map>(),
         "harm" => generate::<weir_judge::harm::Ledger>(),
         "tune" => generate::<weir_judge::tune::Report>(),
+        "open" => generate::<open::Report>(),
         "overlay" => generate::<overlay::Report>(),
         "bench" => generate::<weir_bench::report::Report>(),
         "bench-against" => generate::<bench::AgainstJson>(),

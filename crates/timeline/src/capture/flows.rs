@@ -1,0 +1,240 @@
+//! Flows of a capture: which of them are media, and which end the capture was made at.
+
+use super::extensions::{Behaviour, Elements, elements};
+use super::file::Captured;
+use super::link::{self, Datagram, Udp};
+use crate::recording::Recording;
+use crate::rtcp::{self, fingerprint};
+use crate::schema::{Direction, OtherTraffic, Packet, Rtcp, RtcpKind};
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+use weir_units::Timestamp;
+
+/// Most addresses, flows and streams that are told apart.
+const MOST: usize = 4096;
+/// Bins of traffic of others, in ns.
+const BIN: i64 = 100_000_000;
+/// Least packets of a stream, and least share of them that follow the one before closely.
+const LEAST_PACKETS: u32 = 4;
+const LEAST_ORDER: f64 = 0.5;
+
+/// One direction of a flow.
+type FlowKey = (IpAddr, u16, IpAddr, u16);
+
+/// A candidate for an RTP stream.
+#[derive(Debug, Default)]
+struct Candidate {
+    packets: u32,
+    followed: u32,
+    last: u16,
+}
+
+/// Facts about a packet that the timeline's row does not have.
+#[derive(Debug)]
+struct Beside {
+    flow: u16,
+    elements: Elements,
+}
+
+/// Hops left in packets from an address.
+#[derive(Debug, Default)]
+struct Host {
+    packets: u64,
+    /// Packets with a number of hops that systems begin with: 64, 128 or 255.
+    initial: u64,
+    sent: u64,
+    received: u64,
+}
+
+/// State of reading a capture.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    keys: BTreeMap<FlowKey, u16>,
+    froms: Vec<(IpAddr, IpAddr)>,
+    behaviours: Vec<Behaviour>,
+    streams: BTreeMap<(u16, u32), Candidate>,
+    hosts: BTreeMap<IpAddr, Host>,
+    beside: Vec<Beside>,
+    /// Flow and time of compounds whose direction is not known yet, with their bytes.
+    compounds: Vec<(u16, Timestamp, u32, Vec<u8>)>,
+    others: BTreeMap<(i64, IpAddr, IpAddr), u64>,
+}
+
+impl Flows {
+    /// Adds a captured packet.
+    pub(super) fn add(&mut self, out: &mut Recording, captured: &Captured<'_>) {
+        let Some(datagram) = link::datagram(captured.link, captured.bytes) else {
+            return out.fault("frames that are not IP");
+        };
+        self.host(&datagram);
+        if let Some(udp) = &datagram.udp {
+            match udp.payload {
+                // RFC 7983: 128 to 191 is RTP and RTCP; RFC 5761: 192 to 223 in the next byte is RTCP.
+                [128..=191, 192..=223, ..] if udp.payload.len() >= 8 => {
+                    return self.compound(out, captured.at, &datagram, udp);
+                }
+                [128..=191, ..] if udp.payload.len() >= 12 => return self.packet(out, captured.at, &datagram, udp),
+                // STUN, and DTLS of the call: neither media nor others' traffic.
+                [0..=3, ..] if udp.payload.get(4..8) == Some(&[0x21, 0x12, 0xa4, 0x42]) => return,
+                [20..=63, 0xfe, 0xfc..=0xff, ..] => return,
+                _ => {}
+            }
+        }
+        self.other(out, captured.at, &datagram, datagram.length);
+    }
+
+    fn host(&mut self, datagram: &Datagram<'_>) {
+        let full = self.hosts.len() >= MOST;
+        let mut host = |address: IpAddr, count: &dyn Fn(&mut Host)| {
+            if !full || self.hosts.contains_key(&address) {
+                count(self.hosts.entry(address).or_default());
+            }
+        };
+        let initial = matches!(datagram.hops, 64 | 128 | 255);
+        host(datagram.from, &|h| {
+            h.packets += 1;
+            h.initial += u64::from(initial);
+            h.sent += u64::from(datagram.sent == Some(true));
+            h.received += u64::from(datagram.sent == Some(false));
+        });
+    }
+
+    fn flow(&mut self, datagram: &Datagram<'_>, udp: &Udp<'_>) -> Option<u16> {
+        let key = (datagram.from, udp.from, datagram.to, udp.to);
+        if let Some(flow) = self.keys.get(&key) {
+            return Some(*flow);
+        }
+        if self.keys.len() >= MOST {
+            return None;
+        }
+        let flow = self.keys.len() as u16;
+        self.keys.insert(key, flow);
+        self.froms.push((datagram.from, datagram.to));
+        self.behaviours.push(Behaviour::default());
+        Some(flow)
+    }
+
+    fn packet(&mut self, out: &mut Recording, at: Timestamp, datagram: &Datagram<'_>, udp: &Udp<'_>) {
+        let bytes = udp.payload;
+        let Some(flow) = self.flow(datagram, udp) else {
+            return out.fault("packets of more flows than are told apart");
+        };
+        let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let (sequence, ssrc) = (u16::from_be_bytes([bytes[2], bytes[3]]), word(8));
+        if self.streams.len() >= MOST && !self.streams.contains_key(&(flow, ssrc)) {
+            return out.fault("packets of more streams than are told apart");
+        }
+        if !out.room(1) {
+            return;
+        }
+        let stream = self.streams.entry((flow, ssrc)).or_default();
+        stream.followed += u32::from((1..=64).contains(&sequence.wrapping_sub(stream.last)));
+        stream.packets += 1;
+        stream.last = sequence;
+        let elements = elements(bytes);
+        self.behaviours[usize::from(flow)].add(&elements);
+        self.beside.push(Beside { flow, elements });
+        out.packets.push(Packet {
+            at,
+            direction: Direction::Passing,
+            ssrc,
+            sequence,
+            timestamp: word(4),
+            payload_type: bytes[1] & 0x7f,
+            marker: bytes[1] & 0x80 != 0,
+            size: udp.length,
+            padding: None,
+            transport_sequence: None,
+        });
+    }
+
+    fn compound(&mut self, out: &mut Recording, at: Timestamp, datagram: &Datagram<'_>, udp: &Udp<'_>) {
+        let Some(flow) = self.flow(datagram, udp) else {
+            return out.fault("packets of more flows than are told apart");
+        };
+        if out.room(1) {
+            self.compounds.push((flow, at, udp.length, udp.payload.to_vec()));
+        }
+    }
+
+    fn other(&mut self, out: &mut Recording, at: Timestamp, datagram: &Datagram<'_>, bytes: u32) {
+        let key = (at.as_nanos().div_euclid(BIN) * BIN, datagram.from, datagram.to);
+        if self.others.contains_key(&key) || out.room(1) {
+            *self.others.entry(key).or_default() += u64::from(bytes);
+        }
+    }
+
+    /// The way of packets from one address to another, as the captured host sees it.
+    fn direction(&self, from: IpAddr, to: IpAddr) -> Direction {
+        let local = |address: &IpAddr| self.hosts.get(address).filter(|h| h.packets > 0);
+        let Some(host) = local(&from) else { return Direction::Passing };
+        if host.sent + host.received > 0 {
+            return if host.sent >= host.received { Direction::Sent } else { Direction::Received };
+        }
+        // No router has touched packets of the captured host; those of the other end have passed at least one.
+        let near = |h: &Host| h.initial * 2 > h.packets;
+        match (near(host), local(&to).map(near)) {
+            (true, Some(false)) => Direction::Sent,
+            (false, Some(true)) => Direction::Received,
+            _ => Direction::Passing,
+        }
+    }
+
+    /// Settles directions, extensions and which streams are RTP.
+    pub(super) fn finish(self, out: &mut Recording) {
+        let directions: Vec<Direction> = self.froms.iter().map(|(from, to)| self.direction(*from, *to)).collect();
+        let transports: Vec<Option<u8>> = self.behaviours.iter().map(Behaviour::transport).collect();
+        let is_rtp = |flow: u16, ssrc: u32| {
+            self.streams.get(&(flow, ssrc)).is_some_and(|s| {
+                s.packets >= LEAST_PACKETS && f64::from(s.followed) >= LEAST_ORDER * f64::from(s.packets)
+            })
+        };
+        let (mut media_flows, mut row) = (vec![false; self.froms.len()], 0);
+        out.packets.retain_mut(|packet| {
+            let beside = &self.beside[row];
+            row += 1;
+            let flow = usize::from(beside.flow);
+            packet.direction = directions[flow];
+            let number = |id: u8| beside.elements.iter().find(|e| e.0 == id).map(|e| e.1);
+            packet.transport_sequence = transports[flow].and_then(number);
+            let keep = is_rtp(beside.flow, packet.ssrc);
+            media_flows[flow] |= keep;
+            keep
+        });
+        let dropped = row - out.packets.len();
+        (0..dropped).for_each(|_| out.fault("packets that look like RTP, of no stream"));
+        let mut ids: Vec<u8> =
+            transports.iter().zip(&media_flows).filter(|(_, m)| **m).filter_map(|(t, _)| *t).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        out.guessed.extend(ids.iter().map(|id| format!("header extension {id} is the transport-wide number")));
+        self.compounds(out, &directions, &media_flows);
+        for ((at, from, to), bytes) in &self.others {
+            let direction = self.direction(*from, *to);
+            out.other.push(OtherTraffic { at: Timestamp::from_nanos(*at), direction, bytes: *bytes });
+        }
+    }
+
+    fn compounds(&self, out: &mut Recording, directions: &[Direction], media: &[bool]) {
+        let mut reader = rtcp::Reader::default();
+        for (flow, at, length, bytes) in &self.compounds {
+            let flow = usize::from(*flow);
+            let (from, to) = self.froms[flow];
+            let back = self.keys.iter().filter(|(k, _)| (k.0, k.2) == (to, from)).any(|(_, f)| media[usize::from(*f)]);
+            if !media[flow] && !back {
+                out.fault("packets that look like RTCP, of no call");
+                continue;
+            }
+            let direction = directions[flow];
+            let whole = *length as usize == bytes.len();
+            if whole && weir_wire::rtcp::raw_packets(bytes).all(|p| p.is_ok()) {
+                reader.read(out, *at, direction, bytes);
+                continue;
+            }
+            let sender_ssrc = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+            let kind = RtcpKind::Unread(bytes[1]);
+            let fingerprint = Some(fingerprint(bytes));
+            out.rtcp.push(Rtcp { at: *at, direction, sender_ssrc, size: *length, kind, fingerprint });
+        }
+    }
+}

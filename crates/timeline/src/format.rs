@@ -1,0 +1,176 @@
+//! Recognition of a file by its first bytes.
+
+use crate::ReadError;
+use crate::varint::varint;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Bytes that recognition looks at.
+pub(crate) const PEEK: usize = 4096;
+
+/// Format of a recording.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Format {
+    /// RtcEventLog of version 2, as Chromium writes it.
+    EventLog,
+    /// A libpcap file.
+    Pcap,
+    /// A pcapng file (draft-ietf-opsawg-pcapng).
+    Pcapng,
+    /// A dump of `chrome://webrtc-internals`.
+    InternalsDump,
+    /// `getStats()` reports, one JSON object a line.
+    GetStats,
+    /// A log of rtcstats: one JSON array a line.
+    RtcStats,
+    /// RTP packets of Pion's `bwe-test`.
+    PionRtp,
+    /// RTCP packets of Pion's `bwe-test`.
+    PionRtcp,
+    /// Targets of Pion's `bwe-test`.
+    PionTarget,
+    /// `rtpdump`, its binary format.
+    RtpDump,
+}
+
+impl Format {
+    /// Its name on every face.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EventLog => "RtcEventLog v2",
+            Self::Pcap => "pcap",
+            Self::Pcapng => "pcapng",
+            Self::InternalsDump => "webrtc-internals dump",
+            Self::GetStats => "getStats lines",
+            Self::RtcStats => "rtcstats",
+            Self::PionRtp => "Pion RTP log",
+            Self::PionRtcp => "Pion RTCP log",
+            Self::PionTarget => "Pion target log",
+            Self::RtpDump => "rtpdump",
+        }
+    }
+
+    /// The format of a file that begins with `head`.
+    pub(crate) fn recognise(head: &[u8]) -> Result<Self, ReadError> {
+        let starts = |magic: &[u8]| head.starts_with(magic);
+        if head.is_empty() {
+            return Err(ReadError::Unknown("the file is empty".into()));
+        }
+        if [[0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0xc3, 0xd4], [0x4d, 0x3c, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d]]
+            .iter()
+            .any(|m| starts(m))
+        {
+            return Ok(Self::Pcap);
+        }
+        if starts(&[0x0a, 0x0d, 0x0d, 0x0a]) {
+            return Ok(Self::Pcapng);
+        }
+        if starts(b"#!rtpplay1.0 ") {
+            return Ok(Self::RtpDump);
+        }
+        if let Some(found) = text(head) {
+            return Ok(found);
+        }
+        event_log(head)
+    }
+}
+
+/// The formats of text.
+fn text(head: &[u8]) -> Option<Format> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let first = head.iter().position(|b| !b.is_ascii_whitespace())?;
+    let head = &head[first..];
+    let line = head.split(|b| *b == b'\n').next().unwrap_or(head);
+    match head[0] {
+        b'[' => Some(Format::RtcStats),
+        b'{' => {
+            let holds = |word: &[u8]| head.windows(word.len()).any(|w| w == word);
+            if holds(b"\"PeerConnections\"") || holds(b"\"getUserMedia\"") {
+                return Some(Format::InternalsDump);
+            }
+            // A report a line has its objects with a type in the first line.
+            let report = line.windows(6).any(|w| w == b"\"type\"") || line.windows(7).any(|w| w == b"\"stats\"");
+            Some(if holds(b"\"UserAgent\"") && !report { Format::InternalsDump } else { Format::GetStats })
+        }
+        b'0'..=b'9' => {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let numeric = |f: &[u8]| {
+                let f = f.trim_ascii();
+                !f.is_empty() && f.iter().all(u8::is_ascii_digit)
+            };
+            let fields: Vec<&[u8]> = line.split(|b| *b == b',').collect();
+            match fields.as_slice() {
+                [at, value] if numeric(at) && numeric(value) => {
+                    // Both logs have two columns: a target is written with a space and is a rate.
+                    Some(if value.first() == Some(&b' ') { Format::PionTarget } else { Format::PionRtcp })
+                }
+                [at, pt, ..] if fields.len() >= 7 && numeric(at) && numeric(pt) => Some(Format::PionRtp),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// An event log has no header: its first field must be one that the format has, of the right kind.
+fn event_log(head: &[u8]) -> Result<Format, ReadError> {
+    let unknown = || {
+        let shown: Vec<String> = head.iter().take(8).map(|b| format!("{b:02x}")).collect();
+        ReadError::Unknown(format!("it begins with {}", shown.join(" ")))
+    };
+    let (mut at, mut seen) = (head, 0);
+    while seen < 3 {
+        let Some((key, rest)) = varint(at) else { break };
+        let (field, kind) = (key >> 3, key & 7);
+        let Some((length, rest)) = varint(rest) else { break };
+        let known = matches!(field, 2..=7 | 16..=34 | 101..=104);
+        if kind != 2 {
+            break;
+        }
+        if field == 1 && seen == 0 {
+            // The old log repeats field 1; version 2 has it only in logs of the change.
+            return Err(ReadError::OldEventLog);
+        }
+        if !known {
+            break;
+        }
+        seen += 1;
+        match usize::try_from(length).ok().and_then(|l| rest.get(l..)) {
+            Some(next) if !next.is_empty() => at = next,
+            // The first record is longer than what is looked at, or the last.
+            _ => return Ok(Format::EventLog),
+        }
+    }
+    if seen >= 1 { Ok(Format::EventLog) } else { Err(unknown()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_tells_the_format() {
+        let of = |head: &[u8]| Format::recognise(head).ok();
+        assert_eq!(of(&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0]), Some(Format::Pcap));
+        assert_eq!(of(&[0x0a, 0x0d, 0x0d, 0x0a]), Some(Format::Pcapng));
+        assert_eq!(of(b"#!rtpplay1.0 10.0.0.1/5004\n"), Some(Format::RtpDump));
+        assert_eq!(of(b"{\n \"getUserMedia\": [],\n"), Some(Format::InternalsDump));
+        assert_eq!(of(b"{\"t\":1,\"stats\":{}}\n"), Some(Format::GetStats));
+        assert_eq!(of(b"[\"getstats\",\"PC_0\",{},1]\n"), Some(Format::RtcStats));
+        assert_eq!(of(b"1747225741356, 100000\n"), Some(Format::PionTarget));
+        assert_eq!(of(b"1747225741356,28\n"), Some(Format::PionRtcp));
+        assert_eq!(of(b"1747225741290,102,2070638893,10476,3950019588,false,1216,0,10476,1\n"), Some(Format::PionRtp));
+        // The begin of a log: field 16, with time, version and UTC.
+        assert_eq!(of(&[0x82, 0x01, 6, 8, 1, 16, 2, 24, 3]), Some(Format::EventLog));
+    }
+
+    #[test]
+    fn the_old_log_and_strangers_are_refused_by_name() {
+        let why = |head: &[u8]| Format::recognise(head).expect_err("refused").to_string();
+        assert!(why(&[0x0a, 4, 8, 1, 16, 2]).contains("version 1"));
+        assert!(why(b"\x89PNG\r\n").contains("89 50 4e 47"));
+        assert!(why(b"").contains("empty"));
+    }
+}

@@ -1,0 +1,72 @@
+//! Recorded calls of other programs as one timeline, and why their rate fell.
+//!
+//! [`read`] recognises a file by its content, compressed by gzip or not, and returns a [`Recording`]: tables of packets,
+//! RTCP, feedback, estimates, probes, frames, candidate pairs and statistics, each row with its time. A table that the
+//! format does not have is empty, and a field that it does not have is `None`: nothing is made up. Several files of one
+//! call make a [`Call`]; [`why::explain`] finds its episodes and ranks their causes.
+//!
+//! Sans-IO: bytes come by [`std::io::Read`], in order and once. All of them are hostile. A reader allocates by bytes that
+//! have come, never by a length field, and a damaged file yields everything before the damage ([`Stop`]).
+
+mod call;
+mod capture;
+mod event_log;
+mod format;
+mod input;
+mod pion;
+mod recording;
+mod rtcp;
+mod rtpdump;
+mod schema;
+mod stats;
+mod varint;
+pub mod why;
+
+pub use call::{Call, Counts};
+pub use format::Format;
+pub use recording::Recording;
+pub use schema::{
+    BlockReport, CandidatePair, Clock, Detector, Direction, Estimate, EstimateKind, Event, EventKind, Frame, Limited,
+    NetworkType, OtherTraffic, Packet, PairChange, Probe, ProbeStep, Reported, Rtcp, RtcpKind, Series, Stop, Stream,
+    StreamKind,
+};
+
+use std::io::Read;
+use thiserror::Error;
+
+/// Why nothing of a file was read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// No reader recognises the content.
+    #[error("not a recording that Weir knows: {0}")]
+    Unknown(String),
+    /// An RtcEventLog in the format of before 2019.
+    #[error("an RtcEventLog of version 1: only version 2 is read (Chromium writes it since 2019)")]
+    OldEventLog,
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Reads a recording whose format is recognised by its content. `name` is only kept, in [`Recording::name`].
+///
+/// # Errors
+/// The format is unknown, or reading fails before the first record. Damage behind that is in [`Recording::stop`].
+pub fn read(name: &str, source: impl Read) -> Result<Recording, ReadError> {
+    let mut input = input::Input::new(source)?;
+    let format = Format::recognise(input.peek(format::PEEK)?)?;
+    let mut recording = Recording::new(name, format);
+    let stop = match format {
+        Format::EventLog => event_log::read(&mut input, &mut recording)?,
+        Format::Pcap | Format::Pcapng => capture::read(&mut input, &mut recording),
+        Format::InternalsDump => stats::dump::read(&mut input, &mut recording),
+        Format::GetStats => stats::lines::read(&mut input, &mut recording),
+        Format::RtcStats => stats::rtcstats::read(&mut input, &mut recording),
+        Format::PionRtp | Format::PionRtcp | Format::PionTarget => pion::read(format, &mut input, &mut recording),
+        Format::RtpDump => rtpdump::read(&mut input, &mut recording),
+    };
+    recording.stop = stop;
+    recording.sort();
+    Ok(recording)
+}

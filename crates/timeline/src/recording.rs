@@ -1,0 +1,154 @@
+//! One file of a call: its tables, and the bound on their rows.
+
+use crate::format::Format;
+use crate::schema::{
+    BlockReport, CandidatePair, Clock, Estimate, Event, Frame, Limited, OtherTraffic, Packet, Probe, Reported, Rtcp,
+    Series, Stop, Stream,
+};
+use std::collections::BTreeMap;
+use weir_units::{TimeDelta, Timestamp};
+
+/// One file of a call.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recording {
+    /// Name that the caller gave.
+    pub name: String,
+    /// Recognised format.
+    pub format: Format,
+    /// The zero of its times.
+    pub clock: Clock,
+    /// Where reading stopped, if before the end.
+    pub stop: Option<Stop>,
+    /// Faults that were passed over, each with its count.
+    pub faults: BTreeMap<String, u64>,
+    /// RTP packets.
+    pub packets: Vec<Packet>,
+    /// RTCP packets.
+    pub rtcp: Vec<Rtcp>,
+    /// Packets in feedback.
+    pub reported: Vec<Reported>,
+    /// Report blocks.
+    pub blocks: Vec<BlockReport>,
+    /// Estimates and targets.
+    pub estimates: Vec<Estimate>,
+    /// Probes.
+    pub probes: Vec<Probe>,
+    /// Times in which the application limited the rate.
+    pub limited: Vec<Limited>,
+    /// Decoded frames.
+    pub frames: Vec<Frame>,
+    /// Candidate pairs.
+    pub pairs: Vec<CandidatePair>,
+    /// Configured streams.
+    pub streams: Vec<Stream>,
+    /// Events of other kinds.
+    pub events: Vec<Event>,
+    /// `getStats()`: by type of object, its id and the number's name.
+    pub series: BTreeMap<(String, String, String), Series>,
+    /// Traffic of others.
+    pub other: Vec<OtherTraffic>,
+    /// Facts that were recognised by behaviour, such as identifiers of header extensions.
+    pub guessed: Vec<String>,
+    /// Rows of all tables, those of statistics included.
+    rows: u64,
+}
+
+/// Most rows of one recording. An hour at 3 Mbit/s has some 4 million; each takes at most 56 bytes.
+const MAX_ROWS: u64 = 12_000_000;
+
+impl Recording {
+    pub(crate) fn new(name: &str, format: Format) -> Self {
+        Self {
+            name: name.into(),
+            format,
+            clock: Clock::default(),
+            stop: None,
+            faults: BTreeMap::new(),
+            packets: vec![],
+            rtcp: vec![],
+            reported: vec![],
+            blocks: vec![],
+            estimates: vec![],
+            probes: vec![],
+            limited: vec![],
+            frames: vec![],
+            pairs: vec![],
+            streams: vec![],
+            events: vec![],
+            series: BTreeMap::new(),
+            other: vec![],
+            guessed: vec![],
+            rows: 0,
+        }
+    }
+
+    /// Whether `n` more rows are kept; counts them if so.
+    pub(crate) fn room(&mut self, n: u64) -> bool {
+        let room = self.rows.saturating_add(n) <= MAX_ROWS;
+        // A refusal is final: what follows a gap would be taken for what follows.
+        self.rows = if room { self.rows + n } else { MAX_ROWS + 1 };
+        room
+    }
+
+    /// Whether rows have been refused.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows > MAX_ROWS
+    }
+
+    /// Adds `by` to all times.
+    pub fn shift(&mut self, by: TimeDelta) {
+        self.packets.iter_mut().for_each(|r| r.at += by);
+        self.rtcp.iter_mut().for_each(|r| r.at += by);
+        self.reported.iter_mut().for_each(|r| r.at += by);
+        self.blocks.iter_mut().for_each(|r| r.at += by);
+        self.estimates.iter_mut().for_each(|r| r.at += by);
+        self.probes.iter_mut().for_each(|r| r.at += by);
+        self.limited.iter_mut().for_each(|r| r.at += by);
+        self.frames.iter_mut().for_each(|r| r.at += by);
+        self.pairs.iter_mut().for_each(|r| r.at += by);
+        self.streams.iter_mut().for_each(|r| r.at += by);
+        self.events.iter_mut().for_each(|r| r.at += by);
+        self.other.iter_mut().for_each(|r| r.at += by);
+        for series in self.series.values_mut() {
+            series.points.iter_mut().for_each(|p| p.0 += by);
+            series.texts.iter_mut().for_each(|t| t.0 += by);
+        }
+    }
+
+    /// Counts a fault that was passed over. Kinds are few: they are written in the readers.
+    pub(crate) fn fault(&mut self, what: &str) {
+        *self.faults.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// Puts every table into the order of time; rows of one time stay as they came.
+    pub(crate) fn sort(&mut self) {
+        self.packets.sort_by_key(|r| r.at);
+        self.rtcp.sort_by_key(|r| r.at);
+        self.reported.sort_by_key(|r| r.at);
+        self.blocks.sort_by_key(|r| r.at);
+        self.estimates.sort_by_key(|r| r.at);
+        self.probes.sort_by_key(|r| r.at);
+        self.limited.sort_by_key(|r| r.at);
+        self.frames.sort_by_key(|r| r.at);
+        self.pairs.sort_by_key(|r| r.at);
+        self.streams.sort_by_key(|r| r.at);
+        self.events.sort_by_key(|r| r.at);
+        self.other.sort_by_key(|r| (r.at, r.direction));
+        for series in self.series.values_mut() {
+            series.points.sort_by_key(|p| p.0);
+            series.texts.sort_by_key(|t| t.0);
+        }
+    }
+
+    /// First and last time of its tables.
+    pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        let ends = |times: Vec<Timestamp>| Some((*times.first()?, *times.last()?));
+        let tables = [
+            ends([self.packets.first(), self.packets.last()].into_iter().flatten().map(|r| r.at).collect()),
+            ends([self.rtcp.first(), self.rtcp.last()].into_iter().flatten().map(|r| r.at).collect()),
+            ends([self.estimates.first(), self.estimates.last()].into_iter().flatten().map(|r| r.at).collect()),
+        ];
+        let series = self.series.values().filter_map(|s| Some((s.points.first()?.0, s.points.last()?.0)));
+        tables.into_iter().flatten().chain(series).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+}

@@ -1,0 +1,30 @@
+//! Arguments of `weir open`.
+
+use std::path::PathBuf;
+
+pub(super) const EXAMPLES: &str = "\
+Read, by their content, compressed by gzip or not: RtcEventLog of version 2, dumps of chrome://webrtc-internals, getStats
+reports as JSON lines, rtcstats logs, pcap and pcapng (SRTP needs no keys), logs of Pion's bwe-test, rtpdump.
+Several files are taken for one call: both ends, or a log and a capture.
+A damaged file is read up to the damage; the exit code is then 3.
+
+Examples:
+  weir open event.log
+  weir open left.pcap.gz right.pcap.gz --why
+  weir open webrtc_internals_dump.gz --json | jq .episodes";
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct OpenArgs {
+    /// Recordings of one call
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Say why the rate fell, and why pictures froze
+    #[arg(long)]
+    pub(crate) why: bool,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}

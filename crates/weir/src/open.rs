@@ -1,0 +1,242 @@
+//! `weir open`.
+
+use crate::Done;
+use crate::args::OpenArgs;
+use crate::output::{Failure, print, print_report, remark};
+use crate::reading::heeding;
+use crate::session::Session;
+use crate::tables::{fold, table};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use weir_lab::scenario::InputError;
+use weir_timeline::why::{Episode, EpisodeKind, explain};
+use weir_timeline::{Call, Format, ReadError, Recording, read};
+use weir_units::TimeDelta;
+
+/// Output of `--json`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// The files, in the order given.
+    sources: Vec<Source>,
+    /// Falls of the rate, freezes and slow starts, in order of time.
+    episodes: Vec<Episode>,
+}
+
+/// One file.
+#[derive(Serialize, JsonSchema)]
+struct Source {
+    /// Path as given.
+    path: String,
+    /// Recognised format.
+    format: Format,
+    /// First time in it, Unix time in ms.
+    from_ms: Option<i64>,
+    /// Last time in it, Unix time in ms.
+    to_ms: Option<i64>,
+    /// RTP packets.
+    packets: Packets,
+    /// RTCP packets.
+    rtcp: u64,
+    /// Packets named in feedback.
+    reported: u64,
+    /// Estimates of the available rate.
+    estimates: u64,
+    /// Probe clusters.
+    probes: u64,
+    /// Numbers over time of `getStats()`.
+    series: u64,
+    /// Faults that were passed over, each with its count.
+    faults: BTreeMap<String, u64>,
+    /// Facts that were recognised by behaviour, since the file does not tell.
+    guessed: Vec<String>,
+    /// Where reading stopped, if before the end.
+    stopped: Option<Stopped>,
+}
+
+/// RTP packets of a file.
+#[derive(Serialize, JsonSchema)]
+struct Packets {
+    /// Sent by the recording end.
+    sent: u64,
+    /// Received by it.
+    received: u64,
+    /// Seen by a capture that does not tell.
+    passing: u64,
+    /// Missing among the received ones.
+    lost: u64,
+}
+
+/// The end of what could be read.
+#[derive(Serialize, JsonSchema)]
+struct Stopped {
+    /// Offset in the decompressed file, in bytes.
+    offset: u64,
+    /// The reason.
+    why: String,
+}
+
+fn open_file(path: &Path) -> Result<Recording, InputError> {
+    let name = path.display().to_string();
+    let refused = |why: String| InputError::whole(&name, why);
+    let file = weir_files::open(path).map_err(|e| refused(e.to_string()))?;
+    read(&name, file).map_err(|e| match e {
+        ReadError::Io(e) => refused(e.to_string()),
+        e => refused(e.to_string()).help("weir help open lists the formats"),
+    })
+}
+
+pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
+    let mut recordings = Vec::new();
+    for path in &args.files {
+        let given = path.clone();
+        recordings.push(heeding(&session.stop, &path.display().to_string(), move || open_file(&given))??);
+    }
+    let call = Call::new(recordings);
+    let (call, episodes) = if args.why || args.json {
+        heeding(&session.stop, "the recordings", move || {
+            let episodes = explain(&call);
+            (call, episodes)
+        })?
+    } else {
+        (call, Vec::new())
+    };
+    let report = Report { sources: call.recordings.iter().map(source).collect(), episodes };
+    if args.json {
+        print_report("open", &report)?;
+    } else {
+        print(&text(&call, &report, args.why))?;
+    }
+    let damaged: Vec<String> = (report.sources.iter())
+        .filter_map(|s| s.stopped.as_ref().map(|at| format!("{}: stopped at byte {}: {}", s.path, at.offset, at.why)))
+        .collect();
+    if damaged.is_empty() {
+        return Ok(());
+    }
+    if !args.quiet {
+        damaged.iter().for_each(|line| remark(line));
+    }
+    Err(Failure::Damaged)
+}
+
+fn source(recording: &Recording) -> Source {
+    let (counts, span) = (recording.counts(), recording.span());
+    Source {
+        path: recording.name.clone(),
+        format: recording.format,
+        from_ms: span.map(|s| s.0.as_millis()),
+        to_ms: span.map(|s| s.1.as_millis()),
+        packets: Packets { sent: counts.sent, received: counts.received, passing: counts.passing, lost: counts.lost },
+        rtcp: recording.rtcp.len() as u64,
+        reported: recording.reported.len() as u64,
+        estimates: recording.estimates.len() as u64,
+        probes: recording.probes.len() as u64,
+        series: recording.series.len() as u64,
+        faults: recording.faults.clone(),
+        guessed: recording.guessed.clone(),
+        stopped: recording.stop.as_ref().map(|s| Stopped { offset: s.offset, why: s.why.clone() }),
+    }
+}
+
+fn text(call: &Call, report: &Report, why: bool) -> String {
+    let mut out = String::new();
+    for (recording, source) in call.recordings.iter().zip(&report.sources) {
+        file(&mut out, recording, source);
+    }
+    if why {
+        episodes(&mut out, report);
+    }
+    out
+}
+
+fn file(out: &mut String, recording: &Recording, source: &Source) {
+    let line = |out: &mut String, text: &str| {
+        out.push_str(&fold(text));
+        out.push('\n');
+    };
+    let mut head = format!("{}: {}", source.path, source.format.name());
+    if let Some((from, to)) = recording.span() {
+        let _ = write!(head, ", {:.1} s", (to - from).as_secs_f64());
+    }
+    line(out, &head);
+    let p = &source.packets;
+    let mut counts = vec![format!("{} sent", p.sent), format!("{} received", p.received), format!("{} lost", p.lost)];
+    if p.passing > 0 {
+        counts.insert(2, format!("{} passing", p.passing));
+    }
+    line(out, &format!("  packets: {}", counts.join(", ")));
+    let rows: [(&str, u64); 6] = [
+        ("RTCP packets", source.rtcp),
+        ("packets in feedback", source.reported),
+        ("estimates", source.estimates),
+        ("probes", source.probes),
+        ("decoded frames", recording.frames.len() as u64),
+        ("numbers of getStats", source.series),
+    ];
+    let rows: Vec<String> = rows.iter().filter(|r| r.1 > 0).map(|(name, n)| format!("{n} {name}")).collect();
+    if !rows.is_empty() {
+        line(out, &format!("  {}", rows.join(", ")));
+    }
+    for (what, count) in &source.faults {
+        line(out, &format!("  passed over: {count} {what}"));
+    }
+    for fact in &source.guessed {
+        line(out, &format!("  by behaviour: {fact}"));
+    }
+    if !recording.packets.is_empty() {
+        streams(out, recording);
+    }
+    out.push('\n');
+}
+
+fn streams(out: &mut String, recording: &Recording) {
+    let mut streams: BTreeMap<u32, (u64, u64, &str)> = BTreeMap::new();
+    for packet in &recording.packets {
+        let way = match packet.direction {
+            weir_timeline::Direction::Sent => "sent",
+            weir_timeline::Direction::Received => "received",
+            weir_timeline::Direction::Passing => "passing",
+        };
+        let stream = streams.entry(packet.ssrc).or_insert((0, 0, way));
+        stream.0 += 1;
+        stream.1 += u64::from(packet.size);
+    }
+    let seconds = recording.span().map_or(TimeDelta::ZERO, |(from, to)| to - from).as_secs_f64();
+    let mut rows: Vec<_> = streams.into_iter().collect();
+    rows.sort_by_key(|(ssrc, (_, bytes, _))| (std::cmp::Reverse(*bytes), *ssrc));
+    let mut t = table(&["stream", "", "packets", "bytes", "mean kbit/s"], 2);
+    let more = rows.len().saturating_sub(12);
+    for (ssrc, (packets, bytes, way)) in rows.into_iter().take(12) {
+        let rate = if seconds > 0.0 { format!("{:.0}", bytes as f64 * 8e-3 / seconds) } else { "-".into() };
+        t.add_row([format!("{ssrc:08x}"), way.into(), packets.to_string(), bytes.to_string(), rate]);
+    }
+    let _ = writeln!(out, "{t}");
+    if more > 0 {
+        let _ = writeln!(out, "  and {more} streams more");
+    }
+}
+
+fn episodes(out: &mut String, report: &Report) {
+    if report.episodes.is_empty() {
+        out.push_str("No fall of the rate, no freeze and no slow start.\n");
+        return;
+    }
+    let start = report.sources.iter().filter_map(|s| s.from_ms).min().unwrap_or(0);
+    for episode in &report.episodes {
+        let second = |ms: i64| format!("{:.1}", (ms - start) as f64 / 1000.0);
+        let kind = match episode.kind {
+            EpisodeKind::Fall => "the rate fell",
+            EpisodeKind::Freeze => "the picture froze",
+            EpisodeKind::SlowStart => "the start was slow",
+        };
+        let _ = writeln!(out, "{} to {} s: {kind}", second(episode.from_ms), second(episode.to_ms));
+        for cause in &episode.causes {
+            let evidence = cause.evidence.join("; ");
+            let text = format!("  {} ({:.0} %): {evidence}", cause.name, cause.confidence * 100.0);
+            out.push_str(&fold(&text));
+            out.push('\n');
+        }
+    }
+}
