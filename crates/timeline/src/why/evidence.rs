@@ -1,0 +1,205 @@
+//! The numbers around an episode that rules are written in.
+
+use super::bins::{BIN, Bin};
+use super::episodes::Span;
+use super::passage::{Fate, Passages};
+
+/// Times around an episode's begin, in s: signs come up to so long before a fall, and last so long into it.
+const EARLY: f64 = 3.0;
+const LATE: f64 = 4.0;
+/// Time before, in which the path is taken for what it was.
+const PAST: f64 = 12.0;
+/// A queue stands where even the fastest packet of half a second is so much slower than before, in ms.
+pub(super) const STANDING: f64 = 20.0;
+/// Least size of packets that a service rate is measured with, in bytes.
+const LARGE: f64 = 500.0;
+
+/// Numbers around an episode.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Evidence {
+    /// Share of packets lost, and packets in a row, around the begin; packets lost.
+    pub(super) loss: f64,
+    pub(super) run: f64,
+    pub(super) lost: u32,
+    /// Share of packets lost before.
+    pub(super) loss_before: f64,
+    /// Median delay of bins with loss, above the floor before, in ms.
+    pub(super) lossy_delay: f64,
+    /// Arrived rates of bins with loss: mean, and spread as a share of the mean; the same of the sent rates.
+    pub(super) lossy_arrived: (f64, f64),
+    pub(super) lossy_sent: (f64, f64),
+    /// Largest rate that arrived in a bin without loss, in kbit/s.
+    pub(super) clean_arrived: f64,
+    /// Least delays of half seconds above those before: mean, and spread, in ms.
+    pub(super) floor: (f64, f64),
+    /// Seconds for which the queue stands.
+    pub(super) standing_s: f64,
+    /// Median of the largest less the least delay of half seconds, before and in it, in ms.
+    pub(super) spread: (f64, f64),
+    /// Largest delay above the floor before, in ms.
+    pub(super) peak: f64,
+    /// Separate peaks of more than 100 ms between half seconds without a queue.
+    pub(super) spikes: u32,
+    /// Longest time in which nothing that was sent arrived, in s, and the share of it that is known to be lost.
+    pub(super) dark_s: f64,
+    /// Longest time without an answer while packets arrived, or nobody knows, in s; the usual one.
+    pub(super) unanswered_s: f64,
+    pub(super) usual_unanswered_s: f64,
+    /// Way of answers, above the least, before and in it, in ms.
+    pub(super) answer_delay: Option<(f64, f64)>,
+    /// Rates at which the path served packets one behind the other, before and in it: the median, in kbit/s.
+    pub(super) service: (f64, f64),
+    /// Share of packets that arrived together with the one before, faster than the path served before.
+    pub(super) clumped: (f64, f64),
+    /// Rates of others from the sender's host, before and in it, in kbit/s.
+    pub(super) other: (f64, f64),
+    /// Rate that arrived before, and in the standing queue, in kbit/s; the latter's spread as a share.
+    pub(super) arrived_before: f64,
+    pub(super) arrived: (f64, f64),
+    /// Whether anything is known before.
+    pub(super) has_past: bool,
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Mean, and standard deviation.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
+    (mean, libm::sqrt(variance))
+}
+
+fn share(values: &[f64]) -> (f64, f64) {
+    let (mean, spread) = moments(values);
+    (mean, if mean > 0.0 { spread / mean } else { 0.0 })
+}
+
+impl Evidence {
+    /// The numbers around the begin of an episode; of a slow start, those in it.
+    pub(super) fn around(of: &Passages, bins: &[Bin], span: &Span) -> Self {
+        let whole = span.kind == super::EpisodeKind::SlowStart;
+        let (from, to) = if whole { (1.0, span.to) } else { (span.from - EARLY, span.from + LATE) };
+        let past = (span.from - PAST, span.from - EARLY);
+        let within = |range: (f64, f64)| bins.iter().filter(move |b| b.at >= range.0 && b.at < range.1);
+        let (past_bins, now): (Vec<&Bin>, Vec<&Bin>) = (within(past).collect(), within((from, to)).collect());
+        let mut e = Self { has_past: past_bins.len() >= 4, ..Self::default() };
+        let floor_before =
+            if e.has_past { median(past_bins.iter().filter_map(|b| Some(b.delay?[0])).collect()) } else { 0.0 };
+        let spread_of = |bins: &[&Bin]| median(bins.iter().filter_map(|b| b.delay.map(|d| d[2] - d[0])).collect());
+        e.loss_before = ratio(past_bins.iter().map(|b| b.lost).sum(), past_bins.iter().map(|b| b.known).sum());
+        e.lost = now.iter().map(|b| b.lost).sum();
+        e.loss = ratio(e.lost, now.iter().map(|b| b.known).sum());
+        e.run = f64::from(e.lost) / f64::from(now.iter().map(|b| b.runs).sum::<u32>().max(1));
+        let lossy: Vec<&&Bin> = now.iter().filter(|b| b.lost > 0).collect();
+        e.lossy_delay = median(lossy.iter().filter_map(|b| Some(b.delay?[1])).collect()) - floor_before;
+        e.lossy_arrived = share(&lossy.iter().map(|b| b.arrived_kbps).collect::<Vec<_>>());
+        e.lossy_sent = share(&lossy.iter().map(|b| b.sent_kbps).collect::<Vec<_>>());
+        e.clean_arrived = bins.iter().filter(|b| b.lost == 0).map(|b| b.arrived_kbps).fold(0.0, f64::max);
+        // From the first sign on, which a bin of the fall's own second has at the latest.
+        let begin =
+            now.iter().position(|b| b.delay.is_some_and(|d| d[2] - floor_before > 40.0 + e.spread.0)).unwrap_or(0);
+        let signs = &now[begin..];
+        let floors: Vec<f64> = signs.iter().skip(1).filter_map(|b| Some(b.delay?[0] - floor_before)).take(8).collect();
+        e.floor = moments(&floors);
+        e.spread = (spread_of(&past_bins), spread_of(&signs.iter().skip(1).copied().collect::<Vec<_>>()));
+        let standing: Vec<&&Bin> =
+            now.iter().filter(|b| b.delay.is_some_and(|d| d[0] - floor_before > STANDING)).collect();
+        e.standing_s = standing.len() as f64 * BIN;
+        e.arrived = share(&standing.iter().map(|b| b.arrived_kbps).collect::<Vec<_>>());
+        e.arrived_before = median(past_bins.iter().map(|b| b.arrived_kbps).collect());
+        e.peak = now.iter().filter_map(|b| b.delay).map(|d| d[2] - floor_before).fold(0.0, f64::max);
+        let wide: Vec<&Bin> = within((from, to + LATE)).collect();
+        e.spikes = spikes(&wide, floor_before);
+        e.other = (moments(&past_bins.iter().map(|b| b.other_kbps).collect::<Vec<_>>()).0, {
+            let late: Vec<f64> = within((span.from - 1.0, span.from + LATE)).map(|b| b.other_kbps).collect();
+            moments(&late).0
+        });
+        e.dark_s = dark(of, (from, to));
+        e.answers(of, past, (from, to));
+        e.serve(of, past, (from, to));
+        e
+    }
+
+    fn answers(&mut self, of: &Passages, past: (f64, f64), now: (f64, f64)) {
+        let gaps = |range: (f64, f64)| {
+            let times: Vec<f64> = of.answers.iter().filter_map(|a| a.arrived).collect();
+            let inside = times.windows(2).filter(move |w| w[1] >= range.0 && w[0] < range.1).map(|w| (w[0], w[1]));
+            inside.collect::<Vec<_>>()
+        };
+        self.usual_unanswered_s = gaps(past).iter().map(|(a, b)| b - a).fold(0.0, f64::max);
+        for (a, b) in gaps(now) {
+            // An outage of the way there has no answers either: then packets are known to be lost.
+            let inside = of.packets.iter().filter(|p| p.at > a + 0.1 && p.at < b - 0.3);
+            let (all, lost) = inside.fold((0u32, 0u32), |(n, l), p| (n + 1, l + u32::from(p.fate == Fate::Lost)));
+            if f64::from(lost) < 0.3 * f64::from(all.max(1)) {
+                self.unanswered_s = self.unanswered_s.max(b - a);
+            }
+        }
+        let ways = |range: (f64, f64)| {
+            let inside = of.answers.iter().filter_map(|a| Some((a.sent?, a.arrived?)));
+            median(inside.filter(|(_, at)| *at >= range.0 && *at < range.1).map(|(s, a)| (a - s) * 1000.0).collect())
+        };
+        self.answer_delay = of.both_ends.then(|| (ways(past), ways((now.0 + EARLY, now.1))));
+    }
+
+    fn serve(&mut self, of: &Passages, past: (f64, f64), now: (f64, f64)) {
+        let rates = |range: (f64, f64)| {
+            let mut out = Vec::new();
+            let mut last: Option<(f64, f64)> = None;
+            for p in of.packets.iter().filter(|p| p.at >= range.0 && p.at < range.1) {
+                let Fate::Arrived(delay) = p.fate else {
+                    last = None;
+                    continue;
+                };
+                let arrival = p.at * 1000.0 + delay;
+                // Sent closer together than they arrived: the path has spaced them.
+                if let Some((sent, arrived)) = last {
+                    let (here, there) = (p.at * 1000.0 - sent, arrival - arrived);
+                    if p.size > LARGE && here < 0.5 * there.max(1.0) {
+                        out.push(p.size * 8.0 / there.max(0.05));
+                    }
+                }
+                last = Some((p.at * 1000.0, arrival));
+            }
+            out
+        };
+        let (before, after) = (rates(past), rates(now));
+        self.service = (median(before.clone()), median(after.clone()));
+        let fast = 3.0 * self.service.0;
+        let clumped = |r: &[f64]| r.iter().filter(|r| **r > fast).count() as f64 / r.len().max(1) as f64;
+        self.clumped = (clumped(&before), clumped(&after));
+    }
+}
+
+fn ratio(part: u32, whole: u32) -> f64 {
+    f64::from(part) / f64::from(whole.max(1))
+}
+
+/// Peaks of delay of more than 100 ms, each between half seconds without a queue.
+fn spikes(bins: &[&Bin], floor: f64) -> u32 {
+    let (mut count, mut up) = (0, false);
+    for delay in bins.iter().filter_map(|b| b.delay) {
+        let (low, high) = (delay[0] - floor < STANDING, delay[2] - floor > 100.0);
+        count += u32::from(high && !up);
+        // A bin may end one peak and begin the next.
+        up = high && !low;
+    }
+    count
+}
+
+/// Longest time in which what was sent was lost.
+fn dark(of: &Passages, range: (f64, f64)) -> f64 {
+    let (mut longest, mut since) = (0.0f64, None);
+    for p in of.packets.iter().filter(|p| p.at >= range.0 && p.at < range.1) {
+        match p.fate {
+            Fate::Lost => longest = longest.max(p.at - *since.get_or_insert(p.at)),
+            Fate::Arrived(_) => since = None,
+            Fate::Unknown => {}
+        }
+    }
+    longest
+}

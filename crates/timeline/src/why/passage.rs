@@ -1,0 +1,174 @@
+//! The way of each packet from the sender to the receiver, from captures at both ends or from one log with feedback.
+
+use crate::recording::Recording;
+use crate::schema::{Direction, Packet};
+use crate::{Call, RtcpKind};
+use std::collections::BTreeMap;
+use weir_units::Timestamp;
+
+/// Fate of a sent packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Fate {
+    /// It arrived so many ms after it was sent, by two clocks whose offset is not known.
+    Arrived(f64),
+    /// It never arrived.
+    Lost,
+    /// Nobody reports.
+    Unknown,
+}
+
+/// A sent packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Passage {
+    /// When it was sent, in s since the call's begin.
+    pub(super) at: f64,
+    pub(super) size: f64,
+    pub(super) ssrc: u32,
+    pub(super) timestamp: u32,
+    pub(super) fate: Fate,
+}
+
+/// One RTCP compound on its way back to the sender, in s; `None`: never arrived.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Answer {
+    pub(super) sent: Option<f64>,
+    pub(super) arrived: Option<f64>,
+}
+
+/// Packets of the heavier direction of a call, and the answers.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Passages {
+    /// Unix time of zero, in ms.
+    pub(super) zero: f64,
+    pub(super) packets: Vec<Passage>,
+    pub(super) answers: Vec<Answer>,
+    /// Whether answers are known at both ends.
+    pub(super) both_ends: bool,
+    /// Bytes of others' traffic from the sender's host, by time.
+    pub(super) other: Vec<(f64, f64)>,
+}
+
+fn bytes(recording: &Recording, direction: Direction) -> u64 {
+    recording.packets.iter().filter(|p| p.direction == direction).map(|p| u64::from(p.size)).sum()
+}
+
+fn ms(at: Timestamp) -> f64 {
+    at.as_nanos() as f64 * 1e-6
+}
+
+/// The ways of the packets of the heavier sender; `None` where no recording has sent packets with their fates.
+pub(super) fn passages(call: &Call) -> Option<Passages> {
+    let with = |direction| {
+        let all = call.recordings.iter().map(move |r| (r, bytes(r, direction))).filter(|(_, b)| *b > 0);
+        all.max_by_key(|(_, b)| *b).map(|(r, _)| r)
+    };
+    let mut sender = with(Direction::Sent);
+    let mut receiver = with(Direction::Received).filter(|r| Some(r.name.as_str()) != sender.map(|s| s.name.as_str()));
+    if sender.is_none() {
+        // Two logs that do not tell: the sender's has every packet first.
+        let mut passing: Vec<&Recording> =
+            call.recordings.iter().filter(|r| bytes(r, Direction::Passing) > 0).collect();
+        passing.sort_by_key(|r| r.packets.first().map(|p| p.at));
+        (sender, receiver) = (passing.first().copied(), passing.get(1).copied());
+    }
+    let sender = sender?;
+    let sent: Vec<&Packet> = sender.packets.iter().filter(|p| p.direction != Direction::Received).collect();
+    let zero = ms(sent.first()?.at);
+    let mut out = Passages { zero, ..Passages::default() };
+    let seconds = |at: Timestamp| (ms(at) - zero) * 1e-3;
+    let fates = match receiver {
+        Some(receiver) => by_capture(&sent, receiver),
+        None => by_feedback(&sent, sender),
+    };
+    if fates.iter().all(|f| *f == Fate::Unknown) {
+        return None;
+    }
+    out.packets = sent
+        .iter()
+        .zip(fates)
+        .map(|(p, fate)| Passage {
+            at: seconds(p.at),
+            size: f64::from(p.size),
+            ssrc: p.ssrc,
+            timestamp: p.timestamp,
+            fate,
+        })
+        .collect();
+    out.answers = answers(sender, receiver, &seconds);
+    out.both_ends = out.answers.iter().any(|a| a.sent.is_some());
+    out.other = sender
+        .other
+        .iter()
+        .filter(|o| o.direction == Direction::Sent)
+        .map(|o| (seconds(o.at), o.bytes as f64))
+        .collect();
+    Some(out)
+}
+
+/// Fates by a capture at the receiver. Before its first and after its last packet nothing is known.
+fn by_capture(sent: &[&Packet], receiver: &Recording) -> Vec<Fate> {
+    let mut arrived: BTreeMap<(u32, u16, u32), Timestamp> = BTreeMap::new();
+    let received = receiver.packets.iter().filter(|p| p.direction != Direction::Sent);
+    for packet in received.clone() {
+        arrived.entry((packet.ssrc, packet.sequence, packet.timestamp)).or_insert(packet.at);
+    }
+    let key = |p: &Packet| (p.ssrc, p.sequence, p.timestamp);
+    let known: Vec<usize> = (0..sent.len()).filter(|i| arrived.contains_key(&key(sent[*i]))).collect();
+    let (first, last) = (known.first().copied().unwrap_or(sent.len()), known.last().copied().unwrap_or(0));
+    let fate = |(i, p): (usize, &&Packet)| match arrived.get(&key(p)) {
+        Some(at) => Fate::Arrived(ms(*at) - ms(p.at)),
+        None if i > first && i < last => Fate::Lost,
+        None => Fate::Unknown,
+    };
+    sent.iter().enumerate().map(fate).collect()
+}
+
+/// Fates by transport-wide feedback that the sender received.
+fn by_feedback(sent: &[&Packet], sender: &Recording) -> Vec<Fate> {
+    let mut fates = vec![Fate::Unknown; sent.len()];
+    let mut latest: BTreeMap<u16, usize> = BTreeMap::new();
+    let mut next = 0;
+    for report in sender.reported.iter().filter(|r| r.direction == Direction::Received && r.ssrc.is_none()) {
+        while let Some(packet) = sent.get(next).filter(|p| p.at <= report.at) {
+            if let Some(number) = packet.transport_sequence {
+                latest.insert(number, next);
+            }
+            next += 1;
+        }
+        let Some(i) = latest.get(&report.sequence) else { continue };
+        match (report.arrival, fates[*i]) {
+            (Some(arrival), _) => fates[*i] = Fate::Arrived(arrival.as_nanos() as f64 * 1e-6 - ms(sent[*i].at)),
+            (None, Fate::Unknown) => fates[*i] = Fate::Lost,
+            _ => {}
+        }
+    }
+    // Clocks differ by decades: what counts is the change, and small numbers keep their digits.
+    let base = fates.iter().find_map(|f| if let Fate::Arrived(d) = f { Some(*d) } else { None }).unwrap_or(0.0);
+    for fate in &mut fates {
+        if let Fate::Arrived(delay) = fate {
+            *delay -= base;
+        }
+    }
+    fates
+}
+
+/// RTCP on its way back. Compounds are told apart by their bytes.
+fn answers(sender: &Recording, receiver: Option<&Recording>, seconds: &dyn Fn(Timestamp) -> f64) -> Vec<Answer> {
+    let here = sender.rtcp.iter().filter(|r| r.direction == Direction::Received);
+    let there = receiver.into_iter().flat_map(|r| r.rtcp.iter()).filter(|r| r.direction == Direction::Sent);
+    let mut arrived: BTreeMap<u64, f64> = BTreeMap::new();
+    here.clone().for_each(|r| {
+        if let Some(fingerprint) = r.fingerprint {
+            arrived.entry(fingerprint).or_insert(seconds(r.at));
+        }
+    });
+    let both: Vec<Answer> = there
+        .filter_map(|r| Some((seconds(r.at), r.fingerprint?)))
+        .map(|(sent, fingerprint)| Answer { sent: Some(sent), arrived: arrived.get(&fingerprint).copied() })
+        .collect();
+    if !both.is_empty() && both.iter().any(|a| a.arrived.is_some()) {
+        return both;
+    }
+    let feedback = |k: &RtcpKind| matches!(k, RtcpKind::Twcc { .. } | RtcpKind::Ccfb | RtcpKind::Unread(_));
+    here.filter(|r| feedback(&r.kind)).map(|r| Answer { sent: None, arrived: Some(seconds(r.at)) }).collect()
+}

@@ -1,0 +1,42 @@
+//! Rules: each gives a cause for the numbers around an episode, or nothing.
+
+mod delay;
+mod feedback;
+mod loss;
+mod queue;
+mod sender;
+mod told;
+
+use super::Cause;
+use super::episodes::Span;
+use super::evidence::Evidence;
+pub(super) use told::Signals;
+
+/// A cause.
+fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<Cause> {
+    Some(Cause { name, confidence, evidence })
+}
+
+/// The causes of an episode, in no order.
+pub(super) fn causes(e: &Evidence, signals: &Signals, span: &Span) -> Vec<Cause> {
+    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 15] = [
+        loss::outage,
+        loss::random,
+        loss::burst,
+        loss::policer,
+        queue::capacity_fell,
+        queue::deep_queue,
+        queue::cross_traffic,
+        delay::step,
+        delay::jitter,
+        delay::stalls,
+        feedback::lost,
+        feedback::late,
+        sender::paused,
+        sender::limited,
+        sender::slow,
+    ];
+    let mut found: Vec<Cause> = rules.iter().filter_map(|rule| rule(e, span)).collect();
+    found.extend(told::causes(signals, span));
+    found
+}

@@ -1,0 +1,46 @@
+//! Delay that no queue of the call makes: a longer way, jitter, stalls of a radio.
+
+use super::cause;
+use crate::why::Cause;
+use crate::why::episodes::Span;
+use crate::why::evidence::{Evidence, STANDING};
+
+/// Most spread of the least delays behind a step, in ms and as a share of the step.
+const STEADY: f64 = 3.0;
+const STEADY_SHARE: f64 = 0.06;
+/// Growth of the spread within half seconds, in ms, from which it is jitter.
+const WIDER: f64 = 12.0;
+/// Share of packets that arrive together, of jitter that keeps the order.
+const CLUMPED: f64 = 0.1;
+/// Least peaks, and their height in ms.
+const LEAST_SPIKES: u32 = 2;
+
+pub(super) fn step(e: &Evidence, _: &Span) -> Option<Cause> {
+    let (floor, spread) = e.floor;
+    let is = e.has_past
+        && floor > STANDING
+        && spread < STEADY.max(STEADY_SHARE * floor)
+        && e.spread.1 < e.spread.0 + WIDER
+        && e.loss < 0.01
+        && e.service.1 > 0.8 * e.service.0;
+    let text = format!("the least delay rose by {floor:.0} ms and stayed (±{spread:.0} ms), whatever was sent");
+    is.then(|| cause("delay-step", 0.85, vec![text]))?
+}
+
+pub(super) fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
+    let is = e.has_past
+        && e.spread.1 > e.spread.0 + WIDER
+        && e.clumped.1 > e.clumped.0 + CLUMPED
+        && e.loss < 0.02
+        && e.dark_s < 0.5;
+    let spread = format!("delay spreads over {:.0} ms within half a second, {:.0} before", e.spread.1, e.spread.0);
+    let clumped =
+        format!("{:.0} % of packets arrive together, {:.0} % before", e.clumped.1 * 100.0, e.clumped.0 * 100.0);
+    is.then(|| cause("jitter", 0.8, vec![spread, clumped]))?
+}
+
+pub(super) fn stalls(e: &Evidence, _: &Span) -> Option<Cause> {
+    let is = e.spikes >= LEAST_SPIKES && e.loss < 0.02 && e.floor.0 < 2.0 * STANDING && e.peak > 120.0;
+    let text = format!("{} times delay rose to {:.0} ms at most, and was back at once", e.spikes, e.peak);
+    is.then(|| cause("stalls", if e.spikes > 2 { 0.88 } else { 0.6 }, vec![text]))?
+}
