@@ -36,6 +36,8 @@ pub(crate) struct ClockOffset {
     skew: f64,
     drifted_ns: f64,
     drifted_at: Timestamp,
+    /// Part of it that has been taken off at once.
+    taken_ns: f64,
     stepped_ns: i64,
     step_at: Option<Timestamp>,
     /// Least delay of feedback since the last step back, without steps; the last delays of media and feedback.
@@ -130,9 +132,10 @@ impl ClockOffset {
     fn turn(&mut self, skew: f64, now: Timestamp) {
         let more = skew - self.skew;
         let since = self.began.map_or(TimeDelta::ZERO, |b| now - b).min(SAME_SKEW);
-        if more > 0.0 {
-            self.drifted_ns += more * since.as_nanos() as f64;
-        }
+        // A lower one gives back no more than that, so that estimates that vary add up to nothing.
+        let change = (more * since.as_nanos() as f64).max(-self.taken_ns);
+        self.taken_ns += change;
+        self.drifted_ns += change;
         self.skew = skew;
     }
 
@@ -210,6 +213,13 @@ mod tests {
         // A slow clock is followed only from the time at which it is known.
         let slow = after(300, |t| t as f64 * -100e-6, back);
         assert!((-27.0..-22.0).contains(&slow), "{slow} ms");
+    }
+
+    #[test]
+    fn half_an_hour_of_varying_estimates_adds_nothing() {
+        let noisy = |t: i64| back(t) + (t / 5_000 * 7_919 % 13) as f64 * 0.4;
+        let drift = after(1_800, |t| t as f64 * 100e-6, noisy);
+        assert!((175.0..185.0).contains(&drift), "{drift} ms");
     }
 
     #[test]
