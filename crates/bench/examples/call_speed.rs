@@ -1,21 +1,27 @@
-//! Prints simulated seconds per CPU second of a whole call under each controller, at 2 Mbit/s and 100 ms.
+//! Runs a call at 2 Mbit/s and 100 ms for so many simulated seconds under each controller, without metrics: the work of
+//! `weir bench`'s sessions alone, to be profiled.
+//!
+//!     cargo build --release -p weir-bench --example call_speed
+//!     valgrind --tool=callgrind target/release/examples/call_speed 200 gcc
 
 use weir_bench::call::bare_call;
 use weir_cc::Registry;
 use weir_lab::scenario::ScenarioFile;
+use weir_units::TimeDelta;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::builtin();
-    for name in std::env::args().skip(1) {
+    let mut arguments = std::env::args().skip(1);
+    let seconds: f64 = arguments.next().unwrap_or_default().parse()?;
+    for name in arguments {
         let file = ScenarioFile::open("rmcat-comparison/random-loss", &registry)?;
         let controllers = [name.clone()];
         let mut scenario = file.scenarios(Some(&controllers), &registry)?.remove(0);
-        scenario.duration = weir_units::TimeDelta::from_secs(20_000);
+        scenario.duration = TimeDelta::from_secs_f64(seconds);
         for f in &mut scenario.flows {
             f.stop = scenario.duration;
         }
-        let speed = bare_call(&scenario, 1, &registry)?;
-        println!("{name}: {speed:?}");
+        println!("{name}: {:?}", bare_call(&scenario, 1, &registry)?);
     }
     Ok(())
 }
