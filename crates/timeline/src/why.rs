@@ -80,3 +80,6 @@ fn ranked(mut causes: Vec<Cause>) -> Vec<Cause> {
     }
     causes
 }
+
+#[cfg(test)]
+mod tests;

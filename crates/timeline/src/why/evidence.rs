@@ -56,6 +56,8 @@ pub(super) struct Evidence {
     /// Rate that arrived before, and in the standing queue, in kbit/s; the latter's spread as a share.
     pub(super) arrived_before: f64,
     pub(super) arrived: (f64, f64),
+    /// Packets of more than 500 bytes a second in the fall, behind its first second.
+    pub(super) large: f64,
     /// Whether anything is known before.
     pub(super) has_past: bool,
 }
@@ -118,6 +120,9 @@ impl Evidence {
             let late: Vec<f64> = within((span.from - 1.0, span.from + LATE)).map(|b| b.other_kbps).collect();
             moments(&late).0
         });
+        let fallen = of.between(span.from + 1.0, span.to.min(span.from + LATE + 1.0));
+        let seconds = (span.to.min(span.from + LATE + 1.0) - span.from - 1.0).max(0.5);
+        e.large = fallen.iter().filter(|p| p.size > LARGE).count() as f64 / seconds;
         e.dark_s = dark(of, (from, to));
         e.answers(of, past, (from, to));
         e.serve(of, past, (from, to));
@@ -133,7 +138,7 @@ impl Evidence {
         self.usual_unanswered_s = gaps(past).iter().map(|(a, b)| b - a).fold(0.0, f64::max);
         for (a, b) in gaps(now) {
             // An outage of the way there has no answers either: then packets are known to be lost.
-            let inside = of.packets.iter().filter(|p| p.at > a + 0.1 && p.at < b - 0.3);
+            let inside = of.between(a + 0.1, b - 0.3).iter();
             let (all, lost) = inside.fold((0u32, 0u32), |(n, l), p| (n + 1, l + u32::from(p.fate == Fate::Lost)));
             if f64::from(lost) < 0.3 * f64::from(all.max(1)) {
                 self.unanswered_s = self.unanswered_s.max(b - a);
@@ -147,10 +152,17 @@ impl Evidence {
     }
 
     fn serve(&mut self, of: &Passages, past: (f64, f64), now: (f64, f64)) {
-        let rates = |range: (f64, f64)| {
+        let least = |range: (f64, f64)| {
+            let delays = of.between(range.0, range.1).iter();
+            let delays = delays.filter_map(|p| if let Fate::Arrived(d) = p.fate { Some(d) } else { None });
+            delays.fold(f64::INFINITY, f64::min)
+        };
+        // Behind a queue alone is it the path that spaces them; before, bursts of a frame make one.
+        let floor = least(past).min(least(now));
+        let rates = |range: (f64, f64), queue: f64| {
             let mut out = Vec::new();
             let mut last: Option<(f64, f64)> = None;
-            for p in of.packets.iter().filter(|p| p.at >= range.0 && p.at < range.1) {
+            for p in of.between(range.0, range.1) {
                 let Fate::Arrived(delay) = p.fate else {
                     last = None;
                     continue;
@@ -159,7 +171,7 @@ impl Evidence {
                 // Sent closer together than they arrived: the path has spaced them.
                 if let Some((sent, arrived)) = last {
                     let (here, there) = (p.at * 1000.0 - sent, arrival - arrived);
-                    if p.size > LARGE && here < 0.5 * there.max(1.0) {
+                    if p.size > LARGE && delay - floor > queue && (here < 0.5 * there.max(1.0) || queue > 0.0) {
                         out.push(p.size * 8.0 / there.max(0.05));
                     }
                 }
@@ -167,8 +179,8 @@ impl Evidence {
             }
             out
         };
-        let (before, after) = (rates(past), rates(now));
-        self.service = (median(before.clone()), median(after.clone()));
+        let (before, after) = (rates(past, -1.0), rates(now, -1.0));
+        self.service = (median(before.clone()), median(rates(now, STANDING)));
         let fast = 3.0 * self.service.0;
         let clumped = |r: &[f64]| r.iter().filter(|r| **r > fast).count() as f64 / r.len().max(1) as f64;
         self.clumped = (clumped(&before), clumped(&after));
@@ -194,7 +206,7 @@ fn spikes(bins: &[&Bin], floor: f64) -> u32 {
 /// Longest time in which what was sent was lost.
 fn dark(of: &Passages, range: (f64, f64)) -> f64 {
     let (mut longest, mut since) = (0.0f64, None);
-    for p in of.packets.iter().filter(|p| p.at >= range.0 && p.at < range.1) {
+    for p in of.between(range.0, range.1) {
         match p.fate {
             Fate::Lost => longest = longest.max(p.at - *since.get_or_insert(p.at)),
             Fate::Arrived(_) => since = None,

@@ -48,6 +48,15 @@ pub(super) struct Passages {
     pub(super) other: Vec<(f64, f64)>,
 }
 
+impl Passages {
+    /// The packets sent in a time, of which the end is not part.
+    pub(super) fn between(&self, from: f64, to: f64) -> &[Passage] {
+        let first = self.packets.partition_point(|p| p.at < from);
+        let end = self.packets.partition_point(|p| p.at < to);
+        self.packets.get(first..end).unwrap_or_default()
+    }
+}
+
 fn bytes(recording: &Recording, direction: Direction) -> u64 {
     recording.packets.iter().filter(|p| p.direction == direction).map(|p| u64::from(p.size)).sum()
 }

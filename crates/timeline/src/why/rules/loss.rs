@@ -11,6 +11,9 @@ const LEAST_LOSS: f64 = 0.02;
 const LEAST_LOST: u32 = 10;
 /// Most delay of half seconds with loss, in ms: behind it packets were lost in a full queue.
 const NO_QUEUE: f64 = 45.0;
+/// A peak beyond this, in ms, leaves it open whether a queue was full.
+const HIGH_PEAK: f64 = 200.0;
+const OPEN: f64 = 0.4;
 /// Packets lost in a row: at a chance of 25 % their mean is 1.33. Bursts of Gilbert's model have more.
 const RANDOM_RUN: f64 = 1.5;
 const BURST_RUN: f64 = 3.5;
@@ -50,11 +53,12 @@ pub(super) fn outage(e: &Evidence, _: &Span) -> Option<Cause> {
 }
 
 pub(super) fn random(e: &Evidence, _: &Span) -> Option<Cause> {
-    (without_queue(e) && !policed(e) && e.run < RANDOM_RUN).then(|| cause("random-loss", 0.85, lost(e)))?
+    let sure = if e.peak < HIGH_PEAK { 0.85 } else { OPEN };
+    (without_queue(e) && !policed(e) && e.run < RANDOM_RUN).then(|| cause("random-loss", sure, lost(e)))?
 }
 
 pub(super) fn burst(e: &Evidence, _: &Span) -> Option<Cause> {
-    let sure = if e.run >= BURST_RUN { 0.85 } else { 0.45 };
+    let sure = if e.run >= BURST_RUN && e.peak < HIGH_PEAK { 0.85 } else { OPEN };
     (without_queue(e) && !policed(e) && e.run >= RANDOM_RUN).then(|| cause("burst-loss", sure, lost(e)))?
 }
 

@@ -7,6 +7,8 @@ use crate::why::evidence::Evidence;
 
 /// Rate left, as a share of that before, of a source that is off: sound, and a picture now and then.
 const PAUSED: f64 = 0.12;
+/// Most packets of more than 500 bytes a second of it: a black picture is small.
+const PAUSED_LARGE: f64 = 2.0;
 /// Rate left of a sender that is limited, where the fall is taken for no accident of the picture.
 const LIMITED: f64 = 0.7;
 
@@ -26,8 +28,7 @@ fn signs(span: &Span) -> Vec<String> {
 }
 
 pub(super) fn paused(e: &Evidence, span: &Span) -> Option<Cause> {
-    let off = span.least_kbps < PAUSED * span.before_kbps;
-    // A cap or a smaller picture leaves some of it in the first second too.
+    let off = span.least_kbps < PAUSED * span.before_kbps && e.large < PAUSED_LARGE;
     (quiet(e) && off && span.to - span.from >= 1.5).then(|| cause("source-paused", 0.8, signs(span)))?
 }
 
