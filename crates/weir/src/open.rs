@@ -53,7 +53,7 @@ struct Source {
     /// Facts that were recognised by behaviour, since the file does not tell.
     guessed: Vec<String>,
     /// Where reading stopped, if before the end.
-    stopped: Option<Stopped>,
+    stopped: Option<Interruption>,
 }
 
 /// RTP packets of a file.
@@ -71,7 +71,7 @@ struct Packets {
 
 /// The end of what could be read.
 #[derive(Serialize, JsonSchema)]
-struct Stopped {
+struct Interruption {
     /// Offset in the decompressed file, in bytes.
     offset: u64,
     /// The reason.
@@ -136,7 +136,7 @@ fn source(recording: &Recording) -> Source {
         series: recording.series.len() as u64,
         faults: recording.faults.clone(),
         guessed: recording.guessed.clone(),
-        stopped: recording.stop.as_ref().map(|s| Stopped { offset: s.offset, why: s.why.clone() }),
+        stopped: recording.stop.as_ref().map(|s| Interruption { offset: s.offset, why: s.why.clone() }),
     }
 }
 
