@@ -191,7 +191,8 @@ impl Flow {
 
 /// Whether per-packet feedback over UDP is all that a controller needs of the other end.
 fn needs_feedback_alone(spec: &Spec) -> bool {
-    spec.transport == Transport::Udp && spec.reports.is_none() && (spec.feedback.is_some() || !spec.adapts)
+    let suffices = spec.feedback.is_some() || !spec.adapts;
+    spec.transport == Transport::Udp && spec.reports.is_none() && suffices && !spec.foresees
 }
 
 /// Why a controller cannot have a [`Flow`] by name.

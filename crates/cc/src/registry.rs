@@ -42,6 +42,8 @@ impl Entry {
 /// Gives the entry of a name that begins with the family's prefix.
 type Load = Arc<dyn Fn(&str) -> Result<Entry, SetupError> + Send + Sync>;
 
+/// The controller of calls over UDP that name none.
+pub const DEFAULT_CONTROLLER: &str = "sluice";
 /// Greatest number of entries that families give a registry.
 const MOST_FOUND: usize = 1024;
 

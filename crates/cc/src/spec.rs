@@ -184,6 +184,8 @@ pub struct Spec {
     pub reports: Option<ReportPlan>,
     /// The transport required.
     pub transport: Transport,
+    /// Whether it follows a forecast of capacity, which only simulated calls get.
+    pub foresees: bool,
     /// Parameters that can be set.
     pub params: Vec<ParamInfo>,
     /// Place in lists; a registry sets it for built-in controllers.
@@ -203,6 +205,7 @@ impl Spec {
             feedback: None,
             reports: None,
             transport: Transport::Udp,
+            foresees: false,
             params: Vec::new(),
             shelf: Shelf::Added,
         }

@@ -33,7 +33,7 @@ mod writer;
 pub use clock::Clock;
 pub use config::{ConfigError, ServerConfig, TlsConfig};
 pub use keys::{IssuedKey, KeyError, issue, note_is_valid};
-pub use listener::{RunningServer, ServeError, serve};
+pub use listener::{RunningServer, ServeError, bind, serve, serve_on};
 pub use logs::log_to_stderr;
 pub use regions::{RegionShown, Regions, RegionsRequest};
 pub use routes::{KeyInfo, MapPart, NewKey, openapi};

@@ -51,6 +51,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 params: vec![],
                 floor: kbps(150),
                 ceiling: kbps(3_000),
+                has_default_ceiling: false,
                 start_rate: kbps(500),
                 pauses: vec![],
                 streams: vec![],

@@ -24,6 +24,7 @@ mod party_video;
 mod path_sockets;
 mod paths;
 mod receiving;
+mod recording;
 mod roaming;
 mod routes;
 mod sending;
@@ -48,6 +49,7 @@ pub use party_streams::{
 pub use party_video::{PartySummary, VideoCall, run_party};
 pub use path_sockets::PathAddress;
 pub use paths::PathUse;
+pub use recording::{LEAST_FREE, RecordFile, Recording, SIZE_LIMIT};
 pub use routes::Peer;
 pub use stats::{CpuShares, Times};
 pub use streams::{StreamSend, StreamSource, loopback_streams};

@@ -62,9 +62,12 @@ impl FromStr for Signalling {
 
     /// `tls:HOST:PORT`, `tcp:HOST:PORT` or `file:PREFIX`.
     fn from_str(text: &str) -> Result<Self, SignalError> {
+        let is_address = |text: &str| {
+            text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        };
         match text.split_once(':') {
-            Some(("tls", address)) if address.contains(':') => Ok(Self::Tls(address.into())),
-            Some(("tcp", address)) if address.contains(':') => Ok(Self::Tcp(address.into())),
+            Some(("tls", address)) if is_address(address) => Ok(Self::Tls(address.into())),
+            Some(("tcp", address)) if is_address(address) => Ok(Self::Tcp(address.into())),
             Some(("file", prefix)) if !prefix.is_empty() => Ok(Self::File(prefix.into())),
             _ => Err(SignalError::Name(text.into())),
         }
@@ -94,7 +97,7 @@ pub struct Refused {
 #[non_exhaustive]
 pub enum SignalError {
     /// It names no known means.
-    #[error("signalling is {0:?}: expected tls:HOST:PORT, tcp:HOST:PORT or file:PREFIX")]
+    #[error("signalling is {0:?}: expected tls:HOST:PORT, tcp:HOST:PORT or file:PREFIX, with a port of 0 to 65535")]
     Name(String),
     /// It is no fingerprint.
     #[error("{0:?} is no SHA-256 fingerprint: expected 64 hexadecimal digits, as `weir live call listen` prints them")]

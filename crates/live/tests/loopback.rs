@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_cc::{Limits, Registry, Spec, Transport};
 use weir_live::call::{
-    CallConfig, CallObserver, Camera, LiveEnd, LivePacket, Peer, RunUntil, Unobserved, VideoReceive, VideoSend,
-    loopback, loopback_video,
+    CallConfig, CallObserver, Camera, LiveEnd, LivePacket, Peer, Recording, RunUntil, Unobserved, VideoReceive,
+    VideoSend, loopback, loopback_video,
 };
 use weir_live::clock::Clock;
 use weir_live::srtp::Suite;
@@ -222,7 +222,7 @@ fn h264(size: (u32, u32), rate: &str) -> (VideoSend, VideoReceive) {
 fn pictures_come_through_encoder_network_and_decoder() {
     let record = Shared::default();
     let (send, mut receive) = h264((320, 240), "30");
-    receive.record = Some((Box::new(record.clone()), "30".parse().unwrap()));
+    receive.record = Some(Recording::new(Box::new(record.clone()), "30".parse().unwrap()));
     let config =
         CallConfig { playout_deadline: TimeDelta::from_millis(300), adaptive_playout: false, ..fixed_rate(600) };
     let (duration, stop) = (Some(TimeDelta::from_secs(2)), AtomicBool::new(false));

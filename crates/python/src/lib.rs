@@ -101,6 +101,9 @@ fn compare(
     own: Vec<(String, Py<PyAny>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<String>)> {
+    if runs == 0 {
+        return Err(PyValueError::new_err("runs: 0: expected a whole number above zero"));
+    }
     let failed = Failed::default();
     let registry = registry(own, &failed);
     let files = scenarios.iter().map(|s| s.open(&registry)).collect::<Result<Vec<_>, _>>();
@@ -123,6 +126,9 @@ fn reproduce(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<String>)> {
+    if runs == Some(0) {
+        return Err(PyValueError::new_err("runs: 0: expected a whole number above zero"));
+    }
     let registry = base_registry();
     let mut data = PaperData::open(paper).map_err(|e| value_error(&e))?;
     if let Some(table) = table {

@@ -31,6 +31,7 @@ use std::io;
 use std::path::Path;
 use weir_lab::compare::{Outcome, ScenarioText};
 use weir_lab::results::{Aggregate, OUTLINE_QUANTILES, RunResult, aggregate};
+use weir_lab::scenario::{Scenario, differing_limits};
 
 const TEMPLATE: &str = include_str!("../assets/report.html.j2");
 /// The style of all pages.
@@ -91,6 +92,8 @@ pub struct ScenarioReport {
     pub title: String,
     /// The scenario's purpose, in plain text; blank lines separate paragraphs.
     pub doc: String,
+    /// Which controllers have which bounds of the rate, if they differ.
+    pub limits: Option<String>,
     /// The controllers, in the order of the tables.
     pub controllers: Vec<ControllerRuns>,
     /// The scenario's file, if it is known.
@@ -101,27 +104,35 @@ pub struct ScenarioReport {
 
 /// One section for each scenario and variant that has a finished run, in the order of the plan.
 pub fn sections(outcome: &Outcome) -> Vec<ScenarioReport> {
-    let mut sections: Vec<((&str, Option<&str>), ScenarioReport)> = Vec::new();
+    let mut sections: Vec<((&str, Option<&str>), ScenarioReport, Vec<&Scenario>)> = Vec::new();
     for (scenario, runs, aggregate) in outcome.groups() {
         let Some((shown, others)) = runs.split_first() else { continue };
         let controller = ControllerRuns { shown: shown.clone(), others: others.to_vec(), aggregate };
         let key = (scenario.name.as_str(), scenario.variant.as_deref());
         match sections.iter_mut().find(|s| s.0 == key) {
-            Some((_, section)) => section.controllers.push(controller),
+            Some((_, section, scenarios)) => {
+                section.controllers.push(controller);
+                scenarios.push(scenario);
+            }
             None => {
                 let variant = key.1.map(|v| format!(" [{v}]")).unwrap_or_default();
                 let section = ScenarioReport {
                     title: format!("{}{variant}", scenario.title),
                     doc: scenario.doc.clone(),
+                    limits: None,
                     controllers: vec![controller],
                     source: outcome.text_of(&scenario.name).cloned(),
                     command: command::repeat(outcome, &scenario.name),
                 };
-                sections.push((key, section));
+                sections.push((key, section, vec![scenario]));
             }
         }
     }
-    sections.into_iter().map(|s| s.1).collect()
+    let with_limits = |(_, section, scenarios): (_, ScenarioReport, Vec<&Scenario>)| ScenarioReport {
+        limits: differing_limits(scenarios),
+        ..section
+    };
+    sections.into_iter().map(with_limits).collect()
 }
 
 /// Runs that were stopped early.
@@ -267,7 +278,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         sections.push(Section {
             id: format!("s{i}"),
             title: s.title.clone(),
-            paragraphs: paragraphs(&s.doc),
+            paragraphs: paragraphs(&s.doc).into_iter().chain(s.limits.clone()).collect(),
             facts: tables::facts(s),
             command: s.command.clone(),
             file: s.source.as_ref().map(|source| add_file(&mut files, source)),

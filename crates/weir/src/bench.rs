@@ -13,10 +13,12 @@ use crate::progress::Progress;
 use crate::session::Session;
 use weir_bench::ns3::{self, Figures};
 use weir_bench::suite::{BenchError, Suite, TRIES};
+use weir_lab::scenario::InputError;
 
 pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
     if !(args.scale.is_finite() && args.scale > 0.0 && args.scale <= 1_000.0) {
-        return Err(Failure::Work("--scale must lie above 0 and not above 1000".into()));
+        let what = format!("{}: expected a number above 0 and up to 1000", args.scale);
+        return Err(InputError::whole("--scale", what).into());
     }
     if cfg!(debug_assertions) && !args.quiet {
         remark("this is a debug build, whose speed is not representative; use cargo run --release -- bench");

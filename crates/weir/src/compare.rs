@@ -1,7 +1,7 @@
 //! `weir compare`, and `weir` alone.
 
 use crate::args::{CompareArgs, WorkArgs};
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_folder, print, print_report, remark};
 use crate::session::{Session, threads};
 use crate::tables::fold;
 use crate::{Done, result_tables};
@@ -55,6 +55,7 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
         files = files.into_iter().map(|f| f.and_compares(BESIDE)).collect();
     }
     let plan = Plan::new(&files, args.controllers.as_deref(), repeat, &session.registry)?;
+    check_folder("--out", &args.out)?;
     let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
     if !plan.keeps_runs() && !args.work.quiet {
         remark(&format!(
@@ -71,22 +72,20 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
         r.claims.retain(|c| c.holds.is_some());
         r
     });
-    if args.json {
+    // The report is written even if nobody reads the tables.
+    let shown = if args.json {
         let r = reproduction.as_ref();
         let (cells, claims) = (r.map(|r| &r.cells[..]), r.map(|r| &r.claims[..]));
-        print_report("compare", &Json { outcome: outcome.json(), cells, claims })?;
+        print_report("compare", &Json { outcome: outcome.json(), cells, claims })
     } else {
-        print(&stopped(&outcome))?;
-        print(&result_tables::outcome(&outcome))?;
-        if let Some(r) = &reproduction {
-            print(&result_tables::reproduction(r))?;
-        }
-    }
+        let beside = reproduction.as_ref().map_or_else(String::new, result_tables::reproduction);
+        print(&(stopped(&outcome) + &result_tables::outcome(&outcome) + &beside))
+    };
     if outcome.count() > 0 {
         let report = report_of("Congestion controllers compared", &outcome, SIMULATED, reproduction);
         write_report(&report, paper.as_ref(), &outcome, (&args.out, &[Format::Svg]), args.work.quiet)?;
     }
-    finish(outcome)
+    finish(outcome).and(shown)
 }
 
 /// Scenarios by name or file.

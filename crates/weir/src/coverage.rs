@@ -20,8 +20,9 @@ use weir_coverage::rides::{LogFormat, read_log};
 use weir_coverage::server::store::{
     AppendOutcome, PostgresConfig, Reports, Role, SqliteConfig, Store, StoreConfig, backup,
 };
-use weir_coverage::server::{Clock, ServerConfig, TlsConfig, issue, log_to_stderr, serve};
+use weir_coverage::server::{Clock, ServeError, ServerConfig, TlsConfig, bind, issue, log_to_stderr, serve_on};
 use weir_coverage::{Bounds, MapConfig, Update};
+use weir_lab::scenario::InputError;
 use weir_units::TimeDelta;
 
 /// Greatest size of a log of a ride, in bytes.
@@ -64,9 +65,8 @@ fn configure(database: &Path, max_bytes: Option<u64>, partitions: Option<u16>) -
         return Ok(StoreConfig::Sqlite(SqliteConfig { path, max_bytes, max_devices_per_key: 100_000 }));
     };
     if max_bytes.is_some() {
-        return Err(Failure::Work(
-            "--max-size is for files: give a PostgreSQL database a tablespace of its own".into(),
-        ));
+        let what = "it is for files: give a PostgreSQL database a tablespace of its own";
+        return Err(InputError::whole("--max-size", what).into());
     }
     let config = PostgresConfig::new(url, std::env::var("PGPASSWORD").ok().as_deref());
     let config = config.and_then(|c| match partitions {
@@ -87,9 +87,8 @@ fn open(database: &Path) -> Result<Box<dyn Store>, Failure> {
 fn open_existing(args: &DatabaseArgs) -> Result<Box<dyn Store>, Failure> {
     if is_server(&args.database).is_none() && !args.database.exists() {
         let path = args.database.display();
-        return Err(Failure::Work(format!(
-            "there is no database {path}: weir coverage serve makes one, or name it by --database"
-        )));
+        let error = InputError::whole("--database", format!("{path}: there is no such file"));
+        return Err(error.help("weir coverage serve makes one").into());
     }
     open(&args.database)
 }
@@ -116,7 +115,10 @@ fn run_service(session: &Session, args: &ServeArgs) -> Done {
         ..ServerConfig::default()
     };
     // Before the database is made.
-    config.check().map_err(Failure::work)?;
+    let socket = bind(&config).map_err(|e| match e {
+        e @ ServeError::Config(_) => InputError::whole("--listen, --cert", e.to_string()).into(),
+        e => Failure::work(e),
+    })?;
     log_to_stderr(args.json_logs, args.verbose);
     let max_bytes = args.max_size.map(|mb| mb.saturating_mul(1_000_000));
     let mut store = open_configured(&configure(&args.database.database, max_bytes, Some(args.partitions))?)?;
@@ -124,7 +126,7 @@ fn run_service(session: &Session, args: &ServeArgs) -> Done {
         output::remark("there are no keys yet: weir coverage keys add reporter --note 'my phone'");
     }
     block_on(async {
-        let running = serve(config, Clock::system(), store).await.map_err(Failure::work)?;
+        let running = serve_on(socket, config, Clock::system(), store).await.map_err(Failure::work)?;
         let scheme = if running.fingerprint.is_some() { "https" } else { "http" };
         output::remark(&format!(
             "{} updates; the map page is {scheme}://{1}/, {scheme}://{1}/docs describes the interface",
@@ -140,13 +142,14 @@ fn run_service(session: &Session, args: &ServeArgs) -> Done {
 }
 
 fn rides(args: &LogArgs) -> Result<Vec<(String, Vec<Update>)>, Failure> {
-    let operator = args.operator.parse().map_err(Failure::work)?;
+    let wrong = |e: &dyn std::fmt::Display| InputError::whole("--operator", e.to_string());
+    let operator = args.operator.parse().map_err(|e| wrong(&e))?;
     let format = match args.format {
         Format::Norway => LogFormat::Norway,
         Format::Ireland => LogFormat::Ireland,
     };
     let read = |path: &std::path::PathBuf| {
-        let failed = |e: &dyn std::fmt::Display| Failure::Work(format!("{}: {e}", path.display()));
+        let failed = |e: &dyn std::fmt::Display| InputError::whole(path.display().to_string(), e.to_string());
         let text = weir_files::read_text(path, MAX_LOG).map_err(|e| failed(&e))?;
         let updates = read_log(&text, format, &operator).map_err(|e| failed(&e))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -222,7 +225,8 @@ fn keys(command: &KeysCommand) -> Done {
         }
         KeysCommand::Revoke { database, id } => {
             if !open_existing(database)?.revoke_key(id, now).map_err(Failure::work)? {
-                return Err(Failure::Work(format!("there is no key {id:?} that is not revoked")));
+                let error = InputError::whole("ID", format!("there is no key {id:?} that is not revoked"));
+                return Err(error.help("weir coverage keys list").into());
             }
             Ok(())
         }
@@ -233,7 +237,7 @@ fn copy(args: &BackupArgs) -> Done {
     if is_server(&args.database.database).is_some() {
         let how =
             "a PostgreSQL database is copied by pg_dump --format=custom --file=FILE URL, also while the service runs";
-        return Err(Failure::Work(how.into()));
+        return Err(InputError::whole("--database", how).into());
     }
     open_existing(&args.database)?;
     let bytes = backup(&args.database.database, &args.to).map_err(Failure::work)?;

@@ -30,6 +30,7 @@ mod tables;
 mod values;
 
 use args::{Args, Command};
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use output::Failure;
 use session::Session;
@@ -53,8 +54,7 @@ pub fn main(registry: Registry) -> ExitCode {
     let args = match parse(words) {
         Ok(args) => args,
         Err(e) => {
-            // A closed pipe, as in `weir --help | head`, is no error of ours.
-            let _ = e.print();
+            complain(&e);
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(output::USAGE));
         }
     };
@@ -81,8 +81,36 @@ pub fn main(registry: Registry) -> ExitCode {
     }
 }
 
+/// What the standard library says of a value that it cannot read, and what a person is told instead.
+const UNREADABLE: [(&str, &str); 8] = [
+    ("invalid digit found in string", "expected a whole number, such as 5"),
+    ("number would be zero for non-zero type", "expected a whole number above zero, such as 5"),
+    ("cannot parse integer from empty string", "expected a whole number, such as 5"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("invalid float literal", "expected a number, such as 0.5"),
+    ("cannot parse float from empty string", "expected a number, such as 0.5"),
+    ("invalid IP address syntax", "expected an IP address, such as 192.0.2.7"),
+    ("invalid socket address syntax", "expected an IP address and a port, such as 127.0.0.1:8090"),
+];
+
+/// Prints what is wrong with the command line, or the help that it asks for.
+fn complain(e: &clap::Error) {
+    let said =
+        UNREADABLE.into_iter().find(|(std, _)| e.kind() == ErrorKind::ValueValidation && e.to_string().contains(std));
+    match said {
+        Some((std, instead)) => output::remark(e.to_string().replace(std, instead).trim_end()),
+        // A closed pipe, as in `weir --help | head`, is no error of ours.
+        None => drop(e.print()),
+    }
+}
+
+/// The same grammar, in which a number below zero is an option's value, so that the error names the option.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command.allow_negative_numbers(true).mut_subcommands(with_negative_numbers)
+}
+
 fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
-    let mut command = Args::command();
+    let mut command = with_negative_numbers(Args::command());
     if let Some(lacking) = absent::listed() {
         let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         command = command.after_help(format!("{lacking}\n\n{examples}"));

@@ -1,7 +1,9 @@
 //! Standard output and standard error, and the exit codes.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
+use std::fs;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use weir_lab::scenario::InputError;
 
@@ -81,6 +83,35 @@ impl Failure {
     }
 }
 
+/// Makes sure, before minutes of work, that files can be written into a folder, which the work makes if it is absent. Nothing
+/// is left behind. Errors: they cannot, with the option that names the folder.
+pub(crate) fn check_folder(option: &str, folder: &Path) -> Result<(), Failure> {
+    let absent: Vec<&Path> = folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
+    let probe = folder.join(format!(".weir-{}", std::process::id()));
+    let tried =
+        fs::create_dir_all(folder).and_then(|()| fs::File::create_new(&probe)).and_then(|_| fs::remove_file(&probe));
+    for made in absent {
+        // Somebody else may use it by now.
+        let _ = fs::remove_dir(made);
+    }
+    let wrong = |e: std::io::Error| {
+        let error = InputError::whole(option, format!("{}: cannot be written: {e}", folder.display()));
+        Failure::from(error.help("name a folder that can, or one in it"))
+    };
+    tried.map_err(wrong)
+}
+
+/// The same of a file's folder, which has to be there.
+pub(crate) fn check_file(option: &str, file: &Path) -> Result<(), Failure> {
+    let folder = file.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() || file.is_dir() {
+        let what = if file.is_dir() { "is a folder" } else { "its folder is not there" };
+        return Err(InputError::whole(option, format!("{}: {what}", file.display())).help("name a file").into());
+    }
+    // A device or a pipe, such as /dev/stdout, is written as it is.
+    if file.exists() && !file.is_file() { Ok(()) } else { check_folder(option, folder) }
+}
+
 /// A line on standard error. A closed standard error is no failure.
 pub(crate) fn remark(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
@@ -91,7 +122,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Err(Failure::Closed),
-        other => other.map_err(Failure::work),
+        other => other.map_err(|e| Failure::Work(format!("standard output: {e}"))),
     }
 }
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::overlay::{self, OverlayError, OverlayPlan, OverlayResult};
 use weir_lab::results::Distribution;
-use weir_lab::scenario::InputError;
+use weir_lab::scenario::{InputError, suggest};
 use weir_units::{DataRate, TimeDelta};
 
 /// Output of `--json`.
@@ -55,6 +55,7 @@ fn failure(e: OverlayError) -> Failure {
 }
 
 pub(crate) fn overlay(session: &Session, args: &OverlayArgs) -> Done {
+    suggest::find(&session.registry, "--controller", &args.controller)?;
     let plan = plan(args);
     let start = ThreadTime::now();
     let result = session.with_progress(args.quiet, false, |options, progress| {

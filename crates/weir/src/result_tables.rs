@@ -4,7 +4,8 @@ use crate::tables::{Table, fold, table};
 use std::collections::BTreeMap;
 use weir_judge::paper::Reproduction;
 use weir_lab::compare::Outcome;
-use weir_lab::results::{Aggregate, FlowKind, RunResult, Stat};
+use weir_lab::results::{Aggregate, FlowKind, RunResult, Stat, StreamSummary};
+use weir_lab::scenario::{Scenario, differing_limits};
 
 /// Flows of a run that a table shows; the others are counted.
 const MAX_FLOWS: usize = 12;
@@ -91,24 +92,42 @@ fn is_mixed(flows: impl Iterator<Item = FlowKind>) -> bool {
     kinds.len() > 1
 }
 
+/// A scenario, or a variant of it, under several controllers.
+struct Section<'a> {
+    heading: String,
+    table: Table,
+    scenarios: Vec<&'a Scenario>,
+    /// The streams of flows that have several.
+    streams: Table,
+}
+
 /// One table for each scenario and variant.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
-    let mut sections: Vec<(String, Table)> = Vec::new();
+    let mut sections: Vec<Section<'_>> = Vec::new();
     let (mut several, mut mixed) = (false, false);
-    for (scenario, a) in outcome.aggregates() {
+    for (scenario, runs, a) in outcome.groups() {
         several |= a.seeds.len() > 1;
         mixed |= is_mixed(a.flows.iter().map(|f| f.kind));
         let variant = scenario.variant.as_ref().map(|v| format!(" [{v}]")).unwrap_or_default();
-        let runs = if a.seeds.len() == 1 { String::new() } else { format!(", {} runs", a.seeds.len()) };
-        let heading = format!("{}{variant}: {}{runs}", scenario.name, scenario.title);
-        if sections.last().is_none_or(|s| s.0 != heading) {
-            sections.push((heading, table(&HEADER, 2).keys(2).spares(&SPARE)));
+        let count = if a.seeds.len() == 1 { String::new() } else { format!(", {} runs", a.seeds.len()) };
+        let heading = format!("{}{variant}: {}{count}", scenario.name, scenario.title);
+        if sections.last().is_none_or(|s| s.heading != heading) {
+            let table = table(&HEADER, 2).keys(2).spares(&SPARE);
+            sections.push(Section { heading, table, scenarios: Vec::new(), streams: stream_table() });
         }
-        if let Some((_, t)) = sections.last_mut() {
-            rows(t, &a);
+        if let Some(section) = sections.last_mut() {
+            rows(&mut section.table, &a);
+            section.scenarios.push(scenario);
+            stream_rows(&mut section.streams, runs);
         }
     }
-    let mut out: String = sections.iter().map(|(heading, t)| format!("{}\n{t}\n\n", fold(heading))).collect();
+    let part = |s: &Section<'_>| {
+        let limits =
+            differing_limits(s.scenarios.iter().copied()).map_or_else(String::new, |l| fold(&format!("{l}\n")));
+        let streams = if s.streams.is_empty() { String::new() } else { format!("{}\n", s.streams) };
+        format!("{}\n{}\n{streams}{limits}\n", fold(&s.heading), s.table)
+    };
+    let mut out: String = sections.iter().map(part).collect();
     if !sections.is_empty() {
         out.push_str(&fold(&legend(several, mixed)));
     }
@@ -122,31 +141,41 @@ pub(crate) fn run(label: &str, run: &RunResult) -> String {
         rows(&mut t, &a);
     }
     let legend = legend(false, is_mixed(run.flows.iter().map(|f| f.kind)));
-    let parts = streams(run) + &paths(run);
+    let mut streams = stream_table();
+    stream_rows(&mut streams, std::slice::from_ref(run));
+    let streams = if streams.is_empty() { String::new() } else { format!("{streams}\n") };
+    let parts = streams + &paths(run);
     format!("{}\n{t}\n{parts}{}", fold(&format!("{label}, seed {}", run.seed)), fold(&legend))
 }
 
-/// The streams of the flows that have several; nothing where none has.
-fn streams(run: &RunResult) -> String {
-    let header = ["flow", "stream", "share kbit/s", "sent kbit/s", "on %", "switches", "loss %", "concealed %"];
-    let mut t = table(&header, 2).keys(2);
-    let mut all = run.flows.iter().flat_map(|f| f.streams.iter().map(move |s| (f, s))).take(MAX_STREAMS).peekable();
-    if all.peek().is_none() {
-        return String::new();
-    }
-    for (flow, s) in all {
+/// A table for the streams of flows that have several.
+fn stream_table() -> Table {
+    let header =
+        ["controller", "flow", "stream", "share kbit/s", "sent kbit/s", "on %", "switches", "loss %", "concealed %"];
+    table(&header, 3).keys(3)
+}
+
+/// Adds the streams of these runs, which differ by seed alone: means over them.
+fn stream_rows(t: &mut Table, runs: &[RunResult]) {
+    let Some(first) = runs.first() else { return };
+    let all = first.flows.iter().enumerate().flat_map(|(f, flow)| (0..flow.streams.len()).map(move |s| (f, s)));
+    for (f, s) in all.take(MAX_STREAMS) {
+        let each: Vec<_> = runs.iter().filter_map(|r| r.flows.get(f)?.streams.get(s)).collect();
+        let mean = |of: &dyn Fn(&StreamSummary) -> f64| each.iter().map(|s| of(s)).sum::<f64>() / each.len() as f64;
+        let concealed: Option<Vec<f64>> = each.iter().map(|s| s.concealed).collect();
+        let (flow, stream) = (&first.flows[f], &first.flows[f].streams[s]);
         t.add_row([
+            flow.controller.clone(),
             flow.name.clone(),
-            s.name.clone(),
-            format!("{:.0}", s.share_bps * 1e-3),
-            format!("{:.0}", s.sent_bps * 1e-3),
-            format!("{:.1}", s.on * 100.0),
-            s.switches.to_string(),
-            format!("{:.2}", s.loss * 100.0),
-            s.concealed.map_or("-".into(), |c| format!("{:.2}", c * 100.0)),
+            stream.name.clone(),
+            format!("{:.0}", mean(&|s| s.share_bps) * 1e-3),
+            format!("{:.0}", mean(&|s| s.sent_bps) * 1e-3),
+            format!("{:.1}", mean(&|s| s.on) * 100.0),
+            format!("{:.0}", mean(&|s| s.switches as f64)),
+            format!("{:.2}", mean(&|s| s.loss) * 100.0),
+            concealed.map_or("-".into(), |c| format!("{:.2}", c.iter().sum::<f64>() / c.len() as f64 * 100.0)),
         ]);
     }
-    format!("{t}\n")
 }
 
 /// The paths of the flows that have several; nothing where none has.

@@ -6,7 +6,7 @@ mod pcap;
 pub(crate) use explain::Json as ExplainJson;
 
 use crate::args::RunArgs;
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_file, check_folder, print, print_report, remark};
 use crate::session::Session;
 use crate::{Done, result_tables};
 use std::path::Path;
@@ -20,6 +20,8 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
         return folder(args);
     }
     let (scenario, seed) = session.one(&args.one)?;
+    args.series.as_ref().map_or(Ok(()), |folder| check_folder("--series", folder))?;
+    args.explain.plot.as_ref().map_or(Ok(()), |file| check_file("--plot", file))?;
     let keeps_series = args.series.is_some() || args.explain.explain;
     let (result, written) = session.with_progress(args.one.quiet, keeps_series, |options, progress| {
         progress.set_message(format!("{}, seed {seed}", scenario.label()));
@@ -34,22 +36,25 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     if let Some(written) = written.filter(|_| !args.one.quiet) {
         remark(&written);
     }
-    if args.explain.explain {
+    // The series are written even if nobody reads the table.
+    let shown = if args.explain.explain {
         let of = format!("{}, seed {seed}", scenario.label());
         let series = result.series.as_ref().ok_or_else(|| Failure::Work("the run kept no time series".into()))?;
-        explain::show(&of, series, Some(&scenario), &args.explain, args.json)?;
+        explain::show(&of, series, Some(&scenario), &args.explain, args.json)
     } else if args.json {
-        print_report("run", &result)?;
+        print_report("run", &result)
     } else if !args.no_table {
-        print(&result_tables::run(&scenario.label(), &result))?;
-    }
+        print(&result_tables::run(&scenario.label(), &result))
+    } else {
+        Ok(())
+    };
     if let Some(folder) = &args.series {
         let paths = write_series(&result, folder, &stem(&scenario.label())).map_err(Failure::work)?;
         if !args.one.quiet {
             paths.iter().for_each(|p| remark(&format!("series: {}", p.display())));
         }
     }
-    Ok(())
+    shown
 }
 
 /// A folder in the place of a scenario: the time series that an earlier run wrote, explained.

@@ -118,6 +118,11 @@ impl Table {
         self.rows.push(row.into_iter().map(|cell| cell.to_string()).collect());
     }
 
+    /// Whether it has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     fn cell<'a>(&self, row: &'a [String], column: usize) -> &'a str {
         row.get(column).map_or("", String::as_str)
     }

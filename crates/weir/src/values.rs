@@ -25,9 +25,19 @@ pub(crate) fn seconds_from_zero(text: &str) -> Result<f64, String> {
     if text.trim() == "0" { Ok(0.0) } else { seconds(text) }
 }
 
-/// A rate's unit as scenario files spell it, however it is written on the command line.
+/// Whether a rate is written in bytes a second, which only the case of its letters tells from bits.
+fn is_in_bytes(text: &str) -> bool {
+    let text = text.trim();
+    let unit = text.strip_suffix("/s").or_else(|| text.strip_suffix("ps")).unwrap_or(text);
+    unit.ends_with('B')
+}
+
+/// A rate's unit as scenario files spell it, however it is written on the command line. Bytes a second stay as they are.
 #[cfg(target_os = "linux")]
 pub(crate) fn rate(text: &str) -> String {
+    if is_in_bytes(text) {
+        return text.to_owned();
+    }
     let lower = text.trim().to_ascii_lowercase();
     for (given, spelt) in [("gbps", "Gbps"), ("mbps", "Mbps"), ("kbps", "kbps"), ("bps", "bps")] {
         if let Some(number) = lower.strip_suffix(given) {
@@ -48,8 +58,12 @@ pub(crate) fn bit_rate(text: &str) -> Result<DataRate, String> {
         _ => (stem, 1.0),
     });
     let number = given.and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale));
+    if is_in_bytes(text) {
+        return Err(format!("`{text}` is in bytes; rates are in bits, and a byte has 8: such as 500kbps or 2mbps"));
+    }
     match number {
         Some(bps) if bps > 0.0 && bps < 1e15 => Ok(DataRate::from_bps_f64(bps)),
+        None if text.trim().parse::<f64>().is_ok() => Err(format!("`{text}` has no unit: such as 500kbps or 2mbps")),
         _ => Err(format!("`{text}` is no rate, such as 500kbps or 2mbps")),
     }
 }
@@ -127,6 +141,12 @@ mod tests {
                 && bit_rate("-1kbps").is_err()
                 && bit_rate("infbps").is_err()
         );
+        for bytes in ["2MB", "2 MBps", "100kB/s", "5 B"] {
+            assert!(bit_rate(bytes).is_err_and(|e| e.contains("rates are in bits")), "{bytes}");
+            assert_eq!(rate(bytes), bytes);
+        }
+        assert_eq!(bit_rate("5MBPS"), Ok(DataRate::from_mbps(5)));
+        assert!(bit_rate("999999999999").is_err_and(|e| e.contains("has no unit")));
         assert_eq!(rate("2mbps"), "2 Mbps");
         assert_eq!(rate("300 KBPS"), "300 kbps");
         assert_eq!(rate("unlimited"), "unlimited");

@@ -315,5 +315,5 @@ fn rides_are_foretold_from_each_other_as_a_scenario() {
     let (alone, map) = (run("nada"), run("nada+map"));
     assert!(alone > 0.0 && map < alone, "lost {alone}, with the map {map}");
     // A map of three rides at a place needs four.
-    assert!(bad(&args[..args.len() - 1], 1).contains("--anonymity"));
+    assert!(bad(&args[..args.len() - 1], 2).contains("--anonymity"));
 }

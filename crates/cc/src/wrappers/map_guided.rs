@@ -127,7 +127,8 @@ impl Delay {
 
 /// The registry entry of a controller with a forecast around it.
 pub(crate) fn spec(inner: &Spec) -> Spec {
-    inner.wrapped(SUFFIX, "bounded by a forecast of capacity", "V. Singh's thesis, section 7.2", Config::params())
+    let source = "V. Singh's thesis, section 7.2";
+    Spec { foresees: true, ..inner.wrapped(SUFFIX, "bounded by a forecast of capacity", source, Config::params()) }
 }
 
 /// Separates the parameters of [`Config`] from a setup; the rest are the inner controller's.

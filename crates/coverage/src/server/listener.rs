@@ -94,15 +94,38 @@ fn load(mut store: Box<dyn Store>, mut map: Map, now: WallTime) -> Result<Loaded
 /// # Errors
 /// See [`ServeError`].
 pub async fn serve(config: ServerConfig, clock: Clock, store: Box<dyn Store>) -> Result<RunningServer, ServeError> {
+    let listener = bind(&config)?;
+    serve_on(listener, config, clock, store).await
+}
+
+/// The socket of a service, before its database is opened or made. Who connects meanwhile waits.
+///
+/// # Errors
+/// The configuration must not run, or the address cannot be used.
+pub fn bind(config: &ServerConfig) -> Result<std::net::TcpListener, ServeError> {
     config.check()?;
+    std::net::TcpListener::bind(config.listen).map_err(|e| ServeError::Listen(config.listen, e))
+}
+
+/// As [`serve`], on a socket by [`bind`].
+///
+/// # Errors
+/// See [`ServeError`].
+pub async fn serve_on(
+    listener: std::net::TcpListener,
+    config: ServerConfig,
+    clock: Clock,
+    store: Box<dyn Store>,
+) -> Result<RunningServer, ServeError> {
+    let failed = |e| ServeError::Listen(config.listen, e);
+    listener.set_nonblocking(true).map_err(failed)?;
+    let listener = TcpListener::from_std(listener).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
     let identity = identity(&config.tls).map_err(ServeError::Tls)?;
     let (map, begin) = (Map::new(config.map.clone()), clock.wall());
     let loading = tokio::task::spawn_blocking(move || load(store, map, begin));
     let Loaded { store, map, keys, updates: loaded } =
         loading.await.map_err(|e| StoreError::Database(format!("reading it: {e}")))??;
-    let failed = |e| ServeError::Listen(config.listen, e);
-    let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
     let (jobs, queue) = mpsc::channel(MAX_JOBS);
     let shared = Arc::new(Shared::new(config, clock, map, keys, jobs));
     let writer = Writer::new(store, Arc::clone(&shared), queue);

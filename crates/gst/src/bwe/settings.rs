@@ -1,12 +1,11 @@
 //! Settings of an application, and the controller made from it.
 
+pub(super) use weir_cc::DEFAULT_CONTROLLER;
 use weir_cc::flow::Refused;
 use weir_cc::tunable::SetupError;
 use weir_cc::{Flow, Limits, Registry, Setup};
 use weir_units::{DataRate, Timestamp};
 
-/// The controller unless another is named.
-pub(super) const DEFAULT_CONTROLLER: &str = "gcc";
 /// Bounds and start of the rate in bit/s, as of `rtpgccbwe` (gst-plugins-rs 0.15, `net/rtp/src/gcc/imp.rs`).
 pub(super) const DEFAULT_MIN: u32 = 1_000;
 pub(super) const DEFAULT_MAX: u32 = 8_192_000;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_cc::Registry;
 use weir_lab::compare::MAX_RUNS;
-use weir_lab::scenario::{InputError, ScenarioFile};
+use weir_lab::scenario::{InputError, ScenarioFile, suggest};
 
 /// Largest file of a grid in bytes.
 const MAX_GRID: u64 = 4 << 20;
@@ -123,7 +123,7 @@ impl Grid {
         let controllers = self.controllers.as_ref().map_or(vec![None], |c| c.list().into_iter().map(Some).collect());
         let mut policies = Vec::new();
         for name in controllers.iter().flatten() {
-            let spec = registry.find(name).map_err(|e| wrong("controllers", e.to_string()))?;
+            let spec = suggest::find(registry, "controllers", name)?;
             // The name of a policy file does not determine its contents, so the key of the run depends on its source too.
             policies.push(registry.specs().all(|s| s.name != *name).then(|| spec.source.clone()));
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use weir_cc::Registry;
 use weir_cc::tunable::ParamInfo;
-use weir_lab::scenario::InputError;
+use weir_lab::scenario::{InputError, suggest};
 
 /// Change of a parameter for a step of one: this factor, or of a parameter that starts at zero, this share of its range.
 const FACTOR: f64 = 1.25;
@@ -44,7 +44,7 @@ impl Space {
         let mut parts = start.split(':');
         let controller = parts.next().unwrap_or_default().to_owned();
         let wrong = |what: String| InputError::whole(start, what).field("CONTROLLER");
-        let spec = registry.find(&controller).map_err(|e| wrong(e.to_string()).help("weir show controllers"))?;
+        let spec = suggest::find(registry, start, &controller).map_err(|e| e.field("CONTROLLER"))?;
         let known = || spec.params.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
         let mut given = Vec::new();
         for part in parts {

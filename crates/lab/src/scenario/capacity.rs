@@ -22,7 +22,7 @@ pub(super) enum RawCapacity {
 
 /// A capacity that changes: exactly one of `steps`, `trace` and `pattern`.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", rate = \"1 Mbps\" }] }")]
 #[schemars(rename = "CapacityTable")]
 pub(super) struct RawCapacityTable {
     /// Rates from given times on; the first at "0 s".
@@ -39,7 +39,7 @@ pub(super) struct RawCapacityTable {
 
 /// A rate from an instant on.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", rate = \"1 Mbps\" }")]
 #[schemars(rename = "Step")]
 pub(super) struct RawStep {
     /// The instant.

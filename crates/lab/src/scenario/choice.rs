@@ -118,7 +118,7 @@ pub(super) enum RawDistribution<T> {
 
 /// A random quantity: exactly one of its fields.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { exponential = \"10 s\" }")]
 #[schemars(rename = "Distribution{T}")]
 pub(super) struct RawDistributionTable<T> {
     /// Uniform between two values.
@@ -131,7 +131,7 @@ pub(super) struct RawDistributionTable<T> {
 
 /// A Pareto distribution.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { mean = \"10 s\", shape = 1.5 }")]
 #[schemars(rename = "Pareto{T}")]
 pub(super) struct RawPareto<T> {
     /// Mean.

@@ -2,6 +2,7 @@
 
 use super::builtin;
 use super::error::InputError;
+use super::limits;
 use super::model::Scenario;
 use super::raw::RawScenario;
 use super::request::Request;
@@ -168,6 +169,30 @@ impl ScenarioFile {
     /// The scenario's purpose, and its source.
     pub fn doc(&self) -> &str {
         self.versions[0].1.doc.trim()
+    }
+    /// What bounds do that nobody wrote, a line for each flow that they limit or share out, under the controllers to which it
+    /// applies.
+    ///
+    /// # Errors
+    /// As for [`Self::scenarios`].
+    pub fn unwritten_limits(&self, registry: &Registry) -> Result<Vec<String>, InputError> {
+        let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+        for scenario in self.scenarios(None, registry)? {
+            for line in limits::unwritten(&scenario) {
+                let at = lines.iter().position(|l| l.0 == line).unwrap_or(lines.len());
+                if at == lines.len() {
+                    lines.push((line, Vec::new()));
+                }
+                let under = &mut lines[at].1;
+                under.extend(scenario.controller.clone().filter(|c| !under.contains(c)));
+            }
+        }
+        let words = |(line, under): (String, Vec<String>)| match under.len() {
+            0 => line,
+            n if n == self.compare.len() => line,
+            _ => format!("{line} (under {})", under.join(", ")),
+        };
+        Ok(lines.into_iter().map(words).collect())
     }
     /// The file's text.
     pub fn text(&self) -> &str {

@@ -23,7 +23,7 @@ pub(super) enum RawLoss {
 /// Loss in bursts by a good and a bad state with one transition per packet: `good_to_bad` and `bad_to_good`. Or loss that
 /// changes: `steps`.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { good_to_bad = 0.01, bad_to_good = 0.3 }")]
 #[schemars(rename = "LossTable")]
 pub(super) struct RawLossTable {
     /// Probability of a transition from good to bad.
@@ -42,7 +42,7 @@ pub(super) struct RawLossTable {
 
 /// Loss from an instant on.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", loss = 0.05 }")]
 #[schemars(rename = "LossStep")]
 pub(super) struct RawLossStep {
     /// The instant.
@@ -157,7 +157,7 @@ impl RawLossPlace {
 
 /// Random extra delay: `max`, or `steps` if it changes.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { max = \"30 ms\" }")]
 #[schemars(rename = "Jitter")]
 pub(super) struct RawJitter {
     /// Maximum extra delay.
@@ -175,7 +175,7 @@ pub(super) struct RawJitter {
 
 /// Random extra delay from an instant on.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", max = \"30 ms\" }")]
 #[schemars(rename = "JitterStep")]
 pub(super) struct RawJitterStep {
     /// The instant.
@@ -227,7 +227,7 @@ pub(super) fn jitter(text: &Text, raw: &At<RawJitter>) -> Result<ResolvedJitter,
 
 /// Packets held back.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { probability = 0.01, delay = \"20 ms\" }")]
 #[schemars(rename = "Reorder")]
 pub(super) struct RawReorder {
     /// Probability that a packet is held back.

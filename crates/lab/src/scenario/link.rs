@@ -27,7 +27,7 @@ macro_rules! directions {
     ($($(#[doc = $doc:literal])+ $field:ident: $ty:ty,)+) => {
         /// A hop: its forward direction, and the reverse one if that is not simply fast and of the same delay.
         #[derive(Deserialize, JsonSchema, Debug)]
-        #[serde(deny_unknown_fields)]
+        #[serde(deny_unknown_fields, expecting = "a table such as { rate = \"1 Mbps\", delay = \"50 ms\" }")]
         #[schemars(rename = "Link")]
         pub(super) struct RawLink {
             /// Capacity: a rate, "unlimited", steps or a trace file; on a radio link that of its medium. The preset's if absent.
@@ -41,7 +41,7 @@ macro_rules! directions {
 
         /// The other direction of a hop. Defaults: an unlimited rate, the forward direction's delay, no impairments.
         #[derive(Deserialize, JsonSchema, Default, Debug)]
-        #[serde(deny_unknown_fields)]
+        #[serde(deny_unknown_fields, expecting = "a table such as { rate = \"500 kbps\" }")]
         #[schemars(rename = "Reverse")]
         struct RawReverse {
             /// Capacity; the preset's, or unlimited, if absent.

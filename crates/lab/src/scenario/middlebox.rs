@@ -13,7 +13,7 @@ use weir_units::DataRate;
 
 /// A token bucket, full at the start.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { rate = \"2 Mbps\", burst = \"50 kB\" }")]
 #[schemars(rename = "TokenBucket")]
 pub(super) struct RawBucket {
     /// Rate at which it fills.
@@ -36,7 +36,7 @@ pub(super) fn bucket(text: &Text, raw: &At<RawBucket>) -> Result<TokenBucket, In
 /// Changes of the ECN field that no router should make (RFC 3168, section 18.1), in this order for each packet: `mark`,
 /// `erase`, `bleach`.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { mark = 0.01 }")]
 #[schemars(rename = "EcnFaults")]
 pub(super) struct RawEcnFaults {
     /// Probability that a packet is marked CE whatever its field; 0 if absent.

@@ -191,6 +191,8 @@ pub struct RtpFlow {
     pub floor: DataRate,
     /// Greatest media rate.
     pub ceiling: DataRate,
+    /// Whether the ceiling is the default, since the file has none.
+    pub has_default_ceiling: bool,
     /// Media rate before the first feedback.
     pub start_rate: DataRate,
     /// Intervals in which the source is paused, in order and disjoint.
@@ -266,6 +268,8 @@ pub struct RtpStream {
     pub name: String,
     /// Its demand on the target.
     pub demand: weir_session::allocation::Demand,
+    /// Whether its greatest rate is the default, since the file has none.
+    pub has_default_most: bool,
     /// Source of its frames.
     pub source: StreamSource,
 }

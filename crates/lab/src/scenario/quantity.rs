@@ -52,16 +52,36 @@ impl Kind {
         let bad = || format!("expected {}, found \"{text}\"", self.expected());
         let n: f64 = number.parse().map_err(|_| bad())?;
         let Some((_, scale)) = self.units.iter().find(|u| u.0 == unit) else {
-            let hint = nearest(unit, self.units.iter().map(|u| u.0))
-                .map(|near| format!("; did you mean \"{number} {near}\"?"))
-                .unwrap_or_default();
-            return Err(bad() + &hint);
+            return Err(bad() + &self.hint(n, number, unit));
         };
         let value = n * scale;
         if value > self.max {
             return Err(format!("\"{text}\" is more than the {} allowed here", self.max_text));
         }
         Ok(value)
+    }
+    /// After the error of a number whose unit is none of these: what may be meant.
+    fn hint(&self, n: f64, number: &str, unit: &str) -> String {
+        if unit.is_empty() {
+            return ", which has no unit".into();
+        }
+        if let Some(bits) = bits(unit).filter(|_| self.units[0].0 == "bps") {
+            let as_bits = format!("{} {bits}", n * 8.0);
+            return format!("; rates are in bits, and a byte has 8: \"{as_bits}\" is as much as {number} {unit}");
+        }
+        let near = nearest(unit, self.units.iter().map(|u| u.0));
+        near.map(|near| format!("; did you mean \"{number} {near}\"?")).unwrap_or_default()
+    }
+}
+
+/// The unit of rates that has as many bits as this one has bytes, if this is one of bytes: `MB`, `kB/s`, `GBps`.
+fn bits(unit: &str) -> Option<&'static str> {
+    match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")).unwrap_or(unit) {
+        "B" => Some("bps"),
+        "kB" | "KB" => Some("kbps"),
+        "MB" => Some("Mbps"),
+        "GB" => Some("Gbps"),
+        _ => None,
     }
 }
 
@@ -91,10 +111,11 @@ fn queue(text: &str) -> Result<Limit, String> {
         return PACKETS.parse(text).map(|n| Limit::Packets(n as u32));
     }
     let all = SIZE_UNITS.iter().chain(TIME_UNITS).chain(PACKET_UNITS).map(|u| u.0);
-    let hint = nearest(unit, all)
-        .filter(|_| !number.is_empty())
-        .map(|near| format!("; did you mean \"{number} {near}\"?"))
-        .unwrap_or_default();
+    let hint = match nearest(unit, all).filter(|_| !number.is_empty()) {
+        _ if unit.is_empty() => ", which has no unit".into(),
+        Some(near) => format!("; did you mean \"{number} {near}\"?"),
+        None => String::new(),
+    };
     Err(format!("expected {QUEUE_EXPECTED}, found \"{text}\"{hint}"))
 }
 
@@ -184,7 +205,12 @@ mod tests {
             assert!(e.contains(part), "{e}");
         };
         has(rate("2 mbps"), "did you mean \"2 Mbps\"?");
-        has(rate("2"), "with its unit");
+        has(rate("2"), "found \"2\", which has no unit");
+        has(rate("2 MB"), "\"16 Mbps\" is as much as 2 MB");
+        has(rate("100kB/s"), "\"800 kbps\" is as much as 100 kB/s");
+        has(rate("2 Mbytes"), "expected a rate");
+        assert!(time("50").expect_err("no unit").ends_with("found \"50\", which has no unit"));
+        assert!(queue("5").expect_err("no unit").ends_with("found \"5\", which has no unit"));
         has(rate("-2 Mbps"), "expected a rate");
         has(rate("1e9 Gbps"), "expected a rate");
         has(rate("2000 Gbps"), "more than the 1000 Gbps");

@@ -28,7 +28,7 @@ pub(super) enum RawStations {
 /// A Wi-Fi medium (IEEE 802.11-2020): defaults of 802.11n at 5 GHz with one stream and of EDCA's best effort. `rate` is that of
 /// data on the air.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { contenders = 3 }")]
 #[schemars(rename = "Wifi")]
 pub(super) struct RawWifi {
     /// "one" if absent.
@@ -68,7 +68,7 @@ pub(super) struct RawWifi {
 
 /// A cell of LTE, or of NR by its times. `rate` is that of the cell in this direction.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { users = 2 }")]
 #[schemars(rename = "Cellular")]
 pub(super) struct RawCellular {
     /// "one" if absent. With "each-flow", each flow is a user with a bearer of its own.
@@ -105,7 +105,7 @@ pub(super) enum RawUsers {
 
 /// A number of users that changes.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", users = 2 }] }")]
 #[schemars(rename = "UsersSteps")]
 pub(super) struct RawUsersSteps {
     /// Numbers from given times on; the first at "0 s".
@@ -116,7 +116,7 @@ pub(super) struct RawUsersSteps {
 
 /// A number of users from an instant on.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", users = 2 }")]
 #[schemars(rename = "UsersStep")]
 pub(super) struct RawUsersStep {
     /// The instant.

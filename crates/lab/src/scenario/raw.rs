@@ -123,7 +123,7 @@ pub(super) struct RawMatrix {
 
 /// A span of time.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { name = \"late\", from = \"50 s\", to = \"60 s\" }")]
 #[schemars(rename = "Window")]
 pub(super) struct RawWindow {
     /// Name in results.
@@ -136,7 +136,7 @@ pub(super) struct RawWindow {
 
 /// Access links of a dumbbell's flows.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { rate = \"100 Mbps\", delay = \"1 ms\" }")]
 #[schemars(rename = "Access")]
 pub(super) struct RawAccess {
     /// Rate; not limited if absent.

@@ -12,7 +12,7 @@ use weir_units::TimeDelta;
 
 /// A base station that reports its link's capacity to RTP flows, by RTCP TMMBR messages of its own.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { notifies = \"sender\" }")]
 #[schemars(rename = "Assist")]
 pub(super) struct RawAssist {
     /// The end to which it reports.

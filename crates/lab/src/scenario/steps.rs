@@ -67,7 +67,7 @@ pub(super) enum RawDelay {
 
 /// A delay that changes.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", delay = \"50 ms\" }] }")]
 #[schemars(rename = "DelaySteps")]
 pub(super) struct RawDelaySteps {
     /// Delays from given times on; the first at "0 s".
@@ -78,7 +78,7 @@ pub(super) struct RawDelaySteps {
 
 /// A delay from an instant on.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", delay = \"50 ms\" }")]
 #[schemars(rename = "DelayStep")]
 pub(super) struct RawDelayStep {
     /// The instant.

@@ -2,6 +2,7 @@
 
 use super::error::InputError;
 use weir_cc::Registry;
+use weir_cc::Spec;
 use weir_cc::tunable::SetupError;
 
 /// The candidate most similar to `given`, if any is similar enough.
@@ -36,6 +37,14 @@ pub fn controller(error: InputError, e: &SetupError, registry: &Registry, others
     let SetupError::UnknownController { name } = e else { return error };
     let known: Vec<&str> = registry.specs().map(|s| s.name.as_str()).chain(others.iter().copied()).collect();
     error.help(help(name, &known))
+}
+
+/// The entry of a controller that the user named in the place of a command line or file that `place` says.
+///
+/// # Errors
+/// No controller has this name, with the nearest ones as help; its family refuses it.
+pub fn find<'r>(registry: &'r Registry, place: &str, name: &str) -> Result<&'r Spec, InputError> {
+    registry.find(name).map_err(|e| controller(InputError::whole(place, e.to_string()), &e, registry, &[]))
 }
 
 #[cfg(test)]

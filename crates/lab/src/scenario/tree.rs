@@ -28,7 +28,7 @@ impl Text {
     pub(super) fn parse_error(&self, e: &toml::de::Error) -> InputError {
         let span = e.span().unwrap_or(0..0);
         let message = e.message();
-        let error = self.error(span, message);
+        let error = self.error(span, plainly(message));
         let is_name = message.starts_with("unknown field `") || message.starts_with("unknown variant `");
         let mut names = message.split('`').skip(1).step_by(2);
         match names.next() {
@@ -41,6 +41,21 @@ impl Text {
             _ => error,
         }
     }
+}
+
+/// A reader's error with the kind of value that it expects in the words of TOML.
+fn plainly(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let kind = match expected {
+        "a map" => "a table",
+        "a sequence" => "a list in [ ]",
+        "a string" | "string" => "text in quotes",
+        "a boolean" => "true or false",
+        "f64" | "f32" => "a number",
+        "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => "a whole number",
+        other => other,
+    };
+    format!("{found}, expected {kind}")
 }
 
 /// The path of the smallest field that contains a position.

@@ -5,7 +5,7 @@ use crate::call::paths::PathUse;
 use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
-use weir_cc::{Limits, Registry, Setup, Transport, circuit_breaker, feedback_guard};
+use weir_cc::{DEFAULT_CONTROLLER, Limits, Registry, Setup, Transport, circuit_breaker, feedback_guard};
 use weir_media::{AdaptivePlayout, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
 use weir_session::allocation::Demand;
 use weir_session::{CallPlan, Control, EndConfig, EndName, Endpoint, StreamIdentity};
@@ -69,7 +69,7 @@ pub struct CallConfig {
 impl Default for CallConfig {
     fn default() -> Self {
         Self {
-            controller: "gcc".into(),
+            controller: DEFAULT_CONTROLLER.into(),
             announced: None,
             params: Vec::new(),
             limits: Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_mbps(5) },

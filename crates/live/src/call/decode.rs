@@ -1,19 +1,18 @@
 //! The receiving end's video: the decoder on its own thread.
 
 use crate::call::originals::Captures;
+use crate::call::recording::{Recorder, Recording};
 use crate::call::stats::{TimeSeries, Times, thread_time};
 use crate::call::{CallError, CallObserver};
 use crate::clock::Clock;
 use crate::udp::Waker;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 use weir_media::quality::PlaneErrors;
-use weir_media::y4m::Y4mWriter;
-use weir_media::{FrameOutcome, FrameRate, OnDamage, ReceivedFrame, VideoDecoder, VideoReceiver};
+use weir_media::{FrameOutcome, OnDamage, ReceivedFrame, VideoDecoder, VideoReceiver};
 use weir_session::{Endpoint, IncomingId};
 use weir_units::{TimeDelta, Timestamp};
 
@@ -26,8 +25,8 @@ pub struct VideoReceive {
     pub decoder: Box<dyn VideoDecoder>,
     /// Treatment of damaged pictures.
     pub on_damage: OnDamage,
-    /// Where displayed pictures are written, as YUV4MPEG2 of this rate; each missing one repeats the last.
-    pub record: Option<(Box<dyn Write + Send>, FrameRate)>,
+    /// Where displayed pictures are written.
+    pub record: Option<Recording>,
     /// Whether pictures are compared with the originals, if the sending end is in this process.
     pub quality: bool,
 }
@@ -110,7 +109,7 @@ pub struct ReceivingVideo {
 struct Work {
     receiver: VideoReceiver,
     library: &'static str,
-    record: Option<(Box<dyn Write + Send>, FrameRate)>,
+    record: Option<Recording>,
     captures: Captures,
     quality: bool,
     clock: Clock,
@@ -227,55 +226,6 @@ impl CallObserver for ReceivingVideo {
     }
 }
 
-/// Writes pictures at their rate, filling in missing ones.
-struct Recorder {
-    writer: Option<Box<dyn Write + Send>>,
-    file: Option<Y4mWriter<Box<dyn Write + Send>>>,
-    rate: FrameRate,
-    size: (u32, u32),
-    /// Time of the first picture.
-    first: Option<Timestamp>,
-    written: u64,
-    error: Option<String>,
-}
-
-impl Recorder {
-    fn write(&mut self, at: Timestamp, picture: &weir_media::Picture) {
-        let size = (picture.width(), picture.height());
-        if let Some(writer) = self.writer.take() {
-            match Y4mWriter::new(writer, size, self.rate) {
-                Ok(file) => (self.file, self.size) = (Some(file), size),
-                Err(e) => self.error = Some(e.to_string()),
-            }
-        }
-        let Some(file) = &mut self.file else { return };
-        if size != self.size {
-            // YUV4MPEG2 has one size for all pictures: those after a change are omitted.
-            self.error.get_or_insert(format!("the pictures changed from {:?} to {size:?}", self.size));
-            return;
-        }
-        let time = at.saturating_since(*self.first.get_or_insert(at)).as_secs_f64();
-        let due = (time * self.rate.as_f64()).round() as u64 + 1;
-        // A minute's silence is not written out.
-        let copies = due.saturating_sub(self.written).min(1_000);
-        for _ in 0..copies {
-            if let Err(e) = file.write(picture) {
-                self.error = Some(e.to_string());
-                self.file = None;
-                return;
-            }
-            self.written += 1;
-        }
-    }
-
-    fn finish(mut self) -> (u64, Option<String>) {
-        if let Some(Err(e)) = self.file.take().map(Y4mWriter::finish) {
-            self.error.get_or_insert(e.to_string());
-        }
-        (self.written, self.error)
-    }
-}
-
 impl Work {
     fn run(mut self) -> DecodeSummary {
         let started = self.clock.now();
@@ -284,15 +234,7 @@ impl Work {
             library: self.library.into(),
             ..DecodeSummary::default()
         };
-        let mut recorder = self.record.take().map(|(writer, rate)| Recorder {
-            writer: Some(writer),
-            file: None,
-            rate,
-            size: (0, 0),
-            first: None,
-            written: 0,
-            error: None,
-        });
+        let mut recorder = self.record.take().map(Recorder::new);
         let (mut delays, mut decoding) = (TimeSeries::default(), TimeSeries::default());
         let mut errors = PlaneErrors::default();
         let (mut luma, mut cpu) = (0.0, std::time::Duration::ZERO);

@@ -21,7 +21,7 @@ pub enum ControllerError {
     Setup(#[from] SetupError),
     /// A browser sends transport-wide feedback alone.
     #[error(
-        "controller `{0}` needs more than transport-wide feedback, which is all that browsers send; these do not: {1}"
+        "controller `{0}` needs more than transport-wide feedback, which is all that browsers send and calls have; these do not: {1}"
     )]
     NeedsMore(String, String),
     /// The other end of this call has no per-packet feedback.
@@ -34,9 +34,10 @@ pub enum ControllerError {
 /// The controller of calls whose other end has no feedback but its estimate.
 pub(super) const REMB: &str = "gcc-remb";
 
-/// Whether transport-wide feedback suffices for a controller.
+/// Whether transport-wide feedback suffices for a controller. A forecast of capacity is no part of a call with a browser.
 pub fn suits(spec: &Spec) -> bool {
-    spec.transport == Carrier::Udp && spec.reports.is_none() && (spec.feedback.is_some() || !spec.adapts)
+    let suffices = spec.feedback.is_some() || !spec.adapts;
+    spec.transport == Carrier::Udp && spec.reports.is_none() && suffices && !spec.foresees
 }
 
 /// A controller by name, beginning with this rate.

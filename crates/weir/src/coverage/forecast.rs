@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 use weir_coverage::Update;
 use weir_coverage::rides::{Foretelling, Foretold, foretell, map_without, measured};
+use weir_lab::scenario::InputError;
 use weir_report::atomic_write::write_atomically;
 use weir_report::figures::{self, Bar, Format, Line, Plot, Scale};
 use weir_units::{DataRate, TimeDelta};
@@ -28,11 +29,9 @@ pub(super) fn forecast(session: &Session, args: &ForecastArgs) -> Done {
     let (names, mut rides): (Vec<String>, Vec<Vec<Update>>) = rides(&args.logs)?.into_iter().unzip();
     rides.iter_mut().for_each(|ride| ride.sort_by_key(|u| u.time_ms));
     if rides.len() <= args.anonymity {
-        return Err(Failure::Work(format!(
-            "{} logs: a map of {} rides at a place needs more than that; name more logs, or a lower --anonymity",
-            rides.len(),
-            args.anonymity
-        )));
+        let what =
+            format!("{}: a map of so many rides at a place needs more than {} logs", args.anonymity, rides.len());
+        return Err(InputError::whole("--anonymity", what).help("name more logs, or a lower --anonymity").into());
     }
     fs::create_dir_all(&args.out).map_err(|e| Failure::Work(format!("{}: {e}", args.out.display())))?;
     let mut rows = table(&["ride", "s", "known", "factor p50", "low held"], 1);

@@ -2,7 +2,7 @@
 
 use crate::args::{FigureFormat, PaperArgs};
 use crate::compare::{SIMULATED, finish, open_all, report_of, run_all, stopped, write_report};
-use crate::output::{print, print_report};
+use crate::output::{check_folder, print, print_report};
 use crate::session::Session;
 use crate::{Done, result_tables};
 use schemars::JsonSchema;
@@ -43,15 +43,16 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
         );
         return Err(InputError::whole("--runs", message).help("fewer --runs, or one --table").into());
     }
+    args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
     let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
     let reproduction = weir_judge::paper::reproduce(&data.paper, &runs);
-    if args.json {
-        print_report("reproduce", &Json { stopped: outcome.stopped.as_ref(), reproduction: &reproduction })?;
+    // The report is written even if nobody reads the tables.
+    let shown = if args.json {
+        print_report("reproduce", &Json { stopped: outcome.stopped.as_ref(), reproduction: &reproduction })
     } else {
-        print(&stopped(&outcome))?;
-        print(&result_tables::reproduction(&reproduction))?;
-    }
+        print(&(stopped(&outcome) + &result_tables::reproduction(&reproduction)))
+    };
     if let Some(folder) = args.out.as_ref().filter(|_| outcome.count() > 0) {
         let report = report_of(&data.paper.title, &outcome, SIMULATED, Some(reproduction));
         let format = |f: &FigureFormat| match f {
@@ -61,5 +62,5 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
         let formats: Vec<Format> = args.figures.iter().map(format).collect();
         write_report(&report, Some(&data), &outcome, (folder, &formats), args.work.quiet)?;
     }
-    finish(outcome)
+    finish(outcome).and(shown)
 }

@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::args::RowsArgs;
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_folder, print, print_report, remark};
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
 use std::fmt::Write as _;
@@ -46,6 +46,7 @@ pub(super) fn judge_rows(session: &Session, args: &RowsArgs) -> Done {
     }
     let live = live(args, &mut controllers)?;
     let runs = args.runs.map_or(if args.live { 1 } else { RUNS }, NonZeroU32::get);
+    check_folder("--out", &args.out)?;
     let order = Order { rows: &chosen, traces: &traces, controllers: &controllers, runs, live: live.as_deref() };
     let mut board = session.with_progress(args.quiet, true, |options, progress| {
         order.measure(threads(args.jobs), options, &|what| progress.set_message(what.to_owned()))
@@ -53,15 +54,12 @@ pub(super) fn judge_rows(session: &Session, args: &RowsArgs) -> Done {
     if with_traces && traces.is_empty() {
         board.not_run.push("traces: no traces; --traces DIR names a folder of recordings".into());
     }
-    if args.json {
-        print_report("scoreboard", &board)?;
-    } else {
-        print(&text(&board))?;
-    }
+    // The page is written even if nobody reads the tables.
+    let shown = if args.json { print_report("scoreboard", &board) } else { print(&text(&board)) };
     write_page(&board, &args.out, args.quiet)?;
     board.failed.iter().for_each(|line| remark(&format!("failed: {line}")));
     match (board.undone, board.failed.len()) {
-        (0, 0) => Ok(()),
+        (0, 0) => shown,
         (0, failed) => Err(Failure::Work(format!("{failed} runs failed"))),
         _ => Err(Failure::Interrupted),
     }

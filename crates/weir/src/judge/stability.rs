@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::args::{StabilityArgs, StabilityGrid};
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_folder, print, print_report, remark};
 use crate::run::stem;
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
@@ -15,6 +15,7 @@ pub(super) fn map(session: &Session, args: &StabilityArgs) -> Done {
         StabilityGrid::Whole => Grid::whole(),
         StabilityGrid::Coarse => Grid::coarse(),
     };
+    check_folder("--out", &args.out)?;
     let map = session.with_progress(args.quiet, true, |options, progress| {
         Map::measure(controller, grid, threads(args.jobs), options, &|what| progress.set_message(what.to_owned()))
     })?;

@@ -41,7 +41,7 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
         Some(codec) => {
             let send = video::sending(&args.media, codec, &feed)?;
             config.frame_rate = send.camera.rate().as_f64();
-            let receive = video::receiving(&args.media, codec, send.camera.rate(), args.quality)?;
+            let receive = video::receiving(&args.media, codec, send.camera.rate(), args.quality, send.camera.size())?;
             Some((send, receive))
         }
         None => None,

@@ -6,11 +6,12 @@ use crate::args::OneArgs;
 use crate::args::live::EmulateArgs;
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
-use crate::values::{queue, rate, share};
+use crate::values::{queue, rate};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_lab::scenario::{Scenario, ScenarioFile};
+use weir_lab::scenario::suggest;
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
 use weir_live::clock::Clock;
 use weir_live::emulate::{Config, Emulator, EmulatorError, Network};
 use weir_live::netns::{Namespace, Process};
@@ -123,7 +124,8 @@ fn network(session: &Session, args: &EmulateArgs) -> Result<Config, Failure> {
         None => Ok(emulated_path(&scenario, seed)),
         Some(link) => emulated_link(&scenario, link, seed).ok_or_else(|| {
             let names: Vec<&str> = scenario.links.iter().map(|l| &l.name[..]).collect();
-            Failure::work(format!("--link: `{name}` has no link `{link}`, but {}", names.join(", ")))
+            let error = InputError::whole("--link", format!("`{name}` has no link `{link}`"));
+            error.help(suggest::help(link, &names)).into()
         }),
     }
 }
@@ -138,8 +140,8 @@ fn described(session: &Session, args: &EmulateArgs) -> Result<Scenario, Failure>
     } else if let Some(queue) = &args.queue {
         link += &format!("queue = {}\n", text(queue));
     }
-    if let Some(loss) = &args.loss {
-        link += &format!("loss = {:?}\n", share(loss).map_err(|e| Failure::work(format!("--loss: {e}")))?);
+    if let Some(loss) = args.loss {
+        link += &format!("loss = {loss:?}\n");
     }
     if let Some(jitter) = &args.jitter {
         link += &format!("jitter = {{ max = {} }}\n", text(jitter));
@@ -150,8 +152,26 @@ fn described(session: &Session, args: &EmulateArgs) -> Result<Scenario, Failure>
     let file = format!(
         "title = \"the command line\"\nduration = \"1 s\"\n[links.link]\n{link}[udp.any]\nrate = \"1 Mbps\"\npayload = \"100 B\"\n"
     );
-    let file = ScenarioFile::parse("the command line", &file, ".".as_ref(), &session.registry)?;
-    Ok(file.scenario(None, None, &session.registry)?)
+    let read = ScenarioFile::parse("the command line", &file, ".".as_ref(), &session.registry);
+    let scenario = read.and_then(|file| file.scenario(None, None, &session.registry));
+    Ok(scenario.map_err(|e| at_option(e, args))?)
+}
+
+/// An error of the scenario that was made from the arguments, at the option that it is about.
+fn at_option(error: InputError, args: &EmulateArgs) -> InputError {
+    let Some(field) = error.field_path().and_then(|path| path.strip_prefix("links.link.")) else { return error };
+    let option = match field.split('.').next().unwrap_or_default() {
+        "rate" => "--rate",
+        "delay" => "--delay",
+        "loss" => "--loss",
+        "jitter" => "--jitter",
+        "reverse" => "--reverse-rate",
+        "queue" if args.discipline.is_none() || field == "queue.limit" => "--queue",
+        "queue" => "--discipline",
+        _ => return error,
+    };
+    let at = InputError::whole(option, error.message());
+    error.help_text().map_or(at.clone(), |help| at.help(help))
 }
 
 fn failure(e: EmulatorError) -> Failure {

@@ -4,7 +4,7 @@ use super::with_privilege;
 use crate::args::OneArgs;
 use crate::args::live::TestbedArgs;
 use crate::compare::{finish, report_of, stopped, write_report};
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_file, check_folder, print, print_report, remark};
 use crate::run::stem;
 use crate::session::Session;
 use crate::{Done, result_tables};
@@ -35,6 +35,8 @@ pub(crate) struct Json<'a> {
 
 pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
     let scenarios = scenarios(session, args)?;
+    args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
+    args.pcap.as_ref().map_or(Ok(()), |file| check_file("--pcap", file))?;
     with_privilege(args.quiet)?;
     let planned = u64::from(args.runs.get());
     let several = scenarios.len() > 1 || planned > 1;
@@ -164,22 +166,21 @@ fn show(
     accuracy: &[Accuracy],
     differences: &[Difference],
 ) -> Done {
-    if args.json {
+    // The report is written even if nobody reads the tables.
+    let shown = if args.json {
         let differences = args.compare.then_some(differences);
-        print_report(
-            "testbed",
-            &Json { outcome: outcome.json(), accuracy, differences, simulated: twins.runs().collect() },
-        )?;
+        let simulated = twins.runs().collect();
+        print_report("testbed", &Json { outcome: outcome.json(), accuracy, differences, simulated })
     } else {
-        print(&stopped(outcome))?;
-        print(&result_tables::outcome(outcome))?;
+        let mut text = stopped(outcome) + &result_tables::outcome(outcome);
         if args.compare && outcome.count() > 0 {
-            print("simulated twins\n")?;
-            print(&result_tables::outcome(twins))?;
-            differences.iter().try_for_each(|d| print(&d.to_string()))?;
+            text += "simulated twins\n";
+            text += &result_tables::outcome(twins);
+            differences.iter().for_each(|d| text += &d.to_string());
         }
-    }
-    let Some(folder) = args.out.as_ref().filter(|_| outcome.count() > 0) else { return Ok(()) };
+        print(&text)
+    };
+    let Some(folder) = args.out.as_ref().filter(|_| outcome.count() > 0) else { return shown };
     let report = report_of("In real time", outcome, ["", " in real time, over an emulated network"], None);
-    write_report(&report, None, outcome, (folder, &[]), args.quiet)
+    write_report(&report, None, outcome, (folder, &[]), args.quiet).and(shown)
 }

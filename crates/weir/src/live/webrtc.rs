@@ -3,8 +3,9 @@
 use super::CallReport;
 use super::call::WebrtcReport;
 use crate::Done;
+use crate::args::live::call::{live_controller, start_rate};
 use crate::args::live::webrtc::{BrowserCodec, WebrtcArgs};
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_folder, print, print_report, remark};
 use crate::session::Session;
 use crate::tables::pairs;
 use std::io;
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_cc::Limits;
-use weir_lab::scenario::InputError;
+use weir_lab::scenario::{InputError, suggest};
 use weir_media::VideoCodec;
 use weir_media::clip::{Character, parse_size};
 use weir_peer::call::{LinkPlan, Settings, Snapshot};
@@ -45,8 +46,8 @@ fn link(session: &Session, args: &WebrtcArgs) -> Result<Option<LinkPlan>, Failur
 
 fn config(session: &Session, args: &WebrtcArgs) -> Result<ServerConfig, Failure> {
     let Some(character) = Character::by_name(&args.clip) else {
-        let names = Character::ALL.map(Character::name).join(", ");
-        return Err(wrong("--clip", format!("{}: no built-in clip: those are {names}", args.clip)));
+        let error = InputError::whole("--clip", format!("no built-in clip is named `{}`", args.clip));
+        return Err(error.help(suggest::help(&args.clip, &Character::ALL.map(Character::name))).into());
     };
     let (min, max) = (args.min_rate, args.max_rate);
     if min < LEAST_RATE || min > max || max > MOST_RATE {
@@ -72,7 +73,7 @@ fn config(session: &Session, args: &WebrtcArgs) -> Result<ServerConfig, Failure>
         media: args.address,
         token: args.token.clone(),
         settings: Settings { controller: args.controller.clone(), limits },
-        start_rate: args.start_rate.clamp(min, max),
+        start_rate: start_rate(args.start_rate, limits)?,
         codec,
         clip: ClipConfig { character, size: parse_size(&args.size).map_err(|e| wrong("--size", e))?, rate: args.fps },
         link: link(session, args)?,
@@ -83,7 +84,8 @@ fn config(session: &Session, args: &WebrtcArgs) -> Result<ServerConfig, Failure>
 pub(super) fn serve_page(session: &Session, args: &WebrtcArgs) -> Done {
     let config = config(session, args)?;
     // Of the user's names some are files; those that pages choose are found here or listed.
-    session.registry.find(&args.controller).map_err(|e| wrong("--controller", e))?;
+    live_controller(&session.registry, &args.controller)?;
+    args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let registry = Arc::new(session.registry.clone());
     let report = runtime.map_err(Failure::work)?.block_on(async {

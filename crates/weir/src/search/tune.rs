@@ -3,7 +3,7 @@
 use crate::Done;
 use crate::args::TuneArgs;
 use crate::judge::rows::{choose, open_traces};
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_folder, print, print_report, remark};
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
 use cmaes::{CMAESOptions, DVector};
@@ -37,6 +37,7 @@ pub(super) fn tune(session: &Session, args: &TuneArgs) -> Done {
     if validation.is_empty() {
         validation = generated(count.into(), args.seed.wrapping_add(OTHER));
     }
+    check_folder("--out", &args.out)?;
     let work = Work { session, args, space: &space, traces: &traces, rows: &rows, validation: &validation };
     let report = work.search()?;
     write(&report, args)?;

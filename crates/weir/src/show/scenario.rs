@@ -11,6 +11,9 @@ pub(super) fn check(session: &Session, files: &[String]) -> Done {
         let count = file.scenarios(None, &session.registry)?.len();
         let runs = if count == 1 { "1 run".into() } else { format!("{count} runs") };
         print(&fold(&format!("{name}: good, {runs} ({})\n", file.title())))?;
+        for line in file.unwritten_limits(&session.registry)? {
+            print(&fold(&format!("  {line}\n")))?;
+        }
     }
     Ok(())
 }

@@ -74,6 +74,7 @@ impl Algorithm for LateScheduling {
     fn specs() -> Vec<Spec> {
         vec![Spec {
             adapts: false,
+            foresees: true,
             params: Config::params(),
             ..Spec::new("late-scheduling", "Stored content is sent ahead of the longest hole foretold", SOURCE)
         }]

@@ -31,6 +31,7 @@ impl Algorithm for Omniscient {
     fn specs() -> Vec<Spec> {
         vec![Spec {
             adapts: false,
+            foresees: true,
             params: Config::params(),
             ..Spec::new("omniscient", "A stream's rate or the capacity foretold, the lesser; nothing else", SOURCE)
         }]

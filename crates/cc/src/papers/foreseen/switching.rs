@@ -30,6 +30,7 @@ impl Algorithm for RateSwitching {
     fn specs() -> Vec<Spec> {
         vec![Spec {
             adapts: false,
+            foresees: true,
             params: Config::params(),
             ..Spec::new(
                 "rate-switching",

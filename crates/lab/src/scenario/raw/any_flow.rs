@@ -19,7 +19,7 @@ macro_rules! flow {
     ($(#[$meta:meta])* $name:ident as $schema:literal { $($(#[$fmeta:meta])* $field:ident : $ty:ty,)* }) => {
         $(#[$meta])*
         #[derive(Deserialize, JsonSchema, Debug)]
-        #[serde(deny_unknown_fields)]
+        #[serde(deny_unknown_fields, expecting = "a table such as { start = \"10 s\", count = 2 }")]
         #[schemars(rename = $schema)]
         pub(in crate::scenario) struct $name {
             /// When it starts; at once if absent.

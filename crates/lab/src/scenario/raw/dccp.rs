@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 /// Settings of a DCCP connection.
 #[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { ecn = true }")]
 #[schemars(rename = "DccpSettings")]
 pub(in crate::scenario) struct RawDccpSettings {
     /// Parameters of the CCID by name: numbers in the parameter's unit, or strings with a unit. `weir show ccids` lists them.

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 /// Changes to a controller's per-packet feedback; without effect on controllers that use none.
 #[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { interval = \"100 ms\" }")]
 #[schemars(rename = "Feedback")]
 pub(in crate::scenario) struct RawFeedback {
     /// Fixed interval; instead of the two below.
@@ -31,7 +31,7 @@ pub(in crate::scenario) struct RawFeedback {
 
 /// Settings of all flows of a controller unless they state otherwise.
 #[derive(Deserialize, JsonSchema, Default, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { ceiling = \"3 Mbps\" }")]
 #[schemars(rename = "Controller")]
 pub(in crate::scenario) struct RawController {
     /// Minimum media rate; "150 kbps" if absent.
@@ -55,7 +55,8 @@ flow! {
     RawRtp as "RtpFlow" {
         /// A controller's name, or "$controller" for each of those in `compare`.
         controller: At<String>,
-        /// Minimum media rate; the controller's setting if absent.
+        /// Minimum media rate; the controller's setting if absent. With "$controller" the settings of the controller at
+        /// hand come first, here and in the next two.
         floor: Option<At<Rate>>,
         /// Greatest media rate; the controller's setting if absent.
         ceiling: Option<At<Rate>>,
@@ -167,7 +168,7 @@ pub(in crate::scenario) enum RawResilience {
 
 /// A pause.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { from = \"10 s\", to = \"20 s\" }")]
 #[schemars(rename = "Pause")]
 pub(in crate::scenario) struct RawPause {
     /// Beginning.

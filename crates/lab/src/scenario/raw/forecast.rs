@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// (Singh's dissertation, section 7.2), for controllers named `NAME+map` and for `omniscient`, `rate-switching` and `late-scheduling`. It is that of the link itself unless one of `rides`,
 /// `folder`, `drawn` and `file` states another.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { drawn = { rides = 10 } }")]
 #[schemars(rename = "Forecast")]
 pub(in crate::scenario) struct RawForecast {
     /// The capacities that other rides found, from the beginning of the run on: the map is made of them.
@@ -37,7 +37,7 @@ pub(in crate::scenario) struct RawForecast {
 
 /// Rides drawn from that of the link.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { rides = 10 }")]
 #[schemars(rename = "DrawnRides")]
 pub(in crate::scenario) struct RawDrawn {
     /// Their number.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// A flow over several paths.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { paths = [[\"wlan\"], [\"lte\"]] }")]
 #[schemars(rename = "Multipath")]
 pub(in crate::scenario) struct RawMultipath {
     /// The paths, at most eight, each a list of links in the order in which packets cross them. Each has a controller of
@@ -33,7 +33,7 @@ pub(in crate::scenario) struct RawMultipath {
 
 /// Preference of the application for a path.
 #[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { class = \"backup\" }")]
 #[schemars(rename = "PathPolicy")]
 pub(in crate::scenario) struct RawPathPolicy {
     /// When it carries media: "preferred", "normal", "metered" or "backup"; "normal" if absent.

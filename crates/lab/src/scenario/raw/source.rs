@@ -48,7 +48,7 @@ pub(in crate::scenario) const MODELS: &[(&str, RawModel)] = &[
 
 /// A media source with options. Each option lists the models to which it applies.
 #[derive(Deserialize, JsonSchema, Clone, Default, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { model = \"statistical\" }")]
 #[schemars(rename = "Source")]
 pub(in crate::scenario) struct RawSourceTable {
     /// The model.
@@ -120,7 +120,7 @@ pub(in crate::scenario) struct RawSourceTable {
 
 /// Greatest rate that the application has to send, over time.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", rate = \"1 Mbps\" }] }")]
 #[schemars(rename = "SourceDemand")]
 pub(in crate::scenario) struct RawDemand {
     /// Rates from given times on, counted from the start of the flow; the first at "0 s".
@@ -131,7 +131,7 @@ pub(in crate::scenario) struct RawDemand {
 
 /// A rate from an instant on.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", rate = \"1 Mbps\" }")]
 #[schemars(rename = "SourceDemandStep")]
 pub(in crate::scenario) struct RawDemandStep {
     /// The instant.

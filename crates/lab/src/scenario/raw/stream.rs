@@ -35,7 +35,7 @@ pub(in crate::scenario) enum RawPriority {
 
 /// One encoding of a simulcast.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { least = \"100 kbps\", most = \"500 kbps\" }")]
 #[schemars(rename = "Encoding")]
 pub(in crate::scenario) struct RawEncoding {
     /// Rate below which it is off.
@@ -46,7 +46,7 @@ pub(in crate::scenario) struct RawEncoding {
 
 /// One stream of an RTP flow.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { name = \"camera\", most = \"1 Mbps\" }")]
 #[schemars(rename = "Stream")]
 pub(in crate::scenario) struct RawStream {
     /// Its name in results.
@@ -56,7 +56,8 @@ pub(in crate::scenario) struct RawStream {
     pub(in crate::scenario) media: RawMedia,
     /// Rate below which it is of no use; zero if absent. Of audio, headers included.
     pub(in crate::scenario) least: Option<At<Rate>>,
-    /// Rate above which it gains nothing; the flow's ceiling if absent. For audio, headers included.
+    /// Rate above which it gains nothing; the flow's ceiling if absent, and of audio what its codec can use (48 kbit/s and more
+    /// by headers). Of audio, headers included.
     pub(in crate::scenario) most: Option<At<Rate>>,
     /// Weight among the streams; "low" if absent.
     #[serde(default)]

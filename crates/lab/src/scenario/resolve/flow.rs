@@ -230,9 +230,12 @@ impl Flows<'_> {
         })?;
         let none = RawController::default();
         let c = self.raw.controllers.get(name).unwrap_or(&none);
+        // The bounds of a flow for all controllers give way to those of the one that is named.
         let pick = |own: &Option<At<Rate>>, shared: &Option<At<Rate>>, default| {
-            own.as_ref().or(shared.as_ref()).map_or(default, |r| r.value.0)
+            let (first, second) = if placeholder { (shared, own) } else { (own, shared) };
+            first.as_ref().or(second.as_ref()).map_or(default, |r| r.value.0)
         };
+        let has_default_ceiling = f.ceiling.is_none() && c.ceiling.is_none();
         let floor = pick(&f.floor, &c.floor, DEFAULT_FLOOR);
         let ceiling = pick(&f.ceiling, &c.ceiling, DEFAULT_CEILING);
         let start_rate = pick(&f.start_rate, &c.start_rate, floor);
@@ -267,7 +270,7 @@ impl Flows<'_> {
             return Err(self.text.error(raw.span.clone(), message));
         }
         let resilience = self.resilience(f.error_resilience.as_ref())?;
-        let streams = self.streams(&f.streams, ceiling)?;
+        let streams = self.streams(&f.streams, ceiling, self.header_overhead(f.header_overhead.as_ref())?)?;
         let apart = f.source.as_ref().map(|s| &s.span).or(f.dccp.as_ref().map(|d| &d.span));
         if let Some(at) = apart.filter(|_| !streams.is_empty()) {
             let message = "a flow of several `streams` has no `source` of its own and does not go over DCCP";
@@ -278,6 +281,7 @@ impl Flows<'_> {
             params,
             floor,
             ceiling,
+            has_default_ceiling,
             start_rate,
             pauses: self.pauses(f)?,
             read_ahead: self.read_ahead(f.source.as_ref())?,

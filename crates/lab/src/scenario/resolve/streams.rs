@@ -6,16 +6,21 @@ use crate::scenario::model::{RtpStream, StreamSource};
 use crate::scenario::raw::stream::{RawMedia, RawPriority, RawStream};
 use crate::scenario::resolve::flow::Flows;
 use crate::scenario::spanned::At;
+use weir_media::audio::AudioLimits;
 use weir_session::MAX_STREAMS;
 use weir_session::allocation::{Demand, MediaKind, Priority};
-use weir_units::DataRate;
+use weir_units::{DataRate, DataSize};
+
+/// Size of RTP's header (RFC 3550, section 5.1) with the extensions of a stream among several.
+const RTP_HEADER: DataSize = DataSize::from_bytes(24);
 
 impl Flows<'_> {
-    /// The streams of a flow with this ceiling; none if the file has none.
+    /// The streams of a flow with this ceiling, whose packets have headers of this size below RTP; none if the file has none.
     pub(in crate::scenario) fn streams(
         &self,
         raw: &[At<RawStream>],
         ceiling: DataRate,
+        headers: DataSize,
     ) -> Result<Vec<RtpStream>, InputError> {
         let mut all: Vec<RtpStream> = Vec::new();
         for (index, stream) in raw.iter().enumerate() {
@@ -42,9 +47,12 @@ impl Flows<'_> {
                 RawMedia::Audio => StreamSource::Audio { dtx: s.dtx.as_ref().is_some_and(|d| d.value) },
                 RawMedia::Video => StreamSource::Frames { fps: self.bounded(&s.fps, 30.0, 1.0..=1_000.0)? },
             };
+            // More than its codec can use would be taken from the others, and not sent.
+            let usable =
+                if is_audio { AudioLimits::default().most(headers + RTP_HEADER).min(ceiling) } else { ceiling };
             let demand = Demand {
                 least: s.least.as_ref().map_or(DataRate::ZERO, |r| r.value.0),
-                most: s.most.as_ref().map_or(ceiling, |r| r.value.0),
+                most: s.most.as_ref().map_or(usable, |r| r.value.0),
                 priority: match s.priority {
                     RawPriority::VeryLow => Priority::VeryLow,
                     RawPriority::Low => Priority::Low,
@@ -63,7 +71,8 @@ impl Flows<'_> {
                 if all.iter().any(|other| other.name == name) {
                     return Err(self.text.error(at.clone(), format!("two streams are named `{name}`")));
                 }
-                all.push(RtpStream { name, demand, source });
+                let has_default_most = s.most.is_none() && s.encodings.is_empty();
+                all.push(RtpStream { name, demand, has_default_most, source });
                 Ok(())
             };
             if s.encodings.is_empty() {

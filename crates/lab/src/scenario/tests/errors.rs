@@ -176,6 +176,31 @@ fn errors_state_position_fault_and_remedy() {
         ),
         (change("delay = ", "jitter = { }\ndelay = "), &["links.bottleneck.jitter", "missing field `max`"]),
         (
+            change("delay = ", "jitter = \"30 ms\"\ndelay = "),
+            &["links.bottleneck.jitter", "string \"30 ms\", expected a table such as { max = \"30 ms\" }"],
+        ),
+        (
+            change("delay = ", "reorder = 0.1\ndelay = "),
+            &["links.bottleneck.reorder", "expected a table such as { probability = 0.01, delay = \"20 ms\" }"],
+        ),
+        (
+            change("delay = ", "policer = \"2 Mbps\"\ndelay = "),
+            &["links.bottleneck.policer", "expected a table such as { rate = \"2 Mbps\", burst = \"50 kB\" }"],
+        ),
+        (
+            change("delay = ", "reverse = \"2 Mbps\"\ndelay = "),
+            &["links.bottleneck.reverse", "expected a table such as { rate = \"500 kbps\" }"],
+        ),
+        (
+            change("2 Mbps", "2 MB"),
+            &["links.bottleneck.rate", "rates are in bits, and a byte has 8: \"16 Mbps\" is as much as 2 MB"],
+        ),
+        (change("10 s", "10"), &["duration", "found \"10\", which has no unit"]),
+        (add("feedback = \"100 ms\""), &["rtp.video.feedback", "a table such as { interval = \"100 ms\" }"]),
+        (add("pauses = 3"), &["rtp.video.pauses", "expected a list in [ ]"]),
+        (add("ecn = 1"), &["rtp.video.ecn", "expected true or false"]),
+        (add("count = \"two\""), &["rtp.video.count", "expected a whole number"]),
+        (
             change("delay = ", "jitter = { max = \"1 ms\", steps = [{ at = \"0 s\", max = \"1 ms\" }] }\ndelay = "),
             &["links.bottleneck.jitter", "`max` or `steps`, not both"],
         ),

@@ -5,12 +5,12 @@ use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
 use weir_cc::wrappers::MAP_SUFFIX;
-use weir_cc::{Limits, Registry, Transport};
-use weir_lab::scenario::InputError;
+use weir_cc::{DEFAULT_CONTROLLER, Limits, Registry, Spec, Transport};
+use weir_lab::scenario::{InputError, suggest};
 use weir_live::call::{CallConfig, FrameModel, announced};
 use weir_live::srtp::Suite;
 use weir_media::{FrameRate, Layering, MediaError};
-use weir_units::{DataRate, TimeDelta};
+use weir_units::{DataRate, DataSize, TimeDelta};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -194,18 +194,21 @@ pub(crate) struct MediaArgs {
     /// Show all pictures at the maximum time after their capture, rather than as soon as their jitter allows
     #[arg(long)]
     pub(crate) fixed_playout: bool,
-    /// Write the pictures received to a Y4M file
+    /// Write the pictures received to a Y4M file, which is no link; pictures larger than 1280x720 and --size are not recorded
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) record: Option<PathBuf>,
+    /// End the recording before it is larger than this; it also ends where less than 256 MiB would be free
+    #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = super::dccp::size, requires = "record")]
+    pub(crate) record_limit: DataSize,
     /// End the call after this time (30s, 5min); Ctrl-C ends it if absent
     #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) duration: Option<f64>,
     /// End the call if nothing of it is received for this long; 0 waits indefinitely
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = crate::values::seconds_from_zero)]
     pub(crate) timeout: f64,
-    /// Media rate at the beginning
-    #[arg(long, value_name = "RATE", default_value = "500kbps", value_parser = crate::values::bit_rate)]
-    pub(crate) start_rate: DataRate,
+    /// Media rate at the beginning, between the bounds; 500kbps, or the bound next to it, if absent
+    #[arg(long, value_name = "RATE", value_parser = crate::values::bit_rate)]
+    pub(crate) start_rate: Option<DataRate>,
     /// Minimum media rate
     #[arg(long, value_name = "RATE", default_value = "50kbps", value_parser = crate::values::bit_rate)]
     pub(crate) min_rate: DataRate,
@@ -226,10 +229,30 @@ pub(crate) struct MediaArgs {
 /// Bounds of media rates.
 const LEAST_RATE: DataRate = DataRate::from_kbps(1);
 const MOST_RATE: DataRate = DataRate::from_mbps(10_000);
-/// The controller of calls over UDP that name none.
-const DEFAULT: &str = "sluice";
-/// Controllers that follow forecasts alone.
-const FORESEEING: [&str; 3] = ["omniscient", "rate-switching", "late-scheduling"];
+/// The media rate at the beginning of a call that states none, in so far as its bounds allow it.
+const START_RATE: DataRate = DataRate::from_kbps(500);
+
+/// The entry of the controller of a call in real time.
+pub(crate) fn live_controller<'r>(registry: &'r Registry, name: &str) -> Result<&'r Spec, InputError> {
+    let spec = suggest::find(registry, "--controller", name)?;
+    if spec.foresees {
+        let instead = name.strip_suffix(MAP_SUFFIX).unwrap_or(DEFAULT_CONTROLLER);
+        let what = format!("{name}: only simulated calls get a forecast of capacity; name {instead}");
+        return Err(InputError::whole("--controller", what));
+    }
+    Ok(spec)
+}
+
+/// The media rate at the beginning, as given or usual. Errors: it is outside of the bounds.
+pub(crate) fn start_rate(given: Option<DataRate>, limits: Limits) -> Result<DataRate, InputError> {
+    let Some(rate) = given else { return Ok(limits.clamp(START_RATE)) };
+    if limits.clamp(rate) != rate {
+        let (min, max) = (limits.floor, limits.ceiling);
+        let what = format!("{rate}: expected {min} to {max}, the bounds by --min-rate and --max-rate");
+        return Err(InputError::whole("--start-rate", what));
+    }
+    Ok(rate)
+}
 
 impl MediaArgs {
     pub(crate) fn config(&self, registry: &Registry) -> Result<CallConfig, Failure> {
@@ -240,7 +263,7 @@ impl MediaArgs {
         });
         let controller = match (&self.controller, transport) {
             (Some(name), _) => name.clone(),
-            (None, None | Some(Transport::Udp)) => DEFAULT.into(),
+            (None, None | Some(Transport::Udp)) => DEFAULT_CONTROLLER.into(),
             (None, Some(over)) => match registry.specs().find(|s| s.transport == over) {
                 Some(spec) => spec.name.clone(),
                 None => {
@@ -249,14 +272,7 @@ impl MediaArgs {
                 }
             },
         };
-        if let Err(e) = registry.find(&controller) {
-            return wrong("--controller", e.to_string());
-        }
-        if controller.ends_with(MAP_SUFFIX) || FORESEEING.contains(&controller.as_str()) {
-            let inner = controller.strip_suffix(MAP_SUFFIX).unwrap_or(DEFAULT);
-            let what = format!("{controller}: only simulated calls get a coverage map's forecasts; name {inner}");
-            return wrong("--controller", what);
-        }
+        live_controller(registry, &controller)?;
         if !(0.001..=10.0).contains(&self.playout_delay) {
             return wrong("--playout-delay", format!("{} s: expected 1ms to 10s", self.playout_delay));
         }
@@ -276,8 +292,8 @@ impl MediaArgs {
             transport: transport.or_else(|| registry.get(&controller).map(|s| s.transport)),
             announced: announced(registry, &controller),
             controller,
-            limits: Limits { floor: self.min_rate, ceiling: self.max_rate },
-            start_rate: self.start_rate,
+            limits: self.limits(),
+            start_rate: start_rate(self.start_rate, self.limits())?,
             model: FrameModel::Perfect,
             frame_rate: self.fps.as_f64(),
             playout_deadline: TimeDelta::from_secs_f64(self.playout_delay),
@@ -287,6 +303,10 @@ impl MediaArgs {
             v6: self.v6,
             ..CallConfig::default()
         })
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { floor: self.min_rate, ceiling: self.max_rate }
     }
 
     pub(crate) fn layering(&self) -> Result<Layering, Failure> {

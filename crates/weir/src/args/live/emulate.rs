@@ -39,8 +39,8 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "NAME[,PARAMETER=VALUE]...", conflicts_with = "scenario")]
     pub(crate) discipline: Option<String>,
     /// Share of packets lost from left to right, such as 1% or 0.01
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario")]
-    pub(crate) loss: Option<String>,
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", value_parser = crate::values::share)]
+    pub(crate) loss: Option<f64>,
     /// Random extra delay of up to this, without reordering
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     pub(crate) jitter: Option<String>,

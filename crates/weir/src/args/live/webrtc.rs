@@ -38,11 +38,11 @@ pub(crate) struct WebrtcArgs {
     /// The address for media, if it is not that of --listen
     #[arg(long, value_name = "IP")]
     pub(crate) address: Option<IpAddr>,
-    /// The token that requests need; a new one each time if absent
+    /// The token that requests need, 16 letters and digits or more; a new one each time if absent
     #[arg(long, value_name = "TEXT")]
     pub(crate) token: Option<String>,
     /// The controller of Weir's rate, until the page chooses another: one that transport-wide feedback suffices for
-    #[arg(long, value_name = "NAME", default_value = "gcc")]
+    #[arg(long, value_name = "NAME", default_value = weir_cc::DEFAULT_CONTROLLER)]
     pub(crate) controller: String,
     /// The codec, if the browser has it; VP8 where it is built in, or else H.264
     #[arg(long, value_name = "NAME", value_enum)]
@@ -56,9 +56,9 @@ pub(crate) struct WebrtcArgs {
     /// Frames a second
     #[arg(long, alias = "rate", value_name = "N", default_value = "30", value_parser = crate::values::frame_rate)]
     pub(crate) fps: FrameRate,
-    /// Media rate at the beginning
-    #[arg(long, value_name = "RATE", default_value = "500kbps", value_parser = crate::values::bit_rate)]
-    pub(crate) start_rate: DataRate,
+    /// Media rate at the beginning, between the bounds; 500kbps, or the bound next to it, if absent
+    #[arg(long, value_name = "RATE", value_parser = crate::values::bit_rate)]
+    pub(crate) start_rate: Option<DataRate>,
     /// Minimum media rate
     #[arg(long, value_name = "RATE", default_value = "50kbps", value_parser = crate::values::bit_rate)]
     pub(crate) min_rate: DataRate,

@@ -4,15 +4,22 @@ use super::feed::Feed;
 use super::party_args::{described, direction, failure, join, remotes};
 use super::progress::Progress;
 use super::report::Report;
+use super::streams::picture_size;
 use super::{ending, party_streams, video};
 use crate::Done;
-use crate::args::live::call::PartyArgs;
-use crate::output::{print, print_report, remark};
+use crate::args::live::call::{MediaArgs, PartyArgs};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use crate::tables::pairs;
 use weir_lab::scenario::InputError;
 use weir_live::call::{PartyMedia, PartySummary, VideoCall, run_party};
 use weir_media::{EncoderConfig, VideoCodec};
+
+/// The size of pictures that an end which only receives agrees on: 1280x720, or --size if that is larger.
+fn agreeable(args: &MediaArgs) -> Result<(u32, u32), Failure> {
+    let (width, height) = picture_size(args)?;
+    Ok(if width * height > 1_280 * 720 { (width, height) } else { (1_280, 720) })
+}
 
 pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     if let Some(list) = &args.streams.streams {
@@ -27,7 +34,10 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     // The encoder has to be there before the call is offered; what is received may be in any codec that is built in.
     let feed = Feed::new(session);
     let send = if direction.sends() { Some(video::sending(&args.media, preferred, &feed)?) } else { None };
-    let (width, height) = send.as_ref().map_or((1_280, 720), |s| s.camera.size());
+    let (width, height) = match &send {
+        Some(s) => s.camera.size(),
+        None => agreeable(&args.media)?,
+    };
     let rate = match &send {
         Some(s) => s.camera.rate(),
         None => args.media.fps,
@@ -49,7 +59,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     }
     let codec = a.streams.iter().find_map(|s| s.codec.video());
     let receive = match codec.filter(|_| a.receives()) {
-        Some(codec) => Some(video::receiving(&args.media, codec, rate, false)?),
+        Some(codec) => Some(video::receiving(&args.media, codec, rate, false, (width.max(1_280), height.max(720)))?),
         None => None,
     };
     let mut progress = Progress::new(args.output.quiet);

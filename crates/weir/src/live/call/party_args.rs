@@ -17,9 +17,25 @@ const MAX_LINES: u32 = 10;
 
 pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
     match e {
-        weir_live::call::CallError::Signal(SignalError::Stopped) => Failure::Interrupted,
+        weir_live::call::CallError::Signal(e) => signalling_failure(e),
+        weir_live::call::CallError::DccpInTheClear => InputError::whole("--no-srtp", e.to_string()).into(),
+        weir_live::call::CallError::PathsOverDccp => InputError::whole("--path", e.to_string()).into(),
+        weir_live::call::CallError::NoInterface { .. } => InputError::whole("--path", e.to_string()).into(),
         e => Failure::work(e),
     }
+}
+
+/// What is wrong with the command line, at its option; the rest is a failure of the work.
+fn signalling_failure(e: SignalError) -> Failure {
+    let option = match &e {
+        SignalError::Stopped => return Failure::Interrupted,
+        SignalError::Name(_) | SignalError::Plain(_) => "--signal",
+        SignalError::Fingerprint(_) | SignalError::Unpinned(_) => "--fingerprint",
+        SignalError::Token | SignalError::FileToken => "--token",
+        SignalError::Identity(_) => "--identity",
+        _ => return Failure::work(e),
+    };
+    InputError::whole(option, e.to_string()).into()
 }
 
 /// Direction of media; by default the connecting end sends.
@@ -129,12 +145,12 @@ pub(super) fn join(session: &Session, args: &PartyArgs, party: &Party, listens: 
         return party.connect(&by, &session.stop).map_err(failure);
     }
     let identity = match &by {
-        Signalling::Tls(_) => Some(Identity::load_or_generate(&identity_path(args)?).map_err(Failure::work)?),
+        Signalling::Tls(_) => Some(Identity::load_or_generate(&identity_path(args)?).map_err(signalling_failure)?),
         _ => None,
     };
     let fingerprint = identity.as_ref().map(Identity::fingerprint);
-    let listener = Listener::bind(&by, identity, &party.trust).map_err(Failure::work)?;
-    let mut listener = listener.with_token(party.token.clone()).map_err(Failure::work)?;
+    let listener = Listener::bind(&by, identity, &party.trust).map_err(signalling_failure)?;
+    let mut listener = listener.with_token(party.token.clone()).map_err(signalling_failure)?;
     if !quiet {
         let at = listener.local_addr().map_or_else(|| args.signal.clone(), |at| at.to_string());
         let print = fingerprint.map_or(String::new(), |f| format!("\n  --fingerprint {f}"));

@@ -1,14 +1,13 @@
 //! Cameras, encoders and decoders as the command line names them.
 
 use super::feed::Feed;
-use crate::args::live::call::{CodecName, MediaArgs};
+use crate::args::live::call::{CodecName, MediaArgs, start_rate};
 use crate::output::{Failure, remark};
 use crate::{Done, reading};
-use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::BufReader;
 use std::path::Path;
 use weir_lab::scenario::InputError;
-use weir_live::call::{Camera, VideoReceive, VideoSend};
+use weir_live::call::{Camera, RecordFile, Recording, VideoReceive, VideoSend};
 use weir_media::clip::{Character, Clip, ClipSpec, parse_size};
 use weir_media::y4m::{Unseekable, Y4mReader};
 use weir_media::{EncoderConfig, FrameRate, MediaError, OnDamage, Picture, PictureSource, VideoCodec, VideoError};
@@ -84,7 +83,7 @@ pub(super) fn sending(args: &MediaArgs, codec: VideoCodec, feed: &Feed) -> Resul
     let (width, height) = camera.size();
     let config = EncoderConfig {
         frame_rate: camera.rate().as_f64(),
-        bit_rate: args.start_rate,
+        bit_rate: start_rate(args.start_rate, args.limits())?,
         key_interval: args.key_interval,
         threads: args.encoder_threads,
         layering: args.layering()?,
@@ -94,19 +93,20 @@ pub(super) fn sending(args: &MediaArgs, codec: VideoCodec, feed: &Feed) -> Resul
     Ok(VideoSend { camera, encoder })
 }
 
-/// Handling of received video.
+/// Handling of received video, of which pictures up to this size are recorded.
 pub(super) fn receiving(
     args: &MediaArgs,
     codec: VideoCodec,
     rate: FrameRate,
     quality: bool,
+    largest: (u32, u32),
 ) -> Result<VideoReceive, Failure> {
     let decoder = weir_codecs::decoder(codec).map_err(codec_error)?;
     let mut record = None;
     if let Some(path) = &args.record {
-        let file = File::create(path).map_err(|e| InputError::whole("--record", format!("{}: {e}", path.display())))?;
-        let writer: Box<dyn std::io::Write + Send> = Box::new(BufWriter::with_capacity(BUFFER, file));
-        record = Some((writer, rate));
+        let recording = RecordFile::create(path).and_then(|file| Recording::to_file(file, rate));
+        let recording = recording.map_err(|e| InputError::whole("--record", format!("{}: {e}", path.display())))?;
+        record = Some(recording.of_at_most(args.record_limit.as_bytes()).with_largest(largest));
     }
     Ok(VideoReceive { decoder, on_damage: OnDamage::Show, record, quality })
 }

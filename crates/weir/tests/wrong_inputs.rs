@@ -1,0 +1,235 @@
+//! Wrong command lines: exit code 2, and a message with the place, the value and a way out.
+
+use std::process::{Command, Output};
+
+/// Words of a command line that is wrong, and what its message has: the place, the value, the way out.
+type Case<'a> = (&'a str, &'a [&'a str]);
+
+fn weir(folder: &std::path::Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.current_dir(folder).args(words).env("NO_COLOR", "1").env("COLUMNS", "300");
+    command.output().expect("starts")
+}
+
+/// Each case has to fail with code 2, print nothing on standard output, say all that it should and leave no file.
+fn refused(cases: &[Case<'_>]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut faults = Vec::new();
+    for (line, parts) in cases {
+        let words: Vec<&str> = line.split(' ').map(|word| if word == "''" { "" } else { word }).collect();
+        let output = weir(folder.path(), &words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Long messages are broken into lines between words.
+        let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lacking: Vec<_> = parts.iter().filter(|part| !joined.contains(**part)).collect();
+        if output.status.code() != Some(2) || !output.stdout.is_empty() || !lacking.is_empty() {
+            faults.push(format!("{line}: {:?}, lacks {lacking:?}:\n{said}", output.status.code()));
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").map(|e| e.expect("entry").path()).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn of_commands_that_simulate() {
+    refused(&[
+        ("run quick --controller ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("run quick --seed -1", &["--seed", "'-1'", "expected a whole number"]),
+        ("run quick --seed 1.5", &["--seed", "'1.5'", "expected a whole number"]),
+        ("run quick --seed 99999999999999999999", &["--seed", "too large"]),
+        ("run quick --variant x", &["no variant is named \"x\""]),
+        ("run random-loss --variant 6%", &["no variant is named \"6%\"", "did you mean `5%`?"]),
+        ("run qick", &["qick", "did you mean `quick`?"]),
+        ("run row:zz", &["row:zz", "rows: a"]),
+        ("run quick --explain --from 5x", &["--from", "`x` is no unit of time: ms, s, min or h"]),
+        ("run quick --explain --from -5s", &["--from", "'-5s'"]),
+        ("run quick --explain --step 2h", &["--step", "'2h'", "10ms to 1h"]),
+        ("run quick --explain --flow nobody", &["--flow", "nobody", "flows: video"]),
+        ("run quick --pcap-at middle --pcap x", &["--pcap-at", "'middle'", "sender, receiver, link"]),
+        ("compare --runs 0", &["--runs", "'0'", "expected a whole number above zero"]),
+        ("compare --runs ten", &["--runs", "'ten'", "expected a whole number"]),
+        ("compare --runs 5000000000", &["--runs", "too large"]),
+        ("compare --jobs 0", &["--jobs", "expected a whole number above zero"]),
+        ("compare --jobs -2", &["--jobs", "'-2'", "expected a whole number"]),
+        ("compare --scenario quick --controllers gcc,nadda", &["`nadda`", "did you mean `nada`?"]),
+        ("compare --scenario quick --controllers ''", &["no controller is named ``", "known here"]),
+        ("judge paper rmcat-comparisn", &["did you mean `rmcat-comparison`?"]),
+        ("judge paper rmcat-comparison --table 9", &["no table 9"]),
+        ("judge paper rmcat-comparison --figures gif", &["--figures", "'gif'", "possible values"]),
+        ("judge rfc ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("judge rfc gcc --suite rfc1", &["--suite", "'rfc1'", "rfc8867"]),
+        ("judge rows --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("judge rows --controllers gcc --rows zz", &["zz"]),
+        ("judge stability --controller ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("judge stability --grid huge", &["--grid", "'huge'", "possible values"]),
+        ("judge harm --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("judge harm --links 0", &["--links", "0", "1..=100000"]),
+        ("judge twins gcc/x", &["gcc/x", "no twin has this name", "one of"]),
+        ("overlay --controller ncc", &["--controller", "no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("overlay --rate 5", &["--rate", "`5` has no unit: such as 500kbps"]),
+        ("overlay --rate 1MB", &["--rate", "`1MB` is in bytes; rates are in bits"]),
+        ("overlay --nodes 0", &["number of nodes is 0", "expected 1 to 20000"]),
+        ("overlay --loss 7", &["--loss", "`7` is no share: 0 to 1, or 0% to 100%"]),
+        ("overlay --duration 5days", &["--duration", "`days` is no unit of time: ms, s, min or h"]),
+        ("overlay --division halves", &["--division", "'halves'", "possible values"]),
+        ("search sweep nofile.toml", &["nofile.toml", "there is no such file"]),
+        ("bench --scale 0", &["--scale", "0", "above 0 and up to 1000"]),
+        ("bench --scale -1", &["--scale", "-1", "above 0 and up to 1000"]),
+        ("bench --scale half", &["--scale", "'half'", "expected a number"]),
+        ("bench --ns3 maybe", &["--ns3", "'maybe'", "auto, always, never"]),
+        ("media clip sport", &["sport", "talking-head, hand-held, sports"]),
+        ("media clip sports --size 0x0", &["--size", "0", "expected 1 to"]),
+        ("media clip sports --size big", &["--size", "'big'", "as 640x480"]),
+        ("media clip sports --fps 0", &["--fps", "'0'", "expected 1/1000 to 1000"]),
+        ("media clip sports --frames many", &["--frames", "'many'", "expected a whole number"]),
+        ("media quality a b", &["a", "there is no such file"]),
+        ("show scenario xyz", &["xyz", "weir show scenarios"]),
+        ("show schema nope", &["nope", "compare, run"]),
+        ("show controlers", &["'controlers'", "'controllers'"]),
+        ("comprae", &["'comprae'", "compare"]),
+    ]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn of_commands_in_real_time() {
+    refused(&[
+        ("live emulate --delay 50", &["--delay", "found \"50\", which has no unit", "us, ms, s, min"]),
+        ("live emulate --delay 5days", &["--delay", "found \"5days\"", "us, ms, s, min"]),
+        ("live emulate --delay -5ms", &["--delay", "-5ms", "expected a time"]),
+        ("live emulate --rate 2", &["--rate", "found \"2\", which has no unit", "2 Mbps"]),
+        ("live emulate --rate 2MB", &["--rate", "found \"2MB\"", "\"16 Mbps\" is as much as 2 MB"]),
+        ("live emulate --rate 0mbps", &["--rate", "above zero"]),
+        ("live emulate --reverse-rate 2MBps", &["--reverse-rate", "rates are in bits"]),
+        ("live emulate --loss 5x", &["--loss", "`5x` is no share: 0 to 1, or 0% to 100%"]),
+        ("live emulate --loss 120%", &["--loss", "`120%` is no share"]),
+        ("live emulate --jitter 5", &["--jitter", "found \"5\", which has no unit"]),
+        ("live emulate --queue 5", &["--queue", "found \"5\", which has no unit", "50 packets"]),
+        ("live emulate --queue 5ms --discipline codal", &["--discipline", "`codal`", "did you mean `codel`?"]),
+        ("live emulate --discipline codel,targt=5ms", &["--discipline", "`targt`", "did you mean `target`?"]),
+        ("live emulate --discipline codel,target=5", &["--discipline", "5"]),
+        ("live emulate --duration 0", &["--duration", "not a time above zero, such as 30s"]),
+        ("live emulate --seed x", &["--seed", "'x'", "expected a whole number"]),
+        ("live emulate quick --link nolink", &["--link", "no link `nolink`", "bottleneck"]),
+        ("live emulate quick --rate 5mbps", &["--rate", "cannot be used with"]),
+        ("live testbed quick --controller ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("live testbed nowhere", &["nowhere", "weir show scenarios"]),
+        ("live call loopback --controller ncc", &["--controller", "`ncc`", "did you mean `gcc`?"]),
+        ("live call loopback --controller omniscient", &["--controller", "only simulated calls", "name sluice"]),
+        ("live call loopback --controller nada+map", &["--controller", "only simulated calls", "name nada"]),
+        ("live call loopback --start-rate 999999999999", &["--start-rate", "has no unit: such as 500kbps"]),
+        ("live call loopback --start-rate 999gbps", &["--start-rate", "expected 50 kbit/s to 5 Mbit/s", "--max-rate"]),
+        ("live call loopback --start-rate 2MB", &["--start-rate", "rates are in bits"]),
+        ("live call loopback --min-rate 9mbps", &["--min-rate", "the least below the most"]),
+        ("live call loopback --max-rate 900gbps", &["--max-rate", "1kbps to 10gbps"]),
+        ("live call loopback --playout-delay 20s", &["--playout-delay", "20 s", "1ms to 10s"]),
+        ("live call loopback --timeout forever", &["--timeout", "'forever'"]),
+        ("live call loopback --layers 9x", &["--layers", "\"9x\"", "expected L1T1 to L3T3"]),
+        ("live call loopback --size 5", &["--size", "\"5\"", "as 640x480"]),
+        ("live call loopback --fps -30", &["--fps", "'-30'"]),
+        ("live call loopback --clip nowhere", &["--clip", "nowhere", "talking-head"]),
+        ("live call loopback --codec av1", &["--codec", "'av1'", "h264, vp8, vp9, model"]),
+        ("live call loopback --encoder-threads 0", &["threads"]),
+        ("live call loopback --transport dccp --ccid 9", &["--ccid", "9"]),
+        ("live call loopback --streams video", &["--streams", "\"video\"", "audio, camera, camera:N or screen"]),
+        ("live call connect --signal foo", &["--signal", "\"foo\"", "tls:HOST:PORT, tcp:HOST:PORT or file:PREFIX"]),
+        ("live call connect --signal tcp:127.0.0.1:99999", &["--signal", "99999", "0 to 65535"]),
+        ("live call connect --signal tcp:192.0.2.1:5060", &["--signal", "192.0.2.1:5060", "--insecure"]),
+        ("live call connect --signal tls:127.0.0.1:1", &["--fingerprint", "127.0.0.1:1", "--insecure"]),
+        ("live call connect --signal tls:127.0.0.1:1 --fingerprint AB", &["--fingerprint", "\"AB\"", "64 hexadecimal"]),
+        ("live call connect --token short", &["--token", "16 letters and digits or more"]),
+        ("live call connect --port 99999", &["--port", "99999", "0..=65535"]),
+        ("live call connect --address nowhere", &["--address", "'nowhere'", "such as 192.0.2.7"]),
+        ("live call connect --path nowhere0", &["--path", "`nowhere0`"]),
+        ("live call connect --path 127.0.0.1=cheap", &["--path", "\"cheap\"", "preferred"]),
+        ("live call connect --path 127.0.0.1 --scheduler x", &["--scheduler", "`x`", "earliest"]),
+        ("live call listen --signal tcp:0.0.0.0:0", &["--signal", "0.0.0.0:0", "--insecure"]),
+        ("live call listen --signal file:x --token 0123456789abcdef", &["--token", "file:"]),
+        ("live call listen --codec model", &["--codec", "model", "h264, vp8 or vp9"]),
+        ("live call listen --direction up", &["--direction", "'up'", "send, receive, both"]),
+        ("live dccp serve --ccid 9", &["--ccid", "9", "weir show ccids"]),
+        ("live dccp serve --idle 0", &["--idle", "not a time above zero"]),
+        ("live dccp serve --max-connections 0", &["--max-connections", "'0'", "from 1 on"]),
+        ("live dccp serve --listen nowhere:x", &["--listen", "nowhere:x", "HOST, HOST:PORT"]),
+        ("live dccp serve --service words", &["--service", "words", "four letters"]),
+        ("live dccp send 127.0.0.1 --size 3apples", &["--size", "`apples` is no unit of data"]),
+        ("live dccp send 127.0.0.1 --rate 5", &["--rate", "`5` has no unit"]),
+        ("live dccp send 127.0.0.1 --packet-size 4", &["--packet-size", "4", "to 65000"]),
+        ("live dccp send 127.0.0.1 --param x", &["--param", "x", "expected NAME=VALUE"]),
+        ("live dccp send 127.0.0.1 --queue 0", &["--queue", "0", "1 to 100000"]),
+    ]);
+}
+
+#[cfg(all(target_os = "linux", feature = "webrtc"))]
+#[test]
+fn of_the_page_for_browsers() {
+    refused(&[
+        ("live webrtc --controller ncc", &["--controller", "`ncc`", "did you mean `gcc`?"]),
+        ("live webrtc --controller omniscient", &["--controller", "only simulated calls", "name sluice"]),
+        ("live webrtc --controller late-scheduling", &["--controller", "only simulated calls"]),
+        ("live webrtc --controller rate-switching", &["--controller", "only simulated calls"]),
+        ("live webrtc --controller gcc+map", &["--controller", "only simulated calls", "name gcc"]),
+        ("live webrtc --controller tmmbr", &["--controller", "`tmmbr` needs more", "sluice"]),
+        ("live webrtc --start-rate 999gbps", &["--start-rate", "expected 50 kbit/s to 2.5 Mbit/s", "--max-rate"]),
+        ("live webrtc --token abc", &["--token", "16 letters and digits or more"]),
+        ("live webrtc --clip sport", &["--clip", "`sport`", "did you mean `sports`?"]),
+        ("live webrtc --calls 0", &["--calls", "0", "1 to 64"]),
+        ("live webrtc --listen 127.0.0.1", &["--listen", "'127.0.0.1'", "127.0.0.1:8090"]),
+        ("live webrtc --link nowhere", &["nowhere", "weir show scenarios"]),
+    ]);
+}
+
+#[cfg(feature = "tune")]
+#[test]
+fn of_the_search() {
+    refused(&[
+        ("search tune ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("search tune gcc --parameters bta", &["bta"]),
+        ("search tune gcc --evaluations 0", &["--evaluations", "expected a whole number above zero"]),
+    ]);
+}
+
+#[cfg(feature = "coverage")]
+#[test]
+fn of_the_coverage_map() {
+    refused(&[
+        ("coverage serve --listen 0.0.0.0:0", &["--listen", "0.0.0.0:0", "--cert"]),
+        ("coverage serve --listen localhost", &["--listen", "'localhost'", "127.0.0.1:8090"]),
+        ("coverage serve --retention -1", &["--retention", "'-1'", "expected a whole number"]),
+        ("coverage serve --database postgres://a@localhost/b --max-size 5", &["--max-size", "tablespace"]),
+        ("coverage keys add king", &["'king'", "reporter, fleet, reader, admin"]),
+        ("coverage keys list", &["--database", "coverage.db", "weir coverage serve makes one"]),
+        ("coverage import --format norway nofile.log", &["nofile.log"]),
+        ("coverage forecast --format ireland --out o --interval 5x nofile.csv", &["--interval", "`x` is no unit"]),
+    ]);
+}
+
+#[cfg(feature = "coverage")]
+#[test]
+fn a_port_that_is_taken_leaves_no_database() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = taken.local_addr().expect("an address").to_string();
+    let output = weir(folder.path(), &["coverage", "serve", "--listen", &at]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&at) && said.contains("in use"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "no database");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_says_how_long_a_token_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines: &[&[&str]] = if cfg!(feature = "webrtc") {
+        &[&["live", "call", "listen", "--help"], &["live", "webrtc", "--help"]]
+    } else {
+        &[&["live", "call", "listen", "--help"]]
+    };
+    for line in lines {
+        let help = String::from_utf8_lossy(&weir(folder.path(), line).stdout).into_owned();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains("16 letters and digits or more"), "{line:?}");
+    }
+}
