@@ -153,7 +153,7 @@ impl Recorder {
         if self.bytes + bytes > self.limit {
             return Err(format!("the limit of {} MB is reached (--record-limit)", self.limit / 1_000_000));
         }
-        // What waits in the buffer is not written yet.
+        // The buffer holds bytes that are not written yet.
         let needed = LEAST_FREE + BUFFER as u64 + bytes;
         if let Some(free) = self.free.as_ref().and_then(|free| free()).filter(|free| *free < needed) {
             return Err(format!(
