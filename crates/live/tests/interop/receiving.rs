@@ -24,7 +24,10 @@ fn receive(codec: VideoCodec, socket: UdpSocket, record: &Path, program: &mut Ru
     let video = VideoReceive {
         decoder: decoder(codec).expect("looked for before"),
         on_damage: OnDamage::Show,
-        record: Some((Box::new(std::io::BufWriter::new(file)), "30".parse().expect("a rate"))),
+        record: Some(weir_live::call::Recording::new(
+            Box::new(std::io::BufWriter::new(file)),
+            "30".parse().expect("a rate"),
+        )),
         quality: false,
     };
     let mut playing = ReceivingVideo::start(video, clock, waker).expect("a thread");
