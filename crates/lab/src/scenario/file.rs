@@ -170,7 +170,7 @@ impl ScenarioFile {
     pub fn doc(&self) -> &str {
         self.versions[0].1.doc.trim()
     }
-    /// What bounds do that nobody wrote, a line for each flow that they limit or share out, under the controllers to which it
+    /// Effects of bounds that nobody wrote, a line for each flow that they limit or share out, under the controllers to which it
     /// applies.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ fn flows(scenario: &Scenario) -> impl Iterator<Item = (&str, &RtpFlow)> {
     scenario.flows.iter().filter_map(|f| Some((f.name.as_str(), f.rtp()?)))
 }
 
-/// What bounds do that nobody wrote: one line for each flow that they limit or share out.
+/// Effects of bounds that nobody wrote: one line for each flow that they limit or share out.
 pub(super) fn unwritten(scenario: &Scenario) -> Vec<String> {
     let link = most_capacity(scenario);
     flows(scenario).filter_map(|(name, rtp)| line(name, rtp, link)).collect()
