@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::{Registry, Shelf};
-use weir_lab::results::RunResult;
+use weir_lab::results::{FlowSummary, RunResult};
 use weir_lab::run::{RunOptions, run};
 use weir_lab::scenario::ScenarioFile;
 
@@ -83,5 +83,47 @@ fn a_longer_path_is_no_queue() {
         // BBR's window is of twice the bandwidth-delay product, and follows the path.
         let more_ms = if controller == "bbr-rtc" { 220.0 } else { 70.0 };
         is_as_without(&who, "after", (result, undisturbed), 0.9, more_ms);
+    });
+}
+
+/// Runs a scenario under each of these controllers.
+fn under(name: &str, controllers: &[&str], check: impl Fn(&str, &FlowSummary, f64)) {
+    let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
+    let file = ScenarioFile::open(name, &registry).unwrap_or_else(|e| panic!("{e}"));
+    let controllers: Vec<String> = controllers.iter().map(|&c| c.to_owned()).collect();
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    for s in file.scenarios(Some(&controllers), &registry).unwrap_or_else(|e| panic!("{e}")) {
+        let result = run(&s, s.seed, &options).expect("runs");
+        let flow = &result.flows[0];
+        check(&flow.controller, flow, result.duration_s);
+    }
+}
+
+#[cfg(feature = "openh264")]
+#[test]
+fn key_frames_do_not_take_a_slow_link() {
+    under("pathologies/slow-link-key-frames", &["gcc", "sluice"], |who, flow, seconds| {
+        let (coded, quality) = (flow.coded.as_ref().expect("frames"), flow.quality.as_ref().expect("pictures"));
+        let a_minute = coded.key as f64 / seconds * 60.0;
+        eprintln!(
+            "{who}: {} key frames, {:.1} s frozen, {} of {} shown",
+            coded.key, quality.frozen_s, quality.shown, quality.pictures
+        );
+        // Without a limit: 89 to 95 key frames a minute, and 61 to 64 s frozen.
+        assert!((0.5..=32.0).contains(&a_minute), "{who}: {a_minute} key frames a minute");
+        assert!((0.0..=45.0).contains(&quality.frozen_s), "{who}: {} s frozen", quality.frozen_s);
+    });
+}
+
+#[cfg(feature = "openh264")]
+#[test]
+fn the_first_picture_leaves() {
+    let all = ["gcc", "gcc-scream2", "nada", "scream", "scream2", "sluice"];
+    under("pathologies/first-picture", &all, |who, flow, _| {
+        let quality = flow.quality.as_ref().expect("pictures");
+        eprintln!("{who}: {} of {} shown, {:.1} s frozen", quality.shown, quality.pictures, quality.frozen_s);
+        // One in the first second, and then nearly all.
+        assert!((585..=600).contains(&quality.shown), "{who}: {} shown", quality.shown);
+        assert!((0.0..=1.0).contains(&quality.frozen_s), "{who}: {} s frozen", quality.frozen_s);
     });
 }

@@ -8,6 +8,7 @@
 mod params;
 mod pushed;
 mod sent_pictures;
+mod small_keys;
 mod tap;
 
 pub use pushed::{FramePusher, PushedSource};
@@ -16,11 +17,12 @@ pub use tap::{Captured, Originals, Tap};
 use crate::frame::{Numbering, ticks_at};
 use crate::rate_meter::RateMeter;
 use crate::{
-    CodedFrame, Frame, FrameSource, MediaError, PayloadFormat, Payloads, Picture, PictureSource, SourceFeedback,
-    VideoEncoder,
+    CodedFrame, Frame, FrameSource, MediaError, PayloadFormat, Payloads, Picture, PictureSource, RateChange,
+    SourceFeedback, VideoEncoder,
 };
 use core::fmt;
 use sent_pictures::{Applied, SentPictures};
+use small_keys::SmallKeys;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// A source not polled for longer than this skips the time since instead of catching up.
@@ -88,6 +90,9 @@ pub struct EncodedSource {
     sent: SentPictures,
     picture: Picture,
     coded: CodedFrame,
+    small_keys: SmallKeys,
+    /// Whether the next frame should be a key frame.
+    expects_key: bool,
     /// Capture time of the picture whose further layer frames are still to be returned.
     layers_of: Option<Timestamp>,
     key_on_resume: bool,
@@ -144,6 +149,8 @@ impl EncodedSource {
             sent: SentPictures::default(),
             picture: Picture::new(width, height)?,
             coded: CodedFrame::default(),
+            small_keys: SmallKeys::default(),
+            expects_key: true,
             layers_of: None,
             key_on_resume: false,
             given: RateMeter::default(),
@@ -210,17 +217,26 @@ impl EncodedSource {
         Ok(true)
     }
 
-    fn encode(&mut self, captured: Timestamp) -> Option<Frame> {
+    fn ask_for_key_frame(&mut self) {
+        self.encoder.request_key_frame();
+        self.expects_key = true;
+    }
+
+    /// Reads the clip's next picture, and counts a failure; returns whether there is one.
+    fn read_picture(&mut self) -> bool {
         match self.read_clip() {
-            Ok(true) => {}
-            Ok(false) => {
-                self.ended = true;
-                return None;
-            }
+            Ok(there_is) => self.ended = !there_is,
             Err(_) => {
                 self.stats.clip_errors += 1;
-                return None;
+                return false;
             }
+        }
+        !self.ended
+    }
+
+    fn encode(&mut self, captured: Timestamp) -> Option<Frame> {
+        if !self.read_picture() {
+            return None;
         }
         let rate = self.generated_rate();
         if rate != self.asked {
@@ -232,10 +248,11 @@ impl EncodedSource {
         }
         self.stats.pictures += 1;
         let ticks = ticks_at((captured - self.start).as_nanos()).unsigned_abs();
-        if self.encoder.encode(&self.picture, ticks, &mut self.coded).is_err() {
+        let (encoder, keys) = (&mut *self.encoder, &mut self.small_keys);
+        if keys.encode(encoder, self.expects_key, &self.picture, ticks, &mut self.coded).is_err() {
             self.stats.encoder_errors += 1;
             self.coded.data.clear();
-            self.encoder.request_key_frame();
+            self.ask_for_key_frame();
         } else if self.coded.data.is_empty() {
             self.stats.dropped += 1;
         }
@@ -248,6 +265,7 @@ impl EncodedSource {
         }
         let frame = frame?;
         self.stats.frames += 1;
+        self.expects_key &= !self.coded.key;
         self.stats.key_frames += u64::from(self.coded.key);
         self.sent.note(rtp_timestamp, self.coded.picture_id);
         self.given.add(&frame);
@@ -279,7 +297,7 @@ impl FrameSource for EncodedSource {
         if self.requested == DataRate::ZERO {
             self.skip_to(now);
             if self.key_on_resume && rate > DataRate::ZERO && self.stats.pictures > 0 {
-                self.encoder.request_key_frame();
+                self.ask_for_key_frame();
             }
         }
         self.requested = rate;
@@ -314,7 +332,7 @@ impl FrameSource for EncodedSource {
     }
 
     fn request_key_frame(&mut self, _: Timestamp) {
-        self.encoder.request_key_frame();
+        self.ask_for_key_frame();
     }
 
     fn generated_rate(&self) -> DataRate {
@@ -328,6 +346,38 @@ impl FrameSource for EncodedSource {
     fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
         let apart = self.encoder.config().slice_size.is_some();
         self.format.with_slices_apart(apart).packetise(&self.coded, max, out);
+        true
+    }
+
+    fn limit_key_frames(&mut self, most: DataSize) -> bool {
+        let config = self.encoder.config();
+        // Each change of the target reopens the encoder otherwise, and layers share a picture.
+        let follows = config.key_interval.is_none()
+            && config.rate_change == RateChange::Seamless
+            && config.layering.is_single()
+            && !config.reference_selection;
+        if follows {
+            self.small_keys.limit(most);
+        }
+        follows
+    }
+
+    fn skip_picture(&mut self, now: Timestamp) -> bool {
+        let Some(captured) = self.next_frame_at().filter(|&at| at <= now && now - at <= LONGEST_LAG) else {
+            return false;
+        };
+        if self.layers_of.is_some() {
+            return false;
+        }
+        self.index += 1;
+        if self.read_picture() {
+            (self.stats.pictures, self.stats.dropped) = (self.stats.pictures + 1, self.stats.dropped + 1);
+            self.coded.data.clear();
+            let rtp_timestamp = ticks_at(captured.as_nanos()) as u32;
+            if let Some(tap) = &mut self.tap {
+                tap(Captured { rtp_timestamp, captured, picture: &self.picture, coded: &self.coded });
+            }
+        }
         true
     }
 

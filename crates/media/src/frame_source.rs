@@ -26,6 +26,18 @@ pub trait FrameSource {
         let _ = (feedback, now);
         false
     }
+    /// Limits the size of key frames from the next on, as far as the source can code with less detail; `false` if it does not follow,
+    /// as one whose key frames come at an interval of its own.
+    fn limit_key_frames(&mut self, most: DataSize) -> bool {
+        let _ = most;
+        false
+    }
+    /// Leaves out the picture due at `now`, which is not coded, so that no later frame refers to it; `false` if none is due or the
+    /// source cannot do so.
+    fn skip_picture(&mut self, now: Timestamp) -> bool {
+        let _ = now;
+        false
+    }
     /// The kind of media, which determines the clock of timestamps.
     fn media(&self) -> MediaKind {
         MediaKind::Video

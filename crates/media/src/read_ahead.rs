@@ -107,6 +107,9 @@ impl FrameSource for ReadAhead {
     fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
         self.source.on_feedback(feedback, now)
     }
+    fn limit_key_frames(&mut self, most: DataSize) -> bool {
+        self.source.limit_key_frames(most)
+    }
     fn media(&self) -> MediaKind {
         self.source.media()
     }

@@ -140,6 +140,14 @@ impl Source {
     pub fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
         each!(self, s => s.on_feedback(feedback, now))
     }
+    /// See [`FrameSource::limit_key_frames`].
+    pub fn limit_key_frames(&mut self, most: DataSize) -> bool {
+        each!(self, s => s.limit_key_frames(most))
+    }
+    /// See [`FrameSource::skip_picture`].
+    pub fn skip_picture(&mut self, now: Timestamp) -> bool {
+        each!(self, s => s.skip_picture(now))
+    }
     /// See [`FrameSource::media`].
     pub fn media(&self) -> MediaKind {
         each!(self, s => s.media())

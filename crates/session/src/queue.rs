@@ -99,6 +99,10 @@ impl RtpQueue {
         self.content.drain(..self.popped);
         core::mem::take(&mut self.popped) > 0
     }
+    /// Whether any packet of a key frame is queued.
+    pub fn has_key_frame(&self) -> bool {
+        self.packets.iter().any(|p| p.importance == Importance::Key)
+    }
     /// Discards and counts everything.
     pub fn discard_all(&mut self) {
         self.dropped += self.packets.len() as u64;

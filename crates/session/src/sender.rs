@@ -371,6 +371,9 @@ impl Sender {
             if s.source.next_frame_at().is_none_or(|at| at > now) {
                 return;
             }
+            if s.skip_picture(now) {
+                continue;
+            }
             match s.source.poll_frame(now) {
                 Some(_) if is_silent || s.is_silent() => {}
                 Some(frame) => {

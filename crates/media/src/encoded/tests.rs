@@ -255,3 +255,33 @@ fn it_can_be_moved_to_a_thread() {
     s.poll_frame(START);
     assert_eq!((*counter.lock().expect("sound"), s.codec().map(Codec::name)), (1, Some("H264")));
 }
+
+#[test]
+fn a_picture_left_out_is_counted_and_the_next_is_on_the_grid() {
+    let mut s = source(h264(), Counting::new(100));
+    s.on_target(DataRate::from_kbps(480), START);
+    run(&mut s, 2);
+    assert!(!s.skip_picture(at(1)), "not due yet");
+    assert!(s.skip_picture(at(2)));
+    let frames = run(&mut s, 2);
+    assert_eq!((frames[0].captured, frames[0].kind == FrameKind::Key), (at(3), false));
+    assert_eq!((s.stats().pictures, s.stats().frames, s.stats().dropped), (5, 4, 1));
+    assert!(!s.skip_picture(at(5) + LONGEST_LAG + TimeDelta::from_millis(1)), "skipped with the lag");
+}
+
+#[test]
+fn a_key_frame_that_no_coarser_one_undercuts_is_sent_once() {
+    // Coding a picture twice would leave a reference that the other end never gets.
+    assert!(!source(h264(), Counting::new(100)).limit_key_frames(DataSize::from_bytes(500)));
+    let mut encoder = h264();
+    encoder.config.reference_selection = false;
+    let mut s = source(encoder, Counting::new(100));
+    s.on_target(DataRate::from_kbps(480), START);
+    assert!(s.limit_key_frames(DataSize::from_bytes(500)));
+    let mut kinds =
+        |n| run(&mut s, n).iter().map(|f| (f.kind == FrameKind::Key, f.size.as_bytes())).collect::<Vec<_>>();
+    assert_eq!(kinds(3), [(true, 2_000), (false, 2_000), (false, 2_000)]);
+    s.request_key_frame(at(3));
+    assert_eq!(run(&mut s, 2).iter().map(|f| f.kind == FrameKind::Key).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(s.stats().key_frames, 2);
+}

@@ -22,15 +22,16 @@ impl OutgoingStream {
             return;
         }
         // A command must be obeyed, if later; PLI is repeated if the key frame in flight was not an answer to it.
-        let granted = self.ask_for_key_frame(now);
-        self.picture.wanted |= !granted && fir.is_some();
+        let is_waiting = self.queue.has_key_frame();
+        let granted = !is_waiting && self.picture.may_grant(now) && self.ask_for_key_frame(now);
+        self.picture.requested |= !granted && fir.is_some();
         self.picture.counters.key_requests_granted += u64::from(granted || fir.is_some());
     }
 
     fn ask_for_key_frame(&mut self, now: Timestamp) -> bool {
         let may = self.picture.may_ask(now);
         if may {
-            (self.picture.asked, self.picture.wanted) = (Some(now), false);
+            (self.picture.asked, self.picture.wanted, self.picture.requested) = (Some(now), false, false);
             self.source.request_key_frame(now);
         }
         may
@@ -42,7 +43,7 @@ impl OutgoingStream {
     }
 
     pub(super) fn run_picture(&mut self, now: Timestamp) {
-        if self.picture.wanted {
+        if self.picture.wanted || (self.picture.requested && self.picture.may_grant(now)) {
             self.want_key_frame(now);
         }
     }

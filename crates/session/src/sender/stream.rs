@@ -1,7 +1,7 @@
 //! State of an outgoing stream: source, packetiser, queue, repair, retransmission and pictures.
 
 use super::PADDING_SIZE;
-use super::key_frames::PictureState;
+use super::key_frames::{self, PictureState};
 use crate::allocation::{Demand, Share};
 use crate::config::OutgoingConfig;
 use crate::datagram::Kind;
@@ -84,6 +84,10 @@ pub(crate) struct FirstNumbers {
     pub timestamp: u32,
 }
 
+/// Age of the oldest queued frame from which pictures are left out. Chosen here: SCReAM discards its queue at 100 ms (RFC 8298,
+/// section 4.1.3.3).
+const SKIP_AFTER: TimeDelta = TimeDelta::from_millis(100);
+
 // Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
 pub(crate) struct OutgoingStream {
@@ -119,6 +123,10 @@ pub(crate) struct OutgoingStream {
     /// Its longest payload, if the transport allows it.
     wanted_payload: DataSize,
     pub(super) intervals: Intervals,
+    /// When it was made.
+    since: Timestamp,
+    /// Whether its source limits key frames and leaves pictures out, so that no frame has to be discarded.
+    is_economical: bool,
     /// The highest sequence number in the previous report block.
     pub prior_highest: Option<u32>,
 }
@@ -159,6 +167,8 @@ impl OutgoingStream {
             rtp_offset: first.timestamp,
             counters: SendCounters::default(),
             prior_highest: None,
+            since: now,
+            is_economical: false,
             held: None,
             is_paused: false,
             is_labelled: identity.mid.is_some() || identity.rid.is_some(),
@@ -208,7 +218,11 @@ impl OutgoingStream {
 
     /// Sets the source's rate, less the share of error resilience.
     pub(crate) fn set_rate(&mut self, rate: DataRate, now: Timestamp) {
-        self.source.on_target(self.room.map_or(rate, |room| room.within(rate)), now);
+        let rate = self.room.map_or(rate, |room| room.within(rate));
+        self.source.on_target(rate, now);
+        self.picture.budget.set_rate(rate, now);
+        let largest = key_frames::largest(rate, now.saturating_since(self.since));
+        self.is_economical = self.source.limit_key_frames(largest);
     }
 
     /// The rate for the source: as fixed by the application, or its share.
@@ -319,7 +333,7 @@ impl OutgoingStream {
         let captured = frame.captured;
         if frame.kind == FrameKind::Key {
             self.counters.key_frames += 1;
-            self.picture.on_key_frame(now);
+            self.picture.on_key_frame(frame.size, now);
         }
         let importance = match frame.kind {
             FrameKind::Key => Importance::Key,
@@ -379,9 +393,16 @@ impl OutgoingStream {
         }
     }
 
-    /// Discards packets above the age limits of the controller and the application.
+    /// Leaves the picture due out if earlier ones wait too long: what is never coded breaks no reference. Returns whether it did.
+    pub(super) fn skip_picture(&mut self, now: Timestamp) -> bool {
+        self.is_economical && self.queue.oldest_age(now) > SKIP_AFTER && self.source.skip_picture(now)
+    }
+
+    /// Discards packets above the age limits of the controller and the application. Of a source that leaves pictures out instead
+    /// only the application's applies.
     pub(super) fn discard_old(&mut self, limit: Option<TimeDelta>, now: Timestamp) {
         if let Some(limit) = limit
+            && !self.is_economical
             && self.queue.oldest_age(now) > limit
         {
             self.queue.discard_all();
