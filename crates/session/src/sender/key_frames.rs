@@ -43,6 +43,10 @@ impl Budget {
         self.rate.as_bps_f64() / 8.0 * SHARE * PERIOD.as_secs_f64()
     }
     fn accrue(&mut self, now: Timestamp) {
+        // All of it is there with the first rate.
+        if self.rate == DataRate::ZERO {
+            return;
+        }
         let time = self.at.map_or(PERIOD, |at| now.saturating_since(at)).as_secs_f64();
         self.at = Some(now);
         self.left = (self.left + self.rate.as_bps_f64() / 8.0 * SHARE * time).min(self.most());
