@@ -8,10 +8,12 @@ use serde::Serialize;
 pub struct PortConfig {
     /// The UDP socket. ICMP errors are always enabled.
     pub udp: UdpConfig,
-    /// Connections in any state; more are refused.
+    /// Connections in any state. Those opened by others have places ([`weir_admission::Doors`]): a quarter are of strangers,
+    /// which have sent no data, and the rest of those that have. Beyond it, the one longest without data of the source that
+    /// holds most is reset, so that a newcomer always gets in; this end opens no more.
     pub max_connections: usize,
-    /// Of these, connections opened by one source, in any state: an IPv4 address, or an IPv6 network of 64 bits.
-    /// Further Requests are answered by Too Busy.
+    /// Of those that have sent data, the most of one source: an IPv4 address, or an IPv6 network of 64 bits. Further ones
+    /// stay among the strangers.
     pub max_per_source: usize,
     /// Maximum connections open and not yet accepted; beyond it, Requests are answered by Too Busy.
     pub backlog: usize,
@@ -35,8 +37,10 @@ pub struct PortCounters {
     pub malformed: u64,
     /// Connections accepted from outside, up to the end of the handshake.
     pub accepted: u64,
-    /// Connections reset because too many waited to be accepted, or the port was full, when they opened.
+    /// Connections reset because too many waited to be accepted when they opened.
     pub turned_away: u64,
+    /// Connections reset because another one got their place.
+    pub gave_way: u64,
     /// ICMP errors about a connection's packets.
     pub path_errors: u64,
     /// ICMP errors about packets that no connection sent recently.

@@ -226,8 +226,13 @@ impl Driver {
                 all.is_over = outcome.is_over;
                 all.has_news |= outcome.has_news;
             }
+            let has_moved = link.has_moved(&mut inner, reading.now);
             drop(inner);
             self.settle(&link, all);
+            if has_moved {
+                let gone = lock(&self.shared.table).note_data(&link, reading.now);
+                self.give_way(gone);
+            }
         }
     }
 
@@ -241,7 +246,7 @@ impl Driver {
         let mut handshakes = lock(&self.shared.handshakes);
         let event = match handshakes.as_mut() {
             Some(handshakes) => {
-                let is_busy = lock(&self.shared.table).is_full(&self.shared.config, key.peer.ip());
+                let is_busy = lock(&self.shared.table).is_full(&self.shared.config);
                 let is_used = || {
                     let table = lock(&self.shared.table);
                     table.links.keys().any(|k| k.addresses() == addresses)
@@ -262,12 +267,13 @@ impl Driver {
     /// A connection opened by another end.
     fn take_connection(&mut self, now: Timestamp, key: Key, mut connection: Connection) {
         let mut table = lock(&self.shared.table);
-        let has_room = table.is_listening && !table.is_full(&self.shared.config, key.peer.ip());
+        let has_room = table.is_listening && !table.is_full(&self.shared.config);
         if has_room {
-            let link = table.insert_accepted(key, connection, now);
+            let (link, gone) = table.insert_accepted(key, connection, now);
             self.shared.acceptable.notify_one();
             drop(table);
             self.apply(&link, |_, _| ());
+            self.give_way(gone);
         } else {
             drop(table);
             connection.abort(now);
@@ -277,6 +283,14 @@ impl Driver {
         }
         let mut c = lock(&self.shared.counters);
         *(if has_room { &mut c.accepted } else { &mut c.turned_away }) += 1;
+    }
+
+    /// Resets a connection whose place another one gets.
+    fn give_way(&mut self, gone: Option<Arc<Link>>) {
+        if let Some(link) = gone {
+            self.apply(&link, |c, now| c.abort(now));
+            lock(&self.shared.counters).gave_way += 1;
+        }
     }
 
     fn take_errors(&mut self) {

@@ -7,8 +7,9 @@ use std::any::Any;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
+use weir_admission::Ticket;
 use weir_dccp::connection::{Connection, State};
 use weir_units::{TimeDelta, Timestamp};
 
@@ -18,6 +19,9 @@ const MAX_BURST: u32 = 256;
 const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
 /// Maximum wait of a connection's thread before it checks again.
 const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// How often data received count as progress.
+const NOTE: TimeDelta = TimeDelta::from_secs(1);
 
 /// Identifies a connection on a port: together with the port's own address and UDP port, the 6-tuple of RFC 6773,
 /// section 3.8.
@@ -46,8 +50,8 @@ pub(super) struct Link {
     pub(super) key: Key,
     /// Distinguishes links with the same deadline.
     pub(super) id: u64,
-    /// The other end has opened it.
-    pub(super) is_accepted: bool,
+    /// Its place among those that other ends have opened.
+    ticket: OnceLock<Ticket>,
     inner: Mutex<Inner>,
     /// There may be something to receive.
     readable: Condvar,
@@ -68,6 +72,8 @@ pub(super) struct Inner {
     state: State,
     /// Data packets received so far.
     data: u64,
+    /// Of these, those that its place is owed to, and when further ones count next.
+    noted: (u64, Timestamp),
     /// Low 24 bits of the last sequence number sent.
     sent: u32,
     pub(super) readers: u32,
@@ -116,6 +122,7 @@ impl Link {
             packet: Vec::new(),
             scratch: Vec::new(),
             data: 0,
+            noted: (0, Timestamp::ZERO),
             sent: 0,
             readers: 0,
             writers: 0,
@@ -125,12 +132,27 @@ impl Link {
             broken: None,
         };
         let (readable, writable) = (Condvar::new(), Condvar::new());
-        Self { key, id, is_accepted: false, inner: Mutex::new(inner), readable, writable }
+        Self { key, id, ticket: OnceLock::new(), inner: Mutex::new(inner), readable, writable }
     }
 
-    /// Likewise for a connection opened by the other end.
-    pub(super) fn accepted(key: Key, id: u64, connection: Connection, now: Timestamp) -> Self {
-        Self { is_accepted: true, ..Self::new(key, id, connection, now) }
+    /// The other end has opened it, and it has this place.
+    pub(super) fn set_ticket(&self, ticket: Ticket) {
+        let _ = self.ticket.set(ticket);
+    }
+
+    /// Its place; none if this end has opened it.
+    pub(super) fn ticket(&self) -> Option<Ticket> {
+        self.ticket.get().copied()
+    }
+
+    /// Whether data have been received that its place is to know of: the first, and then some of each second.
+    pub(super) fn has_moved(&self, inner: &mut Inner, now: Timestamp) -> bool {
+        let data = inner.connection.counters().data_received;
+        if self.ticket().is_none() || data == inner.noted.0 || now < inner.noted.1 {
+            return false;
+        }
+        inner.noted = (data, now + NOTE);
+        true
     }
 
     /// Begins to announce events; earlier ones count.

@@ -7,11 +7,17 @@ use super::lock;
 use super::outlet::Outlet;
 use crate::udp::{UdpPort, Waker};
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use weir_admission::{Doors, Limits, Proof, Source};
 use weir_dccp::connection::Connection;
-use weir_units::Timestamp;
+use weir_units::{TimeDelta, Timestamp};
+
+/// A connection that has sent data, and none for this long, gives way to one that sends.
+const QUIET: TimeDelta = TimeDelta::from_secs(5);
+/// Connections of one source without data that count as one.
+const USUAL: usize = 4;
 
 /// State shared by all threads.
 #[derive(Debug)]
@@ -36,46 +42,71 @@ pub(super) struct Shared {
 }
 
 /// The connections of a port.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Table {
     pub(super) links: HashMap<Key, Arc<Link>>,
     /// Opened by others, and to be accepted.
     pub(super) ready: VecDeque<Arc<Link>>,
     /// Watched connections of which something has arrived or that have changed their state.
     pub(super) news: VecDeque<Arc<Link>>,
-    /// Connections opened by each source.
-    sources: HashMap<IpAddr, usize>,
+    /// Places of the connections opened by others. One is a stranger until it has sent data.
+    doors: Doors<Arc<Link>>,
     pub(super) is_listening: bool,
     next_id: u64,
 }
 
 impl Table {
-    /// Whether `peer` may not open another connection.
-    pub(super) fn is_full(&self, config: &PortConfig, peer: IpAddr) -> bool {
-        self.links.len() >= config.max_connections
-            || self.ready.len() >= config.backlog
-            || self.sources.get(&source(peer)).is_some_and(|n| *n >= config.max_per_source)
+    fn new(config: &PortConfig) -> Self {
+        let strangers = (config.max_connections / 4).max(1);
+        let limits = Limits {
+            strangers,
+            usual: USUAL,
+            proven: config.max_connections.saturating_sub(strangers).max(1),
+            per_source: config.max_per_source,
+            kept: (config.max_per_source / 4).max(1),
+            quiet: QUIET,
+        };
+        Self {
+            links: HashMap::new(),
+            ready: VecDeque::new(),
+            news: VecDeque::new(),
+            doors: Doors::new(limits),
+            is_listening: false,
+            next_id: 0,
+        }
     }
-    /// Adds a connection opened by the other end.
-    pub(super) fn insert_accepted(&mut self, key: Key, connection: Connection, now: Timestamp) -> Arc<Link> {
-        let link = self.insert_link(key, Link::accepted, connection, now);
-        *self.sources.entry(source(key.peer.ip())).or_default() += 1;
+    /// Whether too many connections wait to be accepted.
+    pub(super) fn is_full(&self, config: &PortConfig) -> bool {
+        self.ready.len() >= config.backlog
+    }
+    /// Adds a connection opened by the other end. Second is the one that gives way for it, to be reset.
+    pub(super) fn insert_accepted(
+        &mut self,
+        key: Key,
+        connection: Connection,
+        now: Timestamp,
+    ) -> (Arc<Link>, Option<Arc<Link>>) {
+        let link = self.insert(key, connection, now);
+        let (ticket, gone) = self.doors.enter(now, Source::from(key.peer.ip()), link.clone());
+        link.set_ticket(ticket);
+        if let Some(gone) = &gone {
+            self.ready.retain(|waiting| waiting.id != gone.id);
+        }
         self.ready.push_back(link.clone());
-        link
+        (link, gone)
+    }
+    /// A connection opened by the other end has sent data. Returns the one that gives way for it, to be reset.
+    pub(super) fn note_data(&mut self, link: &Link, now: Timestamp) -> Option<Arc<Link>> {
+        match self.doors.prove(now, link.ticket()?) {
+            Proof::Admitted(gone) => gone,
+            // It is served as a stranger, and tries again with its next data.
+            Proof::Waits => None,
+        }
     }
     /// Adds a connection opened by this end.
     pub(super) fn insert(&mut self, key: Key, connection: Connection, now: Timestamp) -> Arc<Link> {
-        self.insert_link(key, Link::new, connection, now)
-    }
-    fn insert_link(
-        &mut self,
-        key: Key,
-        make: fn(Key, u64, Connection, Timestamp) -> Link,
-        connection: Connection,
-        now: Timestamp,
-    ) -> Arc<Link> {
         self.next_id += 1;
-        let link = Arc::new(make(key, self.next_id, connection, now));
+        let link = Arc::new(Link::new(key, self.next_id, connection, now));
         self.links.insert(key, link.clone());
         link
     }
@@ -85,23 +116,9 @@ impl Table {
             return;
         }
         self.links.remove(&link.key);
-        let source = source(link.key.peer.ip());
-        if link.is_accepted
-            && let Some(count) = self.sources.get_mut(&source)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.sources.remove(&source);
-            }
+        if let Some(ticket) = link.ticket() {
+            self.doors.leave(ticket);
         }
-    }
-}
-
-/// One source: an address, or an IPv6 network of 64 bits, of which a host may have all addresses.
-fn source(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
-        v4 => v4,
     }
 }
 
@@ -112,7 +129,7 @@ impl Shared {
             local,
             config,
             waker,
-            table: Mutex::default(),
+            table: Mutex::new(Table::new(&config)),
             acceptable: Condvar::new(),
             due: Mutex::default(),
             sleeps_until: AtomicI64::new(0),

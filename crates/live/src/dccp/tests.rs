@@ -322,7 +322,7 @@ fn a_listener_that_goes_resets_what_it_has_not_accepted() {
 
 #[test]
 fn limits_hold() {
-    let port = PortConfig { max_connections: 4, backlog: 2, ..PortConfig::default() };
+    let port = PortConfig { max_connections: 16, backlog: 2, ..PortConfig::default() };
     let port = DccpPort::bind("127.0.0.1:0".parse().unwrap(), port).unwrap();
     let listening = || ListenerConfig::new(listening(), [0; 32]);
     let listener = port.listen(listening()).unwrap();
@@ -338,17 +338,19 @@ fn limits_hold() {
     let e = open().unwrap_err();
     assert!(e.to_string().contains("Too Busy"), "{e}");
     let servers = [(); 2].map(|()| listener.accept_timeout(LONG).unwrap());
-    let second = [(); 2].map(|()| open().unwrap());
-    assert!(soon(|| port.counters().accepted == 4));
-    let more = [(); 2].map(|()| listener.accept_timeout(LONG).unwrap());
-    // Four is the maximum, including those opened by this end.
-    assert!(open().unwrap_err().to_string().contains("Too Busy"));
+    let more = [(); 14].map(|()| (open().unwrap(), listener.accept_timeout(LONG).unwrap()));
+    assert!(soon(|| port.counters().accepted == 16 && port.connections() == 16));
+    // Sixteen is the maximum, including those opened by this end.
     let peer = port.local_addr();
-    assert!(matches!(port.begin_connect(peer, config()), Err(DccpError::Full(4))));
+    assert!(matches!(port.begin_connect(peer, config()), Err(DccpError::Full(16))));
+    assert_eq!(port.counters().gave_way, 0);
+    // A quarter are places of strangers: there, a newcomer takes the place of another one.
+    let newcomer = (open().unwrap(), listener.accept_timeout(LONG).unwrap());
+    assert!(soon(|| port.counters().gave_way == 1 && port.connections() == 16));
     drop((first, servers));
-    assert!(soon(|| port.connections() == 2));
+    assert!(soon(|| port.connections() == 14));
     assert!(open().is_ok());
-    drop((second, more));
+    drop((newcomer, more));
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub(crate) enum DccpCommand {
     #[command(after_help = "\
 Each connection is reported every second on standard error, and as a whole at its end on standard output. Ctrl-C closes those that
 are open and ends it. Any of the CCIDs given is accepted for received data, by the order of both ends' lists. Connections are limited
-in number, in total and per source, and idle ones are reset; many half-open ones are answered by Init Cookies, without memory.
+in number, and silent ones give way to newcomers; idle ones are reset; many half-open ones are answered by Init Cookies, without
+memory.
 
 Examples:
   weir live dccp serve
@@ -84,10 +85,11 @@ pub(crate) struct ServeArgs {
     /// one for port 0
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6511")]
     pub(crate) listen: String,
-    /// Connections in all; more are refused
+    /// Connections in all, a quarter of them of those who have sent no data yet. Beyond it, the one longest idle of the source
+    /// that holds most gives way
     #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
     pub(crate) max_connections: usize,
-    /// Connections from one IPv4 address or IPv6 network of 64 bits; more are refused
+    /// Connections with data from one IPv4 address or IPv6 network of 64 bits; more stay among those without
     #[arg(long, value_name = "N", default_value = "32", value_parser = at_least_one)]
     pub(crate) max_per_source: usize,
     /// Reset a connection that receives no datagram for this long

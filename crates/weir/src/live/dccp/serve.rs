@@ -77,7 +77,8 @@ pub(super) fn serve(session: &Session, args: &ServeArgs) -> Done {
     let Seen { ended: connections, omitted, .. } = seen;
     let failed = connections.iter().any(|c| c.report.ended_by.is_some());
     if args.output.json {
-        let turned_away = port.counters().turned_away;
+        let counters = port.counters();
+        let turned_away = counters.turned_away + counters.gave_way;
         let report = ServeReport { listen: at.to_string(), connections, omitted, turned_away };
         print_report("dccp", &Report::Serve(report))?;
     }
