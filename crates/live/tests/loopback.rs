@@ -90,7 +90,8 @@ fn a_call_on_loopback_loses_nothing_and_keeps_its_rate() {
         let unread = b.rtcp[1] - a.rtcp[0];
         assert!(b.rtcp[1] >= 7 && unread <= 2, "{:?} {:?}", a.rtcp, b.rtcp);
         assert_eq!(s.receiver.counters.byes, 1);
-        assert!(b.marks.iter().all(|e| *e == Ecn::Ect0));
+        // The default controller answers marks of L4S (RFC 9331).
+        assert!(b.marks.iter().all(|e| *e == Ecn::Ect1));
         let strange = [s.sender.malformed, s.receiver.malformed, s.sender.unknown_source, s.receiver.unknown_source];
         assert_eq!(strange, [0; 4]);
         assert!((65..=152).contains(&a.looks), "{}", a.looks);

@@ -92,7 +92,7 @@ pub struct ScenarioReport {
     pub title: String,
     /// The scenario's purpose, in plain text; blank lines separate paragraphs.
     pub doc: String,
-    /// Which controllers have which bounds of the rate, if they differ.
+    /// The bounds of the rate by controller, if they differ.
     pub limits: Option<String>,
     /// The controllers, in the order of the tables.
     pub controllers: Vec<ControllerRuns>,

@@ -92,7 +92,7 @@ fn errors_are_reported_with_the_remedy() {
     let cases: [(&[&str], i32, &str); 9] = [
         (&["send", "127.0.0.1", "--ccid", "77"], 2, "there is no such CCID"),
         (&["send", "127.0.0.1", "--size", "3 apples"], 2, "no unit of data"),
-        (&["send", "127.0.0.1", "--rate", "5"], 2, "is no rate"),
+        (&["send", "127.0.0.1", "--rate", "5"], 2, "has no unit"),
         (&["send", "127.0.0.1", "--packet-size", "5"], 2, "checksum"),
         (&["send", "127.0.0.1", "--param", "nonsense=1"], 2, "weir show ccids"),
         (&["send", "127.0.0.1", "--service", "toolong"], 2, "four letters"),

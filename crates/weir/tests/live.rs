@@ -55,7 +55,7 @@ fn errors_on_the_command_line_are_reported() {
     };
     assert!(error_of(&["live", "emulate", "--rate", "2 furlongs"]).contains("expected a rate"));
     assert!(error_of(&["live", "emulate", "--loss", "200%"]).contains("--loss"));
-    assert!(error_of(&["live", "emulate", "quick", "--link", "none"]).contains("no link `none`, but bottleneck"));
+    assert!(error_of(&["live", "emulate", "quick", "--link", "none"]).contains("`quick` has no link `none`"));
     assert!(error_of(&["live", "testbed", "no-such-scenario"]).contains("neither a built-in scenario nor a file"));
 }
 

@@ -9,9 +9,12 @@ use weir_units::{DataRate, TimeDelta, Timestamp};
 /// Seconds of a run at which the capacity is looked at.
 const MOST_SECONDS: i64 = 10_000;
 
+/// Floor and ceiling of a flow's rate.
+type Bounds = (DataRate, DataRate);
+
 /// Says which bounds which controllers have, if those of one scenario under several controllers differ; nothing else.
 pub fn differing_limits<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
-    let mut groups: Vec<(Vec<(DataRate, DataRate)>, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(Vec<Bounds>, Vec<&str>)> = Vec::new();
     for scenario in scenarios {
         let Some(controller) = scenario.controller.as_deref() else { continue };
         let mut limits: Vec<_> = flows(scenario).map(|(_, rtp)| (rtp.floor, rtp.ceiling)).collect();
@@ -24,7 +27,7 @@ pub fn differing_limits<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -
     if groups.len() < 2 {
         return None;
     }
-    let words = |(limits, controllers): &(Vec<(DataRate, DataRate)>, Vec<&str>)| {
+    let words = |(limits, controllers): &(Vec<Bounds>, Vec<&str>)| {
         let spans: Vec<String> = limits.iter().map(|(floor, ceiling)| format!("{floor} to {ceiling}")).collect();
         format!("{}: {}", controllers.join(", "), spans.join(" and "))
     };
