@@ -201,7 +201,8 @@ fn packets_are_paced_in_order_before_the_end_and_the_element_is_used_again() {
     let element = gst::ElementFactory::make("weirbwe")
         .property("controller", "gcc")
         .property("estimated-bitrate", 400_000u32)
-        .build().expect("made");
+        .build()
+        .expect("made");
     let rates = Arc::<Mutex<Vec<u32>>>::default();
     let log = rates.clone();
     element.connect_notify(Some("estimated-bitrate"), move |e, _| {

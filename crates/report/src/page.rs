@@ -102,9 +102,12 @@ pub struct ScenarioReport {
     pub command: String,
 }
 
+/// Name and variant of a scenario, its section, and each controller's own scenario.
+type Group<'a> = ((&'a str, Option<&'a str>), ScenarioReport, Vec<&'a Scenario>);
+
 /// One section for each scenario and variant that has a finished run, in the order of the plan.
 pub fn sections(outcome: &Outcome) -> Vec<ScenarioReport> {
-    let mut sections: Vec<((&str, Option<&str>), ScenarioReport, Vec<&Scenario>)> = Vec::new();
+    let mut sections: Vec<Group> = Vec::new();
     for (scenario, runs, aggregate) in outcome.groups() {
         let Some((shown, others)) = runs.split_first() else { continue };
         let controller = ControllerRuns { shown: shown.clone(), others: others.to_vec(), aggregate };

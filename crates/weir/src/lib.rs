@@ -81,7 +81,7 @@ pub fn main(registry: Registry) -> ExitCode {
     }
 }
 
-/// What the standard library says of a value that it cannot read, and what a person is told instead.
+/// Messages of the standard library about values that it cannot read, each with the message that stands in its place.
 const UNREADABLE: [(&str, &str); 8] = [
     ("invalid digit found in string", "expected a whole number, such as 5"),
     ("number would be zero for non-zero type", "expected a whole number above zero, such as 5"),

@@ -190,10 +190,11 @@ fn a_learned_policy_controls_calls_and_its_file_is_not_told() {
         ["--controller", policy, "--start-rate", "150kbps", "--max-rate", "1500kbps", "--duration", "3", "--json"];
     let pictures = ["live", "call", "connect", "--signal", &way, "--size", "320x240"];
     let model = ["live", "call", "loopback", "--codec", "model"];
-    let listening = weir(&["live", "call", "listen", "--signal", &way, "--json"]).spawn().expect("weir starts");
     let calling = weir(&[&pictures[..], &rates].concat()).spawn().expect("weir starts");
     let alone = weir(&[&model[..], &rates].concat()).spawn().expect("weir starts");
+    // The listener takes the offer away as soon as it has read it.
     let offer = wait_for(&at("call.offer"));
+    let listening = weir(&["live", "call", "listen", "--signal", &way, "--json"]).spawn().expect("weir starts");
     assert!(offer.contains("x-weir-controller:scream2") && !offer.contains("onnx"), "{offer}");
     let [listening, calling, alone] = [listening, calling, alone].map(|c| c.wait_with_output().expect("it ends"));
     assert_eq!(results(&listening)["end"]["ended"]["why"], "goodbye", "{}", said(&listening));

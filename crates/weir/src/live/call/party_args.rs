@@ -25,7 +25,7 @@ pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
     }
 }
 
-/// What is wrong with the command line, at its option; the rest is a failure of the work.
+/// Faults of the command line name their option; the rest is a failure of the work.
 fn signalling_failure(e: SignalError) -> Failure {
     let option = match &e {
         SignalError::Stopped => return Failure::Interrupted,
