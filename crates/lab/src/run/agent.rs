@@ -53,17 +53,17 @@ impl CallEnd {
         Self { clock: clock.map(Box::new), ..self }
     }
     /// The end's own time at this time of the simulation.
-    #[inline]
+    #[inline(always)]
     fn own_time(&mut self, now: Timestamp) -> Timestamp {
-        match &mut self.clock {
-            None => now,
-            Some(clock) => {
-                if let Some(offset) = clock.set_until(now) {
-                    self.endpoint.set_clock_offset(offset);
-                }
-                clock.read(now)
-            }
+        if self.clock.is_none() { now } else { self.read_clock(now) }
+    }
+    #[cold]
+    fn read_clock(&mut self, now: Timestamp) -> Timestamp {
+        let Some(clock) = &mut self.clock else { return now };
+        if let Some(offset) = clock.set_until(now) {
+            self.endpoint.set_clock_offset(offset);
         }
+        clock.read(now)
     }
     fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
         let own = self.own_time(now);
