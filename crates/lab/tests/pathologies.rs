@@ -1,4 +1,4 @@
-//! The scenarios of clocks and paths that look like queues, over every controller for general use.
+//! Ordinary calls in which controllers have failed, over every controller for general use.
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::{Registry, Shelf};
@@ -41,6 +41,31 @@ fn is_as_without(who: &str, label: &str, runs: (&RunResult, &RunResult), least: 
     eprintln!("{who}, {label}: {rate:.0} of {right:.0} kbit/s, queue {queue:.1} ms, {short:.1} without");
     assert!((least * right..=2_010.0).contains(&rate), "{who}, {label}: {rate:.0} of {right:.0} kbit/s");
     assert!((0.0..=short + more_ms).contains(&queue), "{who}, {label}: {queue:.1} ms, {short:.1} without");
+}
+
+/// Runs a scenario without variants under each controller for general use.
+fn each_alone(name: &str, check: impl Fn(&str, &FlowSummary)) {
+    let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
+    let file = ScenarioFile::open(name, &registry).unwrap_or_else(|e| panic!("{e}"));
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    for spec in registry.specs().filter(|s| s.shelf == Shelf::Algorithms && s.adapts) {
+        let controller = std::slice::from_ref(&spec.name);
+        let scenario = file.scenarios(Some(controller), &registry).unwrap_or_else(|e| panic!("{e}")).remove(0);
+        check(&spec.name, &run(&scenario, scenario.seed, &options).expect("runs").flows[0]);
+    }
+}
+
+#[test]
+fn no_frame_waits_at_the_ceiling() {
+    each_alone("pathologies/at-the-ceiling", |controller, flow| {
+        let frames = flow.frames.as_ref().expect("frames");
+        let delay = frames.delay_ms.expect("complete frames");
+        eprintln!("{controller}: frame delay {:.0} ms, p95 {:.0} ms, {} late", delay.mean, delay.p95, frames.late);
+        // 20 ms of path, a frame's own time, and two frame intervals.
+        assert!((20.0..=70.0).contains(&delay.p50) && (20.0..=150.0).contains(&delay.p95), "{controller}: {delay:?}");
+        assert!(frames.late == 0 && frames.played >= 3_500, "{controller}: {frames:?}");
+        assert!((1.85e6..=2.1e6).contains(&flow.rates.goodput_bps), "{controller}: {} bit/s", flow.rates.goodput_bps);
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! | of the target | rule | source |
 //! |---|---|---|
 //! | `media_rate` | the bandwidth, at most the pacing rate; the start rate before the first sample | `CreateRateUpdate` |
-//! | `pacing_rate` | bandwidth times the state's gain, within the limits | `CalculatePacingRate`, `CreateRateUpdate` |
+//! | `pacing_rate` | bandwidth times the state's gain, at least the floor | `CalculatePacingRate`, `CreateRateUpdate` |
 //! | `padding_rate` | the pacing rate in STARTUP and in the first phase of a cycle | `pad_window` |
 //! | `window` | bandwidth-delay product times the state's gain, or less in recovery | `GetCongestionWindow` |
 //! | both rates | faster pacing and no media while much is queued | `rtp_queue` |
@@ -29,6 +29,8 @@
 //!   with the packet, so that the rule never applies and the first round trip has no sample.
 //! - A packet without a sample changes nothing. In libwebrtc it is a sample of zero.
 //! - The first phase of a cycle is drawn by the session's seed. libwebrtc's seed is a constant.
+//! - The ceiling bounds media and padding, not pacing. libwebrtc paces at the ceiling too, where a backlog stays until the
+//!   queue's limit of 2 s: three of four packets of a call at 2 of 10 Mbit/s are later than a playout of 300 ms.
 //! - `aggregation_gain` takes effect. libwebrtc reads its parameter and does not apply it.
 //! - Left out, since they never take effect in libwebrtc: options for application-limited flows
 //!   (`probe_rtt_skipped_if_similar_rtt`, `probe_rtt_disabled_if_app_limited`; it never calls `OnApplicationLimited`),
@@ -116,12 +118,12 @@ impl BbrRtc {
         let base = if c.pacing_as_target { pacing } else { self.network.bandwidth().unwrap_or(self.start) };
         let share = if self.network.mode() == Mode::ProbeRtt { c.encoder_gain_probe_rtt } else { c.encoder_gain };
         let media = scale(base, share).min(pacing);
-        let pacing_rate = self.limits.clamp(pacing);
         self.by_path = Target {
             window: Some(self.network.window().max(self.keepalive)),
-            padding_rate: if self.network.is_probing() { pacing_rate } else { DataRate::ZERO },
+            padding_rate: if self.network.is_probing() { self.limits.clamp(pacing) } else { DataRate::ZERO },
             overhead: RTP_HEADER,
-            ..Target::paced(self.limits.clamp(media), pacing_rate)
+            // The ceiling is one of media: at a pacing rate that it bounds too, a backlog would never shrink.
+            ..Target::paced(self.limits.clamp(media), pacing.max(self.limits.floor))
         };
         self.apply_queue();
     }

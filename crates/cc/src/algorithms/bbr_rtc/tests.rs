@@ -69,8 +69,9 @@ impl Fed {
 fn it_starts_at_the_start_rate_with_the_initial_window() {
     let t = bbr(&[]).target();
     assert_eq!(t.media_rate, DataRate::from_kbps(300));
-    // 2.885 x 46,720 bytes per 100 ms are 10.78 Mbit/s, above the ceiling.
-    assert_eq!((t.pacing_rate, t.padding_rate), (DataRate::from_mbps(10), DataRate::from_mbps(10)));
+    // 2.885 x 46,720 bytes per 100 ms are 10.78 Mbit/s, above the ceiling, which bounds padding.
+    let pacing = DataRate::from_bps(10_782_976);
+    assert_eq!((t.pacing_rate, t.padding_rate), (pacing, DataRate::from_mbps(10)));
     assert_eq!(t.window, Some(DataSize::from_bytes(46_720)));
     let t = bbr(&[("initial_window", 14_600.0)]).target();
     assert_eq!(t.pacing_rate, DataRate::from_bps_f64(2.885 * 14_600.0 * 8.0 / 0.1));
@@ -250,7 +251,8 @@ fn only_feedback_and_limits_change_the_target() {
     bbr.on_limits(Kbps { floor: 400, ..KBPS }.limits(), MS(1));
     assert_eq!(kbps(&bbr), 400.0);
     bbr.on_limits(Kbps { floor: 50, ceiling: 200, ..KBPS }.limits(), MS(2));
-    assert_eq!((kbps(&bbr), bbr.target().pacing_rate), (200.0, DataRate::from_kbps(200)));
+    assert_eq!((kbps(&bbr), bbr.target().padding_rate), (200.0, DataRate::from_kbps(200)));
+    assert_eq!(bbr.target().pacing_rate, before.pacing_rate, "a backlog has to shrink");
 }
 
 const LINK: Link =
