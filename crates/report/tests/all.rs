@@ -2,3 +2,4 @@
 
 mod capture_dccp;
 mod capture_points;
+mod explained_moves;

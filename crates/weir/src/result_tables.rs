@@ -24,7 +24,7 @@ fn number(metrics: &Metrics, name: &str, scale: f64, digits: usize) -> String {
     }
 }
 
-const HEADER: [&str; 12] = [
+const HEADER: [&str; 13] = [
     "controller",
     "flow",
     "use %",
@@ -32,6 +32,7 @@ const HEADER: [&str; 12] = [
     "goodput kbit/s",
     "delay ms",
     "p95 ms",
+    "frame p95 ms",
     "loss %",
     "late %",
     "queue p95 ms",
@@ -40,7 +41,7 @@ const HEADER: [&str; 12] = [
 ];
 
 /// Left out first in a narrow terminal, in this order.
-const SPARE: [&str; 4] = ["sent kbit/s", "late %", "queue p95 ms", "goodput kbit/s"];
+const SPARE: [&str; 5] = ["sent kbit/s", "queue p95 ms", "late %", "goodput kbit/s", "frame p95 ms"];
 
 fn rows(t: &mut Table, a: &Aggregate) {
     for (i, f) in a.flows.iter().take(MAX_FLOWS).enumerate() {
@@ -55,6 +56,7 @@ fn rows(t: &mut Table, a: &Aggregate) {
             flow("goodput_bps", 1e-3, 0),
             flow("one_way_delay_mean_ms", 1.0, 0),
             flow("one_way_delay_p95_ms", 1.0, 0),
+            flow("frame_delay_p95_ms", 1.0, 0),
             flow("loss", 100.0, 2),
             flow("discard", 100.0, 2),
             run("queue_delay_p95_ms", 0),
@@ -78,7 +80,10 @@ fn legend(several: bool, mixed: bool) -> String {
     } else {
         "; above 100, more was made than the link carries. "
     });
-    text.push_str("delay: mean one-way delay of the packets that arrived; p95: its 95th percentile. ");
+    text.push_str(
+        "delay: mean one-way delay of the packets that arrived, from sender to receiver; p95: its 95th percentile. ",
+    );
+    text.push_str("frame p95: from capture to the complete frame, the wait in the sender's own queue included. ");
     if several {
         text.push_str("Numbers are means over the runs; ±: half-width of the 95 % confidence interval of the mean. ");
     }

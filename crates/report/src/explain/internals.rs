@@ -8,6 +8,8 @@ const AT_BOUND: f64 = 0.005;
 /// Rise of the delay in a row that counts, ms, and share of the target below which the source does not use it.
 const RISE: f64 = 5.0;
 const UNUSED: f64 = 0.6;
+/// Distance from the queue wanted at which a queue is at it, ms.
+const AT_WANTED: f64 = 0.5;
 /// Loss that counts, and packets lost of those marked.
 const LOST: f64 = 0.005;
 
@@ -82,6 +84,33 @@ impl<'a> Row<'a> {
             self.tfrc()
         } else {
             self.any(moved)
+        }
+    }
+
+    /// Why the rate moved by so much, up or down with the span that it is in: a reason for the other direction is none.
+    pub(super) fn reason_with(&self, moved: f64, is_up: bool) -> Reason {
+        let reason = self.reason(moved);
+        if self.agrees(reason, is_up) {
+            return reason;
+        }
+        // A sign of congestion beside a rise does not explain it, nor is it room.
+        let other = if is_up { Reason::Unknown } else { self.any(moved) };
+        if self.agrees(other, is_up) { other } else { Reason::Unknown }
+    }
+
+    /// Whether a reason can move a rate in this direction.
+    fn agrees(&self, reason: Reason, is_up: bool) -> bool {
+        match reason {
+            Reason::Start | Reason::Room => is_up,
+            // The controller increases until it loses.
+            Reason::Competition => is_up,
+            Reason::Delay | Reason::Marks | Reason::Drain | Reason::Silence => !is_up,
+            // An equation gives a rate for each share, above or below the last.
+            Reason::Loss => !is_up || self.has("x_calc_bps"),
+            Reason::Queue => self.queue_side().is_none_or(|above| above != is_up),
+            Reason::Ceiling => is_up,
+            Reason::Floor => !is_up,
+            Reason::Source | Reason::Unknown => true,
         }
     }
 
@@ -211,7 +240,10 @@ impl<'a> Row<'a> {
                 format!("losses answer to the rate: stays at what arrives, {bound}; {}", self.situation())
             }
             Reason::Loss => format!("loss, {} %; {}", percent(self.lost()), self.situation()),
-            Reason::Marks => format!("marks; {}", self.queue()),
+            Reason::Marks => match self.wanted_queue() {
+                Some((queue, wanted)) => format!("marks; queue {} ms, wanted {} ms", ms(queue), ms(wanted)),
+                None => format!("marks; {}", self.queue()),
+            },
             Reason::Drain => {
                 format!("drain: empties the queue, {} ms, to see the least delay", ms(self.get("queue_ms")))
             }
@@ -236,24 +268,30 @@ impl<'a> Row<'a> {
         if share.is_nan() { self.loss() } else { share }
     }
 
+    /// The queue and the one wanted in ms, for controllers that have one.
+    fn wanted_queue(&self) -> Option<(f64, f64)> {
+        let pair = |queue, wanted| self.has(wanted).then(|| (self.get(queue), self.get(wanted)));
+        pair("queue_expected_ms", "queue_wanted_ms").or_else(|| pair("qdelay_ms", "qdelay_target_ms"))
+    }
+
+    /// Whether the queue is above the one wanted, or below it; `None` at it, or if that is unknown.
+    fn queue_side(&self) -> Option<bool> {
+        let (queue, wanted) = self.wanted_queue()?;
+        ((queue - wanted).abs() > AT_WANTED).then_some(queue > wanted)
+    }
+
     fn queue(&self) -> String {
-        let (queue, wanted) = if self.has("queue_expected_ms") {
-            (self.get("queue_expected_ms"), self.get("queue_wanted_ms"))
-        } else if self.has("qdelay_target_ms") {
-            (self.get("qdelay_ms"), self.get("qdelay_target_ms"))
-        } else {
+        let Some((queue, wanted)) = self.wanted_queue() else {
             return format!(
                 "queue {} ms, congestion signal {} ms",
                 ms(self.get("d_queue_ms")),
                 ms(self.get("x_curr_ms"))
             );
         };
-        let side = if queue > wanted + 0.5 {
-            "above"
-        } else if queue < wanted - 0.5 {
-            "below"
-        } else {
-            "at"
+        let side = match self.queue_side() {
+            Some(true) => "above",
+            Some(false) => "below",
+            None => "at",
         };
         let mut text = format!("queue {} ms {side} wanted {} ms", ms(queue), ms(wanted));
         if self.has("capacity_bps") {

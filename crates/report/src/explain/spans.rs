@@ -93,7 +93,7 @@ fn strongest(rows: &[&Row<'_>], from: f64, to: f64) -> (Reason, String) {
         before = row.target();
         let weight = if is_steady { 1.0 } else { moved * (to - from).signum() };
         let pull = moved * (to - from).signum();
-        let reason = row.reason(moved);
+        let reason = if is_steady || pull <= 0.0 { row.reason(moved) } else { row.reason_with(moved, to > from) };
         match weights.iter_mut().find(|w| w.0 == reason) {
             Some(known) => {
                 known.1 += weight;
