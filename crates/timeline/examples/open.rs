@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "stop": r.stop.as_ref().map(|s| format!("{} at byte {}", s.why, s.offset)),
         })
     });
-    let report = json!({ "sources": sources.collect::<Vec<_>>(), "episodes": why::explain(&call) });
+    let report = json!({ "sources": sources.collect::<Vec<_>>(), "episodes": why::explain(&call).episodes });
     println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(())
 }

@@ -140,6 +140,11 @@ impl Recording {
         }
     }
 
+    /// The series of one number of all objects of one type.
+    pub(crate) fn series_of(&self, kind: &str, name: &str) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(move |((k, _, n), _)| k == kind && n == name).map(|(_, s)| s)
+    }
+
     /// First and last time of its tables.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         let ends = |times: Vec<Timestamp>| Some((*times.first()?, *times.last()?));

@@ -1,13 +1,15 @@
 //! Episodes of a call, and their causes.
 //!
-//! An episode is a fall of the sent rate by a fifth or more for a second and more, or a start with lasting loss. Each rule
-//! (`why/rules/`) looks at the numbers around it and gives a cause with its evidence and a confidence, or nothing; the
-//! causes are ranked by confidence, and `not-known` is an answer. Rules know three levels of evidence: packets at both
+//! An episode is a fall of the sent rate by a fifth or more for a second and more, a picture that stood still, or a slow
+//! start: one with lasting loss, or one that comes to half of the usual rate after 6 s. Each rule (`why/rules/`,
+//! `why/statistics/rules.rs`) looks at the numbers around it and gives a cause with its evidence and a confidence, or
+//! nothing; the causes are ranked by confidence, and `not-known` is an answer. Rules know three levels of evidence: packets at both
 //! ends, one log with feedback, and statistics once a second. A call is looked at on the best that it has.
 
 mod bins;
 mod episodes;
 mod evidence;
+mod frames;
 mod passage;
 mod rules;
 mod statistics;
@@ -52,23 +54,42 @@ pub struct Episode {
     pub causes: Vec<Cause>,
 }
 
+/// Level of the evidence that a call is looked at on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// No rate over time is in it: nothing can be found.
+    None,
+    /// Statistics, about once a second.
+    Statistics,
+    /// One end's packets, with feedback on them.
+    Log,
+    /// Packets at both ends.
+    Packets,
+}
+
+/// Findings in a call, and the evidence that they rest on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Explanation {
+    /// The evidence.
+    pub level: Level,
+    /// Episodes in order of time.
+    pub episodes: Vec<Episode>,
+}
+
 /// Finds the episodes of a call and ranks their causes.
-pub fn explain(call: &Call) -> Vec<Episode> {
+pub fn explain(call: &Call) -> Explanation {
     let Some(passages) = passage::passages(call) else { return statistics::explain(call) };
+    let level = if passages.captured { Level::Packets } else { Level::Log };
     let bins = bins::bins(&passages);
     let signals = rules::Signals::of(call, passages.zero);
-    let spans = episodes::find(&bins);
-    let episode = |span: &episodes::Span| {
-        let evidence = evidence::Evidence::around(&passages, &bins, span);
-        let ms = |at: f64| (passages.zero + at * 1000.0) as i64;
-        Episode {
-            from_ms: ms(span.from),
-            to_ms: ms(span.to),
-            kind: span.kind,
-            causes: ranked(rules::causes(&evidence, &signals, span)),
-        }
-    };
-    spans.iter().map(episode).collect()
+    let spans = episodes::find(&bins, &frames::frames(call, &passages));
+    let episodes = episodes::explained(spans, passages.zero, |span| {
+        let mut evidence = evidence::Evidence::around(&passages, &bins, span);
+        (evidence.estimate, evidence.told) = (signals.estimate(span), signals.told);
+        rules::causes(&evidence, &signals, span)
+    });
+    Explanation { level, episodes }
 }
 
 /// Causes in order of confidence; `not-known` where there is none.

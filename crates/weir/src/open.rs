@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use weir_lab::scenario::InputError;
-use weir_timeline::why::{Episode, EpisodeKind, explain};
+use weir_timeline::why::{Episode, EpisodeKind, Explanation, Level, explain};
 use weir_timeline::{Call, Format, ReadError, Recording, read};
 use weir_units::TimeDelta;
 
@@ -21,6 +21,8 @@ use weir_units::TimeDelta;
 pub(crate) struct Report {
     /// The files, in the order given.
     sources: Vec<Source>,
+    /// Evidence that episodes and causes are found on.
+    level: Level,
     /// Falls of the rate, freezes and slow starts, in order of time.
     episodes: Vec<Episode>,
 }
@@ -95,15 +97,16 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         recordings.push(heeding(&session.stop, &path.display().to_string(), move || open_file(&given))??);
     }
     let call = Call::new(recordings);
-    let (call, episodes) = if args.why || args.json {
+    let (call, found) = if args.why || args.json {
         heeding(&session.stop, "the recordings", move || {
-            let episodes = explain(&call);
-            (call, episodes)
+            let found = explain(&call);
+            (call, found)
         })?
     } else {
-        (call, Vec::new())
+        (call, Explanation { level: Level::None, episodes: Vec::new() })
     };
-    let report = Report { sources: call.recordings.iter().map(source).collect(), episodes };
+    let sources = call.recordings.iter().map(source).collect();
+    let report = Report { sources, level: found.level, episodes: found.episodes };
     if args.json {
         print_report("open", &report)?;
     } else {
@@ -219,6 +222,16 @@ fn streams(out: &mut String, recording: &Recording) {
 }
 
 fn episodes(out: &mut String, report: &Report) {
+    let evidence = match report.level {
+        Level::None => {
+            out.push_str("No rate over time is in it: episodes and causes are not known.\n");
+            return;
+        }
+        Level::Statistics => "statistics, which hide what happens within a second",
+        Level::Log => "one end's packets and the feedback on them",
+        Level::Packets => "packets at both ends",
+    };
+    let _ = writeln!(out, "Evidence: {evidence}.");
     if report.episodes.is_empty() {
         out.push_str("No fall of the rate, no freeze and no slow start.\n");
         return;

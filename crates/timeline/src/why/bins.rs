@@ -28,8 +28,6 @@ pub(super) struct Bin {
     pub(super) step: f64,
     /// RTCP that arrived at the sender.
     pub(super) answers: u32,
-    /// Rate at which packets of one frame left, in kbit/s; 0: no frame of two packets.
-    pub(super) paced_kbps: f64,
     /// Rate of others from the sender's host, in kbit/s.
     pub(super) other_kbps: f64,
 }
@@ -80,7 +78,6 @@ pub(super) fn bins(of: &Passages) -> Vec<Bin> {
     for (at, bytes) in &of.other {
         bins[index(*at)].other_kbps += bytes;
     }
-    paced(of, &mut bins, &index);
     let kbps = |bytes: f64| bytes * 8e-3 / BIN;
     for (bin, (mut delays, mut steps)) in bins.iter_mut().zip(delays.into_iter().zip(steps)) {
         bin.sent_kbps = kbps(bin.sent_kbps);
@@ -98,25 +95,4 @@ pub(super) fn bins(of: &Passages) -> Vec<Bin> {
 fn least_delay(of: &Passages) -> f64 {
     let arrived = |p: &Passage| if let Fate::Arrived(d) = p.fate { Some(d) } else { None };
     of.packets.iter().filter_map(arrived).fold(f64::INFINITY, f64::min)
-}
-
-/// Rate at which the packets of each frame left: bytes after the first, over the time from the first to the last.
-fn paced(of: &Passages, bins: &mut [Bin], index: &dyn Fn(f64) -> usize) {
-    let mut sums = vec![(0.0, 0.0); bins.len()];
-    let mut frame: Option<(u32, u32, f64)> = None;
-    let mut last = 0.0;
-    for p in &of.packets {
-        match frame {
-            Some((ssrc, timestamp, _)) if (ssrc, timestamp) == (p.ssrc, p.timestamp) => {
-                let sum = &mut sums[index(p.at)];
-                sum.0 += p.size;
-                sum.1 += p.at - last;
-            }
-            _ => frame = Some((p.ssrc, p.timestamp, p.at)),
-        }
-        last = p.at;
-    }
-    for (bin, (bytes, seconds)) in bins.iter_mut().zip(sums) {
-        bin.paced_kbps = if bytes > 2000.0 { bytes * 8e-3 / seconds.max(1e-3) } else { 0.0 };
-    }
 }

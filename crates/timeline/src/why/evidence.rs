@@ -11,6 +11,9 @@ const LATE: f64 = 4.0;
 const PAST: f64 = 12.0;
 /// A queue stands where even the fastest packet of half a second is so much slower than before, in ms.
 pub(super) const STANDING: f64 = 20.0;
+/// Time behind the begin in which services are compared, in s, and least packets that a service is the median of.
+const NEAR: f64 = 20.0;
+const LEAST_SERVED: usize = 5;
 /// Least size of packets that a service rate is measured with, in bytes.
 const LARGE: f64 = 500.0;
 
@@ -49,6 +52,12 @@ pub(super) struct Evidence {
     pub(super) answer_delay: Option<(f64, f64)>,
     /// Rates at which the path served packets one behind the other, before and in it: the median, in kbit/s.
     pub(super) service: (f64, f64),
+    /// Slowest and fastest median service of a half second in which a queue stands, within 20 s.
+    pub(super) services: Option<(f64, f64)>,
+    /// The logged estimate before and in it, in kbit/s, and whether it stays there to the bit.
+    pub(super) estimate: Option<(f64, f64, bool)>,
+    /// Whether the feedback can be read: what the other end asks for would be seen.
+    pub(super) told: bool,
     /// Share of packets that arrived together with the one before, faster than the path served before.
     pub(super) clumped: (f64, f64),
     /// Rates of others from the sender's host, before and in it, in kbit/s.
@@ -125,7 +134,18 @@ impl Evidence {
         e.large = fallen.iter().filter(|p| p.size > LARGE).count() as f64 / seconds;
         e.dark_s = dark(of, (from, to));
         e.answers(of, past, (from, to));
-        e.serve(of, past, (from, to));
+        let begins: Vec<f64> = standing.iter().map(|b| b.at).collect();
+        e.serve(of, past, (from, to), &begins);
+        let near = within((span.from - EARLY, span.from + NEAR));
+        let queued = near.filter(|b| b.delay.is_some_and(|d| d[0] - floor_before > STANDING));
+        let rates: Vec<f64> = queued
+            .map(|b| served(of, (b.at, b.at + BIN), true))
+            .filter(|rates| rates.len() >= LEAST_SERVED)
+            .map(median)
+            .collect();
+        if rates.len() >= 3 {
+            e.services = Some(rates.iter().fold((f64::INFINITY, 0.0), |(a, b), r| (a.min(*r), b.max(*r))));
+        }
         e
     }
 
@@ -151,40 +171,37 @@ impl Evidence {
         self.answer_delay = of.both_ends.then(|| (ways(past), ways((now.0 + EARLY, now.1))));
     }
 
-    fn serve(&mut self, of: &Passages, past: (f64, f64), now: (f64, f64)) {
-        let least = |range: (f64, f64)| {
-            let delays = of.between(range.0, range.1).iter();
-            let delays = delays.filter_map(|p| if let Fate::Arrived(d) = p.fate { Some(d) } else { None });
-            delays.fold(f64::INFINITY, f64::min)
-        };
-        // Behind a queue alone is it the path that spaces them; before, bursts of a frame make one.
-        let floor = least(past).min(least(now));
-        let rates = |range: (f64, f64), queue: f64| {
-            let mut out = Vec::new();
-            let mut last: Option<(f64, f64)> = None;
-            for p in of.between(range.0, range.1) {
-                let Fate::Arrived(delay) = p.fate else {
-                    last = None;
-                    continue;
-                };
-                let arrival = p.at * 1000.0 + delay;
-                // Sent closer together than they arrived: the path has spaced them.
-                if let Some((sent, arrived)) = last {
-                    let (here, there) = (p.at * 1000.0 - sent, arrival - arrived);
-                    if p.size > LARGE && delay - floor > queue && (here < 0.5 * there.max(1.0) || queue > 0.0) {
-                        out.push(p.size * 8.0 / there.max(0.05));
-                    }
-                }
-                last = Some((p.at * 1000.0, arrival));
-            }
-            out
-        };
-        let (before, after) = (rates(past, -1.0), rates(now, -1.0));
-        self.service = (median(before.clone()), median(rates(now, STANDING)));
+    /// Rates of service. Behind a queue alone is it the path that spaces packets; before, bursts of a frame make one.
+    fn serve(&mut self, of: &Passages, past: (f64, f64), now: (f64, f64), standing: &[f64]) {
+        let (before, after) = (served(of, past, false), served(of, now, false));
+        let queued = standing.iter().flat_map(|at| served(of, (*at, at + BIN), true));
+        self.service = (median(before.clone()), median(queued.collect()));
         let fast = 3.0 * self.service.0;
         let clumped = |r: &[f64]| r.iter().filter(|r| **r > fast).count() as f64 / r.len().max(1) as f64;
         self.clumped = (clumped(&before), clumped(&after));
     }
+}
+
+/// Rates at which large packets of a time left the path one behind the other, in kbit/s: of all, or of those that were
+/// sent closer together than they arrived, which the path has spaced.
+fn served(of: &Passages, range: (f64, f64), all: bool) -> Vec<f64> {
+    let mut out = Vec::new();
+    let mut last: Option<(f64, f64)> = None;
+    for p in of.between(range.0, range.1) {
+        let Fate::Arrived(delay) = p.fate else {
+            last = None;
+            continue;
+        };
+        let (sent, arrival) = (p.at * 1000.0, p.at * 1000.0 + delay);
+        if let Some((sent_before, arrived)) = last {
+            let (here, there) = (sent - sent_before, arrival - arrived);
+            if p.size > LARGE && (all || here < 0.5 * there.max(1.0)) {
+                out.push(p.size * 8.0 / there.max(0.05));
+            }
+        }
+        last = Some((sent, arrival));
+    }
+    out
 }
 
 fn ratio(part: u32, whole: u32) -> f64 {

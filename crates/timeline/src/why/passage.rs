@@ -42,6 +42,8 @@ pub(super) struct Passages {
     pub(super) zero: f64,
     pub(super) packets: Vec<Passage>,
     pub(super) answers: Vec<Answer>,
+    /// Whether fates are known from a capture at the receiver, else from feedback.
+    pub(super) captured: bool,
     /// Whether answers are known at both ends.
     pub(super) both_ends: bool,
     /// Bytes of others' traffic from the sender's host, by time.
@@ -83,7 +85,7 @@ pub(super) fn passages(call: &Call) -> Option<Passages> {
     let sender = sender?;
     let sent: Vec<&Packet> = sender.packets.iter().filter(|p| p.direction != Direction::Received).collect();
     let zero = ms(sent.first()?.at);
-    let mut out = Passages { zero, ..Passages::default() };
+    let mut out = Passages { zero, captured: receiver.is_some(), ..Passages::default() };
     let seconds = |at: Timestamp| (ms(at) - zero) * 1e-3;
     let fates = match receiver {
         Some(receiver) => by_capture(&sent, receiver),

@@ -34,9 +34,9 @@ pub(super) fn causes(e: &Evidence, signals: &Signals, span: &Span) -> Vec<Cause>
         feedback::late,
         sender::paused,
         sender::limited,
-        sender::slow,
+        sender::asked,
     ];
     let mut found: Vec<Cause> = rules.iter().filter_map(|rule| rule(e, span)).collect();
-    found.extend(told::causes(signals, span));
+    found.extend(signals.causes(span));
     found
 }

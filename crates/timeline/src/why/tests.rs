@@ -1,6 +1,6 @@
-use super::{Episode, EpisodeKind, explain};
+use super::{Episode, EpisodeKind, Level};
 use crate::schema::{Direction, Packet};
-use crate::{Call, Format, Recording};
+use crate::{Call, Format, Recording, read};
 use weir_units::{TimeDelta, Timestamp};
 
 /// A call of 40 s: 100 packets of 1,250 bytes a second (1 Mbit/s), sent and then received after what `fate` says, in ms.
@@ -38,6 +38,10 @@ fn call(rate: impl Fn(f64) -> f64, fate: impl Fn(usize, f64) -> Option<f64>) -> 
     Call::new(ends.into())
 }
 
+fn explain(call: &Call) -> Vec<Episode> {
+    super::explain(call).episodes
+}
+
 fn first(episodes: &[Episode]) -> (&'static str, f64) {
     let e = episodes.first().expect("an episode");
     assert!(e.from_ms <= e.to_ms && e.causes.is_sorted_by(|a, b| a.confidence >= b.confidence), "{e:?}");
@@ -68,11 +72,115 @@ fn an_outage_and_a_quiet_fall_are_named() {
     let outage = explain(&call(halved, |_, s| (!(19.5..21.0).contains(&s)).then_some(20.0)));
     assert_eq!(first(&outage), ("outage", 0.9), "{outage:#?}");
     let quiet = explain(&call(halved, |_, _| Some(20.0)));
-    assert_eq!(first(&quiet), ("sender-limited", 0.7), "{quiet:#?}");
+    // A capture without RTCP that can be read does not show whether the other end asked.
+    assert_eq!(first(&quiet), ("sender-limited", 0.45), "{quiet:#?}");
 }
 
 #[test]
 fn a_longer_way_is_a_step() {
     let step = explain(&call(halved, |_, s| Some(if s < 19.0 { 20.0 } else { 120.0 })));
     assert!(step[0].causes.iter().all(|c| c.name != "sender-limited" && !c.name.contains("loss")), "{step:#?}");
+}
+
+#[test]
+fn a_slower_path_with_a_queue_has_less_capacity() {
+    // From 20 s on a packet takes 25 ms (400 kbit/s), and one is sent each 20 ms.
+    let slow = explain(&call(halved, |_, s| Some(20.0 + ((s - 20.0).max(0.0) * 250.0).min(1000.0))));
+    assert_eq!(first(&slow), ("capacity-fell", 0.85), "{slow:#?}");
+}
+
+/// Statistics of 40 s at both ends, a pair of lines a second: of the sender by `(bytes, rtt, estimate)` and of the
+/// receiver by `(lost, freezes)`, each of what is in that second.
+fn statistics(sender: impl Fn(u64) -> (u64, f64, f64), receiver: impl Fn(u64) -> (u64, u64)) -> Call {
+    let (mut left, mut right) = (String::new(), String::new());
+    let (mut bytes, mut rtts, mut received, mut lost, mut freezes) = (0u64, 0.0, 0, 0, 0);
+    for t in 0..40u64 {
+        let (more, rtt, available) = sender(t);
+        let (missed, stood) = receiver(t);
+        (bytes, rtts) = (bytes + more, rtts + rtt);
+        (received, lost, freezes) = (received + more / 1000 - missed.min(more / 1000), lost + missed, freezes + stood);
+        let at = 1_700_000_000_000u64 + t * 1000;
+        left += &serde_json::json!({"epoch_ms": at, "stats": {
+            "O": {"type": "outbound-rtp", "bytesSent": bytes, "packetsSent": bytes / 1000, "framesEncoded": 30 * t},
+            "R": {"type": "remote-inbound-rtp", "totalRoundTripTime": rtts, "roundTripTimeMeasurements": t + 1},
+            "C": {"type": "candidate-pair", "availableOutgoingBitrate": available},
+            "T": {"type": "transport", "packetsReceived": 20 * t},
+        }})
+        .to_string();
+        left.push('\n');
+        right += &serde_json::json!({"epoch_ms": at, "stats": {
+            "I": {"type": "inbound-rtp", "bytesReceived": received * 1000, "packetsReceived": received, "packetsLost": lost,
+                "freezeCount": freezes, "totalFreezesDuration": freezes as f64 * 0.5},
+        }})
+        .to_string();
+        right.push('\n');
+    }
+    Call::new([left, right].map(|text| read("", text.as_bytes()).expect("statistics")).into())
+}
+
+#[test]
+fn statistics_tell_a_queue_from_loss_and_from_the_sender_itself() {
+    let rate = |t: u64| if t < 20 { 250_000 } else { 60_000 };
+    let known = |call: Call| {
+        let found = super::explain(&call);
+        assert_eq!(found.level, Level::Statistics);
+        assert!(
+            found.episodes.iter().all(|e| (1_700_000_017_000..1_700_000_022_000).contains(&e.from_ms)),
+            "{found:#?}"
+        );
+        let (name, confidence) = first(&found.episodes);
+        assert!((0.5..0.9).contains(&confidence), "{found:#?}");
+        name
+    };
+    let capped = statistics(|t| (rate(t), 0.04, 3e6), |_| (0, 0));
+    assert_eq!(known(capped), "sender-limited");
+    let queued = statistics(|t| (rate(t), if (20..25).contains(&t) { 0.3 } else { 0.04 }, 5e5), |_| (0, 0));
+    assert_eq!(known(queued), "capacity-fell");
+    let lossy = statistics(|t| (rate(t), 0.04, 5e5), |t| (if t < 18 { 0 } else { 12 }, 0));
+    assert_eq!(known(lossy), "random-loss");
+    let longer = statistics(|t| (rate(t), if t < 19 { 0.04 } else { 0.14 }, 5e5), |_| (0, 0));
+    assert_eq!(known(longer), "delay-step");
+    let dark = statistics(|t| (rate(t), 0.04, 3e6), |t| (if (20..23).contains(&t) { 60 } else { 0 }, 0));
+    assert_eq!(known(dark), "outage");
+}
+
+#[test]
+fn a_healthy_call_of_statistics_has_no_episode_and_one_without_rates_no_level() {
+    let healthy = super::explain(&statistics(|t| (250_000 - t % 3 * 10_000, 0.04, 3e6), |_| (0, 0)));
+    assert_eq!((healthy.level, healthy.episodes), (Level::Statistics, vec![]));
+    let none =
+        read("", "{\"epoch_ms\": 1700000000000, \"stats\": {\"P\": {\"type\": \"peer-connection\"}}}\n".as_bytes());
+    assert_eq!(super::explain(&Call::new(vec![none.expect("statistics")])).level, Level::None);
+}
+
+#[test]
+fn freezes_near_each_other_are_one_episode() {
+    let frozen = explain(&statistics(|_| (250_000, 0.04, 3e6), |t| (0, u64::from([10, 11, 30].contains(&t)))));
+    let times: Vec<(EpisodeKind, i64)> = frozen.iter().map(|e| (e.kind, e.from_ms - 1_700_000_000_000)).collect();
+    assert_eq!(times, [(EpisodeKind::Freeze, 9_500), (EpisodeKind::Freeze, 29_500)], "{frozen:#?}");
+    assert!(frozen.iter().all(|e| e.causes[0].name == "not-known"), "{frozen:#?}");
+}
+
+#[test]
+fn a_rate_that_comes_late_is_a_slow_start() {
+    let slow = explain(&statistics(|t| (if t < 9 { 30_000 } else { 250_000 }, 0.04, 3e6), |_| (0, 0)));
+    assert_eq!(slow.len(), 1, "{slow:#?}");
+    assert_eq!((slow[0].kind, slow[0].from_ms), (EpisodeKind::SlowStart, 1_700_000_000_000));
+    assert!((7_000..10_000).contains(&(slow[0].to_ms - slow[0].from_ms)), "{slow:#?}");
+}
+
+#[test]
+fn a_picture_that_stands_in_packets_is_a_freeze() {
+    // 30 frames a second of 90 kHz, of which none arrives for 0.6 s, although packets are sent.
+    let mut call = call(|_| 1.0, |_, s| (!(20.0..20.6).contains(&s)).then_some(20.0));
+    for recording in &mut call.recordings {
+        for packet in &mut recording.packets {
+            let frame = u32::from(packet.sequence) / 3;
+            packet.timestamp = frame * 2700;
+        }
+    }
+    let found = explain(&call);
+    let freeze = found.iter().find(|e| e.kind == EpisodeKind::Freeze).expect("a freeze");
+    assert!((550..=750).contains(&(freeze.to_ms - freeze.from_ms)), "{found:#?}");
+    assert!((1_700_000_019_900..1_700_000_020_100).contains(&freeze.from_ms), "{found:#?}");
 }

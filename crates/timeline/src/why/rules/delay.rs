@@ -12,6 +12,9 @@ const STEADY_SHARE: f64 = 0.06;
 const WIDER: f64 = 12.0;
 /// Share of packets that arrive together, of jitter that keeps the order.
 const CLUMPED: f64 = 0.1;
+/// Most spread of the least delays under jitter, as a share of their growth, and most delay, in ms.
+const JITTER_SHARE: f64 = 0.15;
+const HIGH: f64 = 250.0;
 /// Least peaks, and their height in ms.
 const LEAST_SPIKES: u32 = 2;
 
@@ -28,15 +31,20 @@ pub(super) fn step(e: &Evidence, _: &Span) -> Option<Cause> {
 }
 
 pub(super) fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
-    let is = e.has_past
-        && e.spread.1 > e.spread.0 + WIDER
-        && e.clumped.1 > e.clumped.0 + CLUMPED
-        && e.loss < 0.02
-        && e.dark_s < 0.5;
+    let wider = e.has_past && e.spread.1 > e.spread.0 + WIDER && e.loss < 0.02 && e.dark_s < 0.5;
+    let clumped = e.clumped.1 > e.clumped.0 + CLUMPED;
+    // A queue of the call's own, or of others, moves even the fastest packets; jitter leaves them where they are.
+    let still = e.floor.1 < STEADY.max(JITTER_SHARE * e.floor.0) && e.service.1 > 0.8 * e.service.0 && e.peak < HIGH;
+    if !wider || !(clumped || still) {
+        return None;
+    }
     let spread = format!("delay spreads over {:.0} ms within half a second, {:.0} before", e.spread.1, e.spread.0);
-    let clumped =
-        format!("{:.0} % of packets arrive together, {:.0} % before", e.clumped.1 * 100.0, e.clumped.0 * 100.0);
-    is.then(|| cause("jitter", 0.8, vec![spread, clumped]))?
+    let why = if clumped {
+        format!("{:.0} % of packets arrive together, {:.0} % before", e.clumped.1 * 100.0, e.clumped.0 * 100.0)
+    } else {
+        format!("the least delay is steady (±{:.0} ms), and packets are served at {:.0} kbit/s", e.floor.1, e.service.1)
+    };
+    cause("jitter", if clumped { 0.8 } else { 0.7 }, vec![spread, why])
 }
 
 pub(super) fn stalls(e: &Evidence, _: &Span) -> Option<Cause> {

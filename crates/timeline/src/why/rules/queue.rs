@@ -9,14 +9,24 @@ use crate::why::evidence::Evidence;
 const LEAST_STANDING: f64 = 1.0;
 /// Rate of service below which capacity fell, as a share of that before.
 const SLOWER: f64 = 0.8;
+/// Below this share one half second of queue is enough: what is sent in the others is lost in it.
+const COLLAPSED: f64 = 0.3;
+/// Ratio of the fastest to the slowest service in queues near the episode, from which capacity varies.
+const VARIES: f64 = 2.5;
 /// A queue of a second and more is deep: RFC 7567 calls standing queues beyond a round trip harmful.
 const DEEP: f64 = 1000.0;
 /// Least rate of others, as a share of what the call sent before, and in kbit/s.
 const OTHERS: f64 = 0.15;
 const LEAST_OTHERS: f64 = 150.0;
 
+/// Rate at which the path served before: where packets were never close enough to tell, what arrived is a lower bound.
+fn before(e: &Evidence) -> f64 {
+    e.service.0.max(e.arrived_before)
+}
+
 fn slower(e: &Evidence) -> bool {
-    e.standing_s >= LEAST_STANDING && e.service.0 > 0.0 && e.service.1 < SLOWER * e.service.0
+    let much = e.service.1 < COLLAPSED * before(e);
+    (e.standing_s >= LEAST_STANDING || much) && e.service.1 > 0.0 && e.service.1 < SLOWER * before(e)
 }
 
 fn others(e: &Evidence) -> f64 {
@@ -35,8 +45,13 @@ pub(super) fn capacity_fell(e: &Evidence, _: &Span) -> Option<Cause> {
     if !slower(e) || seen_others(e) {
         return None;
     }
-    let served = format!("packets were served at {:.0} kbit/s, {:.0} before", e.service.1, e.service.0);
-    cause("capacity-fell", 0.85, vec![standing(e), served, format!("{:.0} kbit/s arrived", e.arrived.0)])
+    let served = format!("packets were served at {:.0} kbit/s, {:.0} before", e.service.1, before(e));
+    let arrived = format!("{:.0} kbit/s arrived", e.arrived.0);
+    if let Some((slowest, fastest)) = e.services.filter(|(slowest, fastest)| *fastest > VARIES * slowest) {
+        let varies = format!("queues near it were served at {slowest:.0} to {fastest:.0} kbit/s");
+        return cause("capacity-varies", 0.75, vec![standing(e), served, varies]);
+    }
+    cause("capacity-fell", 0.85, vec![standing(e), served, arrived])
 }
 
 pub(super) fn deep_queue(e: &Evidence, _: &Span) -> Option<Cause> {

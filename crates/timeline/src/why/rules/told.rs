@@ -4,11 +4,17 @@ use super::cause;
 use crate::schema::{EventKind, PairChange, RtcpKind};
 use crate::why::Cause;
 use crate::why::episodes::Span;
-use crate::{Call, Direction};
+use crate::{Call, Direction, EstimateKind};
 
 /// Times around an episode's begin in which they are looked for, in s.
 const EARLY: f64 = 4.0;
 const LATE: f64 = 1.0;
+/// Longest time from a fall's begin to the new pair, in s: ICE notices a path that is gone after some seconds (consent,
+/// RFC 7675, after 30 at the latest) and has to check another.
+const HANDOVER: f64 = 10.0;
+/// Time in which an estimate has fallen, and for which one is held, in s.
+const SETTLED: f64 = 2.0;
+const HELD: f64 = 6.0;
 /// Pictures asked for in that time, from which it is a storm: one each second is usual after loss.
 const STORM: usize = 6;
 
@@ -21,6 +27,10 @@ pub(in crate::why) struct Signals {
     routes: Vec<f64>,
     /// Requests for pictures.
     pictures: Vec<f64>,
+    /// Logged estimates in kbit/s, those by delay and by loss apart.
+    estimates: [Vec<(f64, f64)>; 2],
+    /// Whether RTCP of the other end could be read.
+    pub(in crate::why) told: bool,
 }
 
 impl Signals {
@@ -35,12 +45,21 @@ impl Signals {
                 }
             }
             for rtcp in r.rtcp.iter().filter(|r| r.direction != Direction::Sent) {
+                out.told |= !matches!(rtcp.kind, RtcpKind::Unread(_));
                 match rtcp.kind {
                     RtcpKind::Remb(rate) => out.limits.push((s(rtcp.at), rate.as_bps() as f64 * 1e-3, "REMB")),
                     RtcpKind::Tmmbr(rate) => out.limits.push((s(rtcp.at), rate.as_bps() as f64 * 1e-3, "TMMBR")),
                     RtcpKind::Pli | RtcpKind::Fir => out.pictures.push(s(rtcp.at)),
                     _ => {}
                 }
+            }
+            for estimate in &r.estimates {
+                let kinds = match estimate.kind {
+                    EstimateKind::Delay => 0,
+                    EstimateKind::Loss => 1,
+                    _ => continue,
+                };
+                out.estimates[kinds].push((s(estimate.at), estimate.rate.as_bps() as f64 * 1e-3));
             }
             let selected = r.pairs.iter().filter(|p| p.change == PairChange::Selected);
             out.routes.extend(selected.skip(1).map(|p| s(p.at)));
@@ -49,20 +68,36 @@ impl Signals {
         }
         out
     }
-}
 
-/// Causes that are told around an episode's begin.
-pub(in crate::why) fn causes(signals: &Signals, span: &Span) -> Vec<Cause> {
-    let near = |at: &f64| *at > span.from - EARLY && *at < span.from + LATE;
-    let mut asked = signals.limits.iter().filter(|(at, kbps, _)| near(at) && *kbps < span.before_kbps);
-    let asked = asked.next_back().and_then(|(_, kbps, by)| {
-        cause("other-end-asked", 0.95, vec![format!("{by} allows {kbps:.0} kbit/s, {:.0} were sent", span.before_kbps)])
-    });
-    let route = signals.routes.iter().find(|at| near(at)).and_then(|at| {
-        cause("route-change", 0.9, vec![format!("another candidate pair was selected {:.1} s before", span.from - at)])
-    });
-    let pictures = signals.pictures.iter().filter(|at| near(at)).count();
-    let pictures = (pictures >= STORM)
-        .then(|| cause("keyframe-requests", 0.6, vec![format!("{pictures} pictures were asked for in {EARLY:.0} s")]));
-    [asked, route, pictures.flatten()].into_iter().flatten().collect()
+    /// The estimate, which is the lower one of those by delay and by loss, before an episode and in it, and whether it
+    /// stays there to the bit.
+    pub(in crate::why) fn estimate(&self, span: &Span) -> Option<(f64, f64, bool)> {
+        let last = |of: &Vec<(f64, f64)>, at: f64| of.partition_point(|e| e.0 <= at).checked_sub(1).map(|i| of[i].1);
+        let at = |at: f64| self.estimates.iter().filter_map(|e| last(e, at)).reduce(f64::min);
+        let (before, now) = (at(span.from - SETTLED)?, at(span.from + SETTLED)?);
+        Some((before, now, at(span.from + HELD) == Some(now)))
+    }
+
+    /// Causes that are told around an episode's begin.
+    pub(in crate::why) fn causes(&self, span: &Span) -> Vec<Cause> {
+        let near = |at: &f64| *at > span.from - EARLY && *at < span.from + LATE;
+        let mut asked = self.limits.iter().filter(|(at, kbps, _)| near(at) && *kbps < span.before_kbps);
+        let asked = asked.next_back().and_then(|(_, kbps, by)| {
+            cause(
+                "other-end-asked",
+                0.95,
+                vec![format!("{by} allows {kbps:.0} kbit/s, {:.0} were sent", span.before_kbps)],
+            )
+        });
+        let until = span.to.min(span.from + HANDOVER).max(span.from + LATE);
+        let route = self.routes.iter().find(|at| **at > span.from - EARLY && **at <= until).and_then(|at| {
+            let text = format!("another candidate pair was selected, {:.1} s behind the begin", at - span.from);
+            cause("route-change", 0.9, vec![text])
+        });
+        let pictures = self.pictures.iter().filter(|at| near(at)).count();
+        let pictures = (pictures >= STORM).then(|| {
+            cause("keyframe-requests", 0.6, vec![format!("{pictures} pictures were asked for in {EARLY:.0} s")])
+        });
+        [asked, route, pictures.flatten()].into_iter().flatten().collect()
+    }
 }

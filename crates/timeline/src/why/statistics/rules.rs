@@ -1,0 +1,211 @@
+//! Rules over one-second statistics.
+
+use super::evidence::Evidence;
+use crate::why::episodes::Span;
+use crate::why::{Cause, EpisodeKind};
+
+/// Share of packets lost from which loss is a cause: GCC's loss controller stops growing there
+/// (draft-ietf-rmcat-gcc-02, section 6). Below `CLEAN` there is none.
+const LOSSY: f64 = 0.02;
+const CLEAN: f64 = 0.01;
+/// Growth of the round-trip time, in ms, from which a queue has stood, and below which there was none.
+const QUEUE: f64 = 60.0;
+const NO_QUEUE: f64 = 30.0;
+/// Share lost with which less growth is a queue too: a short one, that was full.
+const FULL: f64 = 0.25;
+/// Share of a second from which its loss may be a queue's that no round-trip time has told of.
+const HALF: f64 = 0.5;
+/// A queue of a second and more is deep: RFC 7567 calls standing queues beyond a round trip harmful.
+const DEEP: f64 = 1000.0;
+/// Share of the estimate left, above which the estimator saw nothing, and below which it saw something.
+const UNMOVED: f64 = 0.9;
+const MOVED: f64 = 0.85;
+/// Rate left, as a share of that before, of a source that is off: sound and pictures without content.
+const PAUSED: f64 = 0.05;
+/// Rate left of a sender that is limited, where the fall is taken for no accident of the picture.
+const LIMITED: f64 = 0.7;
+/// Frames left, as a share of those before, of a source that stopped.
+const STOPPED: f64 = 0.2;
+/// Seconds of the same estimate to the bit, of a limit that holds it.
+const HELD: usize = 4;
+/// Growth of the floor of round-trip times that stays, in ms.
+const LONGER: f64 = 15.0;
+
+fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<Cause> {
+    Some(Cause { name, confidence, evidence })
+}
+
+/// The causes of an episode, in no order.
+pub(super) fn causes(e: &Evidence, span: &Span) -> Vec<Cause> {
+    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 11] =
+        [outage, feedback_lost, loss, capacity, crossed, longer, jitter, held, paused, limited, freeze_of_source];
+    rules.iter().filter_map(|rule| rule(e, span)).collect()
+}
+
+fn rtts(e: &Evidence) -> String {
+    e.rtt.map_or("no round-trip times".into(), |(before, longest)| {
+        format!("round-trip time {longest:.0} ms at most, {before:.0} before")
+    })
+}
+
+fn losses(e: &Evidence) -> String {
+    format!("{:.1} % of packets lost, {:.1} % before", e.loss * 100.0, e.loss_before * 100.0)
+}
+
+fn outage(e: &Evidence, _: &Span) -> Option<Cause> {
+    let text = format!("for {} s packets were sent and none arrived", e.dark_s);
+    (e.dark_s >= 1 && e.both_ends).then(|| cause("outage", 0.85, vec![text]))?
+}
+
+fn feedback_lost(e: &Evidence, _: &Span) -> Option<Cause> {
+    let mut evidence = vec![format!("for {} s the sender received next to nothing", e.silent_s)];
+    let sure = match e.silent_arrived {
+        Some(share) if share > 0.5 => {
+            evidence.push(format!("{:.0} % of the packets sent in it arrived", share.min(1.0) * 100.0));
+            0.85
+        }
+        Some(_) => return None,
+        None => 0.45,
+    };
+    (e.silent_s >= 2 && e.dark_s == 0).then(|| cause("feedback-lost", sure, evidence))?
+}
+
+/// Loss with no sign of a queue.
+fn loss(e: &Evidence, _: &Span) -> Option<Cause> {
+    if e.loss < LOSSY || e.dark_s > 0 || queued(e) {
+        return None;
+    }
+    let mut evidence = vec![losses(e), rtts(e)];
+    // Without round-trip times, or where most of a second is lost, it may have been a full queue.
+    let sure = if e.rtt.is_some() && e.rise() < NO_QUEUE && e.worst < HALF { 0.65 } else { 0.4 };
+    if let Some((spread, _)) = e.policed.filter(|(spread, _)| *spread < 0.08 && e.lossy > 0.5) {
+        evidence.push(format!("in seconds with loss as much arrives, ±{:.0} %, whatever is sent", spread * 100.0));
+        return cause("policer", sure, evidence);
+    }
+    evidence.push(format!("{:.0} % of the seconds have losses", e.lossy * 100.0));
+    cause(if e.lossy >= 0.7 { "random-loss" } else { "burst-loss" }, sure, evidence)
+}
+
+fn queued(e: &Evidence) -> bool {
+    e.rise() >= QUEUE || (e.worst >= FULL && e.rise() >= NO_QUEUE)
+}
+
+/// Whether the round-trip time is longer for good, and by so many ms: no queue stays as it is while the rate changes.
+fn stays(e: &Evidence) -> Option<(f64, f64)> {
+    let (before, (least, middle, most)) = (e.rtt?.0, e.stays?);
+    let rise = least - before;
+    (e.has_past && rise >= LONGER && e.loss < CLEAN && most - least < rise.max(LONGER))
+        .then_some((rise, middle - least))
+}
+
+fn capacity(e: &Evidence, span: &Span) -> Option<Cause> {
+    if !queued(e) || e.dark_s > 0 || stays(e).is_some() {
+        return None;
+    }
+    let evidence = vec![rtts(e), losses(e), format!("down to {:.0} kbit/s", span.least_kbps)];
+    if e.rise() >= DEEP {
+        return cause("deep-queue", 0.65, evidence);
+    }
+    let open = e.silent_s >= 2 || e.rise() < QUEUE;
+    cause("capacity-fell", if open { 0.45 } else { 0.6 }, evidence)
+}
+
+/// Others take their share of the same queue: one second cannot tell it from less capacity.
+fn crossed(e: &Evidence, span: &Span) -> Option<Cause> {
+    let fell = capacity(e, span)?;
+    let text = "statistics cannot tell others' traffic from less capacity".into();
+    cause("cross-traffic", fell.confidence * 0.5, vec![rtts(e), text])
+}
+
+fn longer(e: &Evidence, _: &Span) -> Option<Cause> {
+    let (rise, wander) = stays(e)?;
+    let text = format!("the least round-trip time rose by {rise:.0} ms and stayed (median {wander:.0} ms above it)");
+    (wander < 0.15 * rise).then(|| cause("delay-step", 0.7, vec![text, losses(e)]))?
+}
+
+fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
+    if e.loss >= CLEAN || e.dark_s > 0 || e.silent_s >= 2 || e.estimate_left().is_some_and(|left| left > MOVED) {
+        return None;
+    }
+    let wanders = stays(e).filter(|(rise, wander)| *wander >= 0.15 * rise);
+    let uneven = e.frames.filter(|(before, now)| *now > 1.5 * before + 5.0);
+    let arrivals = e.jitter.filter(|(before, now)| *now > 1.25 * before + 2.0);
+    let mut evidence = vec![rtts(e)];
+    if let Some((before, now)) = uneven {
+        evidence.push(format!("frames came ±{now:.0} ms apart, {before:.0} before"));
+    }
+    if let Some((before, now)) = arrivals {
+        evidence.push(format!("jitter {now:.0} ms, {before:.0} before"));
+    }
+    if let Some((rise, _)) = wanders {
+        evidence.push(format!("the least round-trip time rose by {rise:.0} ms, and they wander"));
+        return cause("jitter", 0.6, evidence);
+    }
+    let held = e.same_s >= HELD && e.estimate_left().is_some_and(|left| left < MOVED);
+    let shaken = e.rise() < NO_QUEUE && uneven.is_some() && arrivals.is_some() && !held;
+    shaken.then(|| cause("stalls", 0.55, evidence))?
+}
+
+/// No sign of the path.
+fn quiet(e: &Evidence) -> bool {
+    e.loss < CLEAN && e.rise() < NO_QUEUE && e.silent_s < 2 && e.dark_s == 0 && stays(e).is_none()
+}
+
+/// The estimate fell to a value that does not move.
+fn held(e: &Evidence, span: &Span) -> Option<Cause> {
+    let (before, least) = e.available?;
+    let is = quiet(e) && least < MOVED * before && e.same_s >= HELD && span.kind == EpisodeKind::Fall;
+    let text = format!("the estimate is {least:.0} kbit/s for {} s to the bit, {before:.0} before", e.same_s);
+    is.then(|| cause("other-end-asked", 0.7, vec![text, rtts(e), losses(e)]))?
+}
+
+/// Whether the application sends less than the estimate allows.
+fn own(e: &Evidence, span: &Span) -> Option<(f64, Vec<String>)> {
+    if !quiet(e) || span.kind != EpisodeKind::Fall {
+        return None;
+    }
+    let mut evidence =
+        vec![format!("from {:.0} to {:.0} kbit/s", span.before_kbps, span.least_kbps), rtts(e), losses(e)];
+    let sure = match (e.estimate_left(), e.available) {
+        (Some(left), Some((_, least))) if left >= UNMOVED && least > 1.2 * span.least_kbps => {
+            evidence.push(format!("the estimate stayed at {least:.0} kbit/s"));
+            0.75
+        }
+        (Some(_), _) => return None,
+        _ => 0.4,
+    };
+    Some((sure, evidence))
+}
+
+/// Frames a second of a source, or an encoder, that stopped, before and in it.
+fn stopped(e: &Evidence) -> Option<(f64, f64)> {
+    [e.source, e.encoded].into_iter().flatten().find(|(before, now)| *before > 1.0 && *now < STOPPED * before)
+}
+
+fn paused(e: &Evidence, span: &Span) -> Option<Cause> {
+    let (sure, mut evidence) = own(e, span)?;
+    let stopped = stopped(e);
+    if let Some((before, now)) = stopped {
+        evidence.push(format!("{now:.0} frames a second, {before:.0} before"));
+    }
+    let off = span.least_kbps < PAUSED * span.before_kbps || stopped.is_some();
+    off.then(|| cause("source-paused", sure + 0.05, evidence))?
+}
+
+fn limited(e: &Evidence, span: &Span) -> Option<Cause> {
+    let (sure, mut evidence) = own(e, span)?;
+    if e.cpu > 0.3 {
+        evidence.push(format!("the processor limited the encoder for {:.0} % of the time", e.cpu * 100.0));
+        return cause("cpu-limited", sure + 0.05, evidence);
+    }
+    // A picture that needs less is no limit.
+    let deep = span.least_kbps < LIMITED * span.before_kbps && span.to - span.from >= 2.0;
+    cause("sender-limited", if deep { sure } else { 0.3 }, evidence)
+}
+
+/// A picture that stands because its source does.
+fn freeze_of_source(e: &Evidence, span: &Span) -> Option<Cause> {
+    let (before, now) = stopped(e)?;
+    let text = format!("{now:.0} frames a second, {before:.0} before");
+    (span.kind == EpisodeKind::Freeze && quiet(e)).then(|| cause("source-paused", 0.7, vec![text]))?
+}

@@ -1,0 +1,182 @@
+//! One row a second of the numbers that `getStats()` names (W3C, Identifiers for WebRTC's Statistics API).
+
+use crate::{Recording, Series};
+
+/// Longest call that is looked at, in s: two days.
+const MAX_SECONDS: f64 = 172_800.0;
+
+/// A second of a call.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Second {
+    /// Rate sent; of a receiver alone, received. In kbit/s, without headers.
+    pub(super) kbps: f64,
+    /// Packets sent, those that arrived, and those that the receiver misses.
+    pub(super) sent: f64,
+    pub(super) arrived: Option<f64>,
+    pub(super) lost: Option<f64>,
+    /// Packets that the sender received.
+    pub(super) answers: Option<f64>,
+    /// Mean of the round-trip times measured in it, and of those by STUN, in ms.
+    pub(super) rtt: Option<f64>,
+    pub(super) stun_rtt: Option<f64>,
+    /// `availableOutgoingBitrate`, in kbit/s.
+    pub(super) available: Option<f64>,
+    /// Jitter of the arrivals, and standard deviation of the time between decoded frames, in ms.
+    pub(super) jitter: Option<f64>,
+    pub(super) frame_spread: Option<f64>,
+    /// Frames encoded, and those that the source gave.
+    pub(super) encoded: f64,
+    pub(super) source: Option<f64>,
+    /// Share of the second in which the encoder was limited by the processor.
+    pub(super) cpu: f64,
+    /// Times at which a picture stood still, and how long, in s.
+    pub(super) freezes: Option<f64>,
+    pub(super) frozen_s: f64,
+}
+
+/// A call's seconds.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Seconds {
+    /// Unix time of zero, in ms.
+    pub(super) zero: f64,
+    pub(super) rows: Vec<Second>,
+    /// Whether the receiver's own statistics are there, beside the sender's.
+    pub(super) both_ends: bool,
+}
+
+fn ms(at: weir_units::Timestamp) -> f64 {
+    at.as_nanos() as f64 * 1e-6
+}
+
+/// Growth of a counter over the whole recording.
+pub(super) fn growth(series: &Series) -> f64 {
+    series.points.first().zip(series.points.last()).map_or(0.0, |(a, b)| (b.1 - a.1).max(0.0))
+}
+
+/// Value of a counter at a time, between its points by the line through them. Reports are never whole seconds apart.
+fn counter(series: &Series, time: f64) -> f64 {
+    let n = series.points.partition_point(|p| ms(p.0) <= time);
+    match (n.checked_sub(1).and_then(|i| series.points.get(i)), series.points.get(n)) {
+        (Some(a), Some(b)) => {
+            let (from, to) = (ms(a.0), ms(b.0));
+            a.1 + (b.1 - a.1) * (time - from) / (to - from).max(1e-3)
+        }
+        (Some(only), None) | (None, Some(only)) => only.1,
+        (None, None) => 0.0,
+    }
+}
+
+/// The last value at or before a time.
+fn step(series: &Series, time: f64) -> f64 {
+    let n = series.points.partition_point(|p| ms(p.0) <= time);
+    n.checked_sub(1).and_then(|i| series.points.get(i)).or(series.points.first()).map_or(0.0, |p| p.1)
+}
+
+/// The last value at or before a time, if it came within the seconds before.
+fn gauge(series: &Series, time: f64) -> Option<f64> {
+    let n = series.points.partition_point(|p| ms(p.0) <= time);
+    let (at, value) = series.points.get(n.checked_sub(1)?)?;
+    (time - ms(*at) < 3000.0).then_some(*value)
+}
+
+/// Series of one number over all objects of a kind of one recording.
+struct Numbers<'a>(Vec<&'a Series>);
+
+impl<'a> Numbers<'a> {
+    fn of(recording: Option<&'a Recording>, kind: &str, name: &str) -> Self {
+        Self(recording.into_iter().flat_map(|r| r.series_of(kind, name)).collect())
+    }
+
+    fn grown(&self, from: f64) -> Option<f64> {
+        let grown = |s: &&Series| (counter(s, from + 1000.0) - counter(s, from)).max(0.0);
+        (!self.0.is_empty()).then(|| self.0.iter().map(grown).sum())
+    }
+
+    fn largest(&self, time: f64) -> Option<f64> {
+        self.0.iter().filter_map(|s| gauge(s, time)).reduce(f64::max)
+    }
+}
+
+/// A sum and the count of what it is a sum of, of one object: the one that was measured most often.
+struct Measured<'a>(Option<(&'a Series, &'a Series)>);
+
+impl<'a> Measured<'a> {
+    fn of(recording: Option<&'a Recording>, kind: &str, sum: &str, count: &str) -> Self {
+        let counts = recording.into_iter().flat_map(|r| &r.series).filter(|((k, _, n), _)| k == kind && n == count);
+        let most = counts.max_by(|a, b| growth(a.1).total_cmp(&growth(b.1)));
+        let sums = recording.map(|r| &r.series);
+        Self(most.and_then(|((k, id, _), count)| {
+            let sum = sums?.get(&(k.clone(), id.clone(), sum.to_owned()))?;
+            Some((sum, count))
+        }))
+    }
+
+    /// Mean of what was measured in a second, in ms of a sum in s.
+    fn mean(&self, from: f64) -> Option<f64> {
+        let (sum, count) = self.0?;
+        let grown = |s: &Series| (step(s, from + 1000.0) - step(s, from)).max(0.0);
+        (grown(count) >= 1.0).then(|| 1000.0 * grown(sum) / grown(count))
+    }
+}
+
+impl Seconds {
+    /// The seconds of what a sender sends; without one, of what a receiver receives. `None`: nothing of it is there.
+    pub(super) fn of(sender: Option<&Recording>, receiver: Option<&Recording>) -> Option<Self> {
+        let sent = Numbers::of(sender, "outbound-rtp", "bytesSent");
+        let got = Numbers::of(receiver, "inbound-rtp", "bytesReceived");
+        let rate = if sent.0.is_empty() { &got } else { &sent };
+        let ends = rate.0.iter().filter_map(|s| Some((ms(s.points.first()?.0), ms(s.points.last()?.0))));
+        let (zero, end) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        let n = ((end - zero) * 1e-3).min(MAX_SECONDS) as usize;
+        let here = |kind, name| Numbers::of(sender, kind, name);
+        let there = |kind, name| Numbers::of(receiver, kind, name);
+        let packets = here("outbound-rtp", "packetsSent");
+        let arrived = there("inbound-rtp", "packetsReceived");
+        let missed = there("inbound-rtp", "packetsLost");
+        let told = here("remote-inbound-rtp", "packetsLost");
+        let transport = here("transport", "packetsReceived");
+        let pair = here("candidate-pair", "packetsReceived");
+        let total = "totalRoundTripTime";
+        let rtts = Measured::of(sender, "remote-inbound-rtp", total, "roundTripTimeMeasurements");
+        let stun = Measured::of(sender, "candidate-pair", total, "responsesReceived");
+        let available = here("candidate-pair", "availableOutgoingBitrate");
+        let jitter = there("inbound-rtp", "jitter");
+        let told_jitter = here("remote-inbound-rtp", "jitter");
+        let (gap, gaps, frames) = ["totalInterFrameDelay", "totalSquaredInterFrameDelay", "framesDecoded"]
+            .map(|n| there("inbound-rtp", n))
+            .into();
+        let encoded = here("outbound-rtp", "framesEncoded");
+        let source = here("media-source", "frames");
+        let cpu = here("outbound-rtp", "qualityLimitationDurations.cpu");
+        let (freezes, frozen) = ["freezeCount", "totalFreezesDuration"].map(|n| there("inbound-rtp", n)).into();
+        let row = |i: usize| {
+            let from = zero + i as f64 * 1000.0;
+            let time = from + 1000.0;
+            let spread = || {
+                let n = frames.grown(from).filter(|n| *n > 1.0)?;
+                let (mean, square) = (gap.grown(from)? / n, gaps.grown(from)? / n);
+                Some(libm::sqrt((square - mean * mean).max(0.0)) * 1000.0)
+            };
+            let pairs = || pair.grown(from);
+            Second {
+                kbps: rate.grown(from).unwrap_or(0.0) * 8e-3,
+                sent: packets.grown(from).unwrap_or(0.0),
+                arrived: arrived.grown(from),
+                lost: missed.grown(from).or_else(|| told.grown(from)),
+                answers: transport.grown(from).or_else(pairs),
+                rtt: rtts.mean(from),
+                stun_rtt: stun.mean(from),
+                available: available.largest(time).map(|bps| bps * 1e-3),
+                jitter: jitter.largest(time).or_else(|| told_jitter.largest(time)).map(|s| s * 1000.0),
+                frame_spread: spread(),
+                encoded: encoded.grown(from).unwrap_or(0.0),
+                source: source.grown(from),
+                cpu: cpu.grown(from).unwrap_or(0.0),
+                freezes: freezes.grown(from),
+                frozen_s: frozen.grown(from).unwrap_or(0.0),
+            }
+        };
+        let rows = (0..n).map(row).collect();
+        Some(Self { zero, rows, both_ends: !sent.0.is_empty() && !arrived.0.is_empty() })
+    }
+}
