@@ -206,8 +206,10 @@ pub struct FlowEnd {
 /// The fate of one media frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameRecord {
-    /// When it was captured.
+    /// When it was captured, as far as the receiver knows.
     pub captured: Timestamp,
+    /// Whether that is by the sender's reports: without one, delays are relative to the fastest frame.
+    pub is_from_capture: bool,
     /// When it was complete at the receiver; `None` if it never was.
     pub completed: Option<Timestamp>,
     /// When it was played; `None` if it was late or lost.

@@ -48,6 +48,8 @@ pub struct PlayoutEvent {
     pub size: DataSize,
     /// Delay from capture to its last packet's arrival if it was complete and is played; `None` otherwise.
     pub delay: Option<TimeDelta>,
+    /// Whether the capture time is the sender's, by its reports. Otherwise `delay` is relative to the fastest frame.
+    pub is_from_capture: bool,
 }
 
 /// Outcome of a packet on arrival.
@@ -87,6 +89,8 @@ struct FrameInPlayout {
     size: DataSize,
     /// Packets received after the deadline.
     late: u32,
+    /// Whether the deadline is relative to a known capture time.
+    is_from_capture: bool,
     state: State,
 }
 
@@ -272,6 +276,7 @@ impl Playout {
             at: f.at,
             size: f.size,
             delay: (f.state == State::Played).then(|| f.last_arrival - (f.deadline - self.delay)),
+            is_from_capture: f.is_from_capture,
         };
         self.forget(now);
         Some(event)
@@ -331,6 +336,7 @@ impl Playout {
             packets: 0,
             size: DataSize::ZERO,
             late: 0,
+            is_from_capture: self.base.is_known,
             state: if missed { State::Missed } else { State::Open },
         };
         if index == self.frames.len() {

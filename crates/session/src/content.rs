@@ -163,7 +163,8 @@ mod tests {
     use weir_wire::rtp::{Header, PacketView};
 
     fn event(rtp_timestamp: u32) -> PlayoutEvent {
-        PlayoutEvent { rtp_timestamp, at: Timestamp::from_secs(1), size: DataSize::ZERO, delay: Some(TimeDelta::ZERO) }
+        let (at, delay) = (Timestamp::from_secs(1), Some(TimeDelta::ZERO));
+        PlayoutEvent { rtp_timestamp, at, size: DataSize::ZERO, delay, is_from_capture: true }
     }
 
     /// A packet whose frame is due `ahead` after its arrival.

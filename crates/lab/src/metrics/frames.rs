@@ -43,12 +43,12 @@ impl FrameMeter {
             longest: TimeDelta::ZERO,
         }
     }
-    /// Capture to completion in ns, of complete frames.
+    /// Capture to completion in ns, of complete frames whose capture time is known.
     pub(super) fn delay(&self) -> &Histogram {
         &self.delay
     }
     pub(super) fn on_frame(&mut self, frame: FrameRecord) {
-        if let Some(at) = frame.completed {
+        if let Some(at) = frame.completed.filter(|_| frame.is_from_capture) {
             self.delay.record(at.saturating_since(frame.captured).as_nanos().unsigned_abs());
         }
         match (frame.played, frame.completed) {
@@ -121,7 +121,7 @@ mod tests {
             let lost = (50..55).contains(&i);
             let completed = (!lost).then(|| captured + TimeDelta::from_millis(if i == 60 { 300 } else { 100 }));
             let played = (!lost && i != 60).then(|| captured + TimeDelta::from_millis(200));
-            m.on_frame(FrameRecord { captured, completed, played });
+            m.on_frame(FrameRecord { captured, is_from_capture: true, completed, played });
         }
         let s = m.finish(ms(0), ms(40 * 99 + 240), None);
         assert_eq!((s.frames, s.played, s.late, s.lost), (100, 94, 1, 5));
@@ -136,7 +136,7 @@ mod tests {
         let mut m = FrameMeter::new();
         for i in 0..10 {
             let captured = Timestamp::from_millis(5_000 + 40 * i);
-            m.on_frame(FrameRecord { captured, completed: None, played: None });
+            m.on_frame(FrameRecord { captured, is_from_capture: true, completed: None, played: None });
         }
         let s = m.clone().finish(Timestamp::from_secs(5), Timestamp::from_secs(65), Some(1_500));
         assert_eq!((s.stalls, s.stalled_s, s.longest_stall_s, s.lost), (1, 60.0, 60.0, 1_500));
@@ -149,7 +149,7 @@ mod tests {
         let mut m = FrameMeter::new();
         for i in 0..10 {
             let t = Timestamp::from_millis(40 * i);
-            m.on_frame(FrameRecord { captured: t, completed: Some(t), played: Some(t) });
+            m.on_frame(FrameRecord { captured: t, is_from_capture: true, completed: Some(t), played: Some(t) });
         }
         let s = m.finish(Timestamp::ZERO, Timestamp::from_millis(1_360), None);
         assert_eq!((s.stalls, s.stalled_s), (1, 1.0));

@@ -15,7 +15,7 @@ pub struct FrameSummary {
     pub late: u64,
     /// Never complete, or not before playout had proceeded.
     pub lost: u64,
-    /// Capture to completion in ms, of complete frames.
+    /// Capture to completion in ms, of complete frames whose capture time is known: from the sender's first report on.
     pub delay_ms: Option<Distribution>,
     /// Number of stalls.
     pub stalls: u64,

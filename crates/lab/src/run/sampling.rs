@@ -199,7 +199,12 @@ impl FlowSampler {
 /// A frame whose playout time has come, for the recorder.
 pub fn frame_record(event: &PlayoutEvent, flow: &Flow) -> FrameRecord {
     let captured = event.at - deadline(flow);
-    FrameRecord { captured, completed: event.delay.map(|d| captured + d), played: event.delay.map(|_| event.at) }
+    FrameRecord {
+        captured,
+        is_from_capture: event.is_from_capture,
+        completed: event.delay.map(|d| captured + d),
+        played: event.delay.map(|_| event.at),
+    }
 }
 
 fn deadline(flow: &Flow) -> TimeDelta {

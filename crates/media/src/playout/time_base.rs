@@ -184,6 +184,7 @@ impl Playout {
         let Some((t, captured)) = self.anchor else { return };
         for f in self.frames.iter_mut().skip(self.decided) {
             f.deadline = captured + ticks_to_time(f.ticks - t) + self.delay;
+            f.is_from_capture = self.base.is_known;
         }
     }
 
