@@ -152,3 +152,41 @@ fn the_first_picture_leaves() {
         assert!((0.0..=1.0).contains(&quality.frozen_s), "{who}: {} s frozen", quality.frozen_s);
     });
 }
+
+#[test]
+fn copies_change_nothing_for_the_sender() {
+    each("pathologies/copies", |controller, variant, result, undisturbed| {
+        let (run, right) = (&result.flows[0], &undisturbed.flows[0]);
+        let (sent, as_without) = (run.rates.sent_bps, right.rates.sent_bps);
+        assert!((0.99..=1.01).contains(&(sent / as_without)), "{controller} with {variant}: {sent} of {as_without}");
+        assert!((0.0..=right.loss + 0.001).contains(&run.loss), "{controller} with {variant}: {} lost", run.loss);
+    });
+}
+
+#[test]
+fn packets_overtaken_are_neither_lost_nor_queued() {
+    each("pathologies/reordering", |controller, variant, result, undisturbed| {
+        let who = format!("{controller} with {variant}");
+        // TFRC counts a packet overtaken by three as lost (RFC 5348, section 5.1); NADA's receiver half falls likewise.
+        let least = if matches!(controller, "nada-receiver" | "tfrc") { 0.68 } else { 0.95 };
+        is_as_without(&who, "last minute", (result, undisturbed), least, 60.0);
+    });
+}
+
+#[test]
+fn random_loss_costs_what_the_rules_of_each_controller_say() {
+    each("pathologies/one-in-a-hundred-lost", |controller, variant, result, undisturbed| {
+        let ((rate, _), (right, _)) = (window(result, "last minute"), window(undisturbed, "last minute"));
+        let share = rate / right;
+        eprintln!("{controller} with {variant}: {rate:.0} of {right:.0} kbit/s");
+        let bounds = match controller {
+            _ if variant == "none" => 1.0..=1.0,
+            // A round trip with a loss costs SCReAM a fifth of its window; TFRC's equation has the loss rate in it.
+            "scream" => 0.03..=0.1,
+            "scream2" => 0.3..=0.7,
+            "tfrc" => 0.2..=0.6,
+            _ => 0.9..=1.01,
+        };
+        assert!(bounds.contains(&share), "{controller} with {variant}: {rate:.0} of {right:.0} kbit/s");
+    });
+}

@@ -6,6 +6,9 @@
 //! the reporting interval. Sub-algorithms 1a to 1d are in `state`, followed to the letter. Chosen here, since the paper
 //! leaves them open: the bounds of the histories, what is recent, the length of the disabled period, and how the FEC
 //! interval follows from the rates (see [`Config`] and [`Fbra`]).
+//!
+//! Recent losses are a sign of congestion whatever the delay, so that random loss of 1 % leaves 622 of 4,000 kbit/s by
+//! `weir compare --scenario pathologies/one-in-a-hundred-lost --controllers fbra --runs 1`.
 
 mod config;
 mod history;
@@ -305,7 +308,8 @@ impl Algorithm for Fbra {
             params: Config::params(),
             ..Spec::new(
                 "fbra",
-                "probes with forward error correction, by one-way delay, losses and discards",
+                "probes with forward error correction, by one-way delay, losses and discards; low at 1 % of random loss \
+                 (622 of 4,000 kbit/s), by its rules",
                 "Nagy et al., MMSys 2014",
             )
         }]
