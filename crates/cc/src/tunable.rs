@@ -139,14 +139,18 @@ impl core::fmt::Display for SetupError {
             Self::UnknownParam { controller, name, known } => {
                 write!(f, "controller `{controller}` has no parameter `{name}`; it has {}", known.join(", "))
             }
-            Self::OutOfRange { controller, param: p, value } => write!(
-                f,
-                "parameter `{}` of controller `{controller}` is {value} {unit}; it must lie between {} and {} {unit}",
-                p.name,
-                p.min,
-                p.max,
-                unit = p.unit
-            ),
+            Self::OutOfRange { controller, param: p, value } => {
+                // Shares, counts and switches are plain numbers.
+                let unit = match p.unit {
+                    unit @ ("ms" | "kbit/s" | "bytes") => format!(" {unit}"),
+                    _ => String::new(),
+                };
+                write!(
+                    f,
+                    "parameter `{}` of controller `{controller}` is {value}{unit}; it must lie between {} and {}{unit}",
+                    p.name, p.min, p.max,
+                )
+            }
             Self::Refused { controller, why } => write!(f, "controller `{controller}`: {why}"),
         }
     }

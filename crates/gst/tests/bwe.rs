@@ -107,8 +107,13 @@ fn the_controller_and_bounds_change_while_playing() {
     soon("a warning", || call.fault().is_some_and(|f| f.contains("controller `nada` has no parameter `no-such`")));
     assert_eq!(estimator.property::<String>("controller"), "nada");
     assert!(estimator.property::<Option<gst::Structure>>("controller-params").is_none());
-    // Bounds that cross count as the upper one.
-    estimator.set_property("min-bitrate", 900_000u32);
+    // Neither do bounds that cross.
+    estimator.set_property("min-bitrate", 200_000u32);
+    estimator.set_property("max-bitrate", 150_000u32);
+    let says = "min-bitrate=200000 is above max-bitrate=150000 (bit/s): set max-bitrate to 200000 or more first";
+    soon("a warning", || call.fault().is_some_and(|f| f.contains(says)));
+    assert_eq!(estimator.property::<u32>("max-bitrate"), 3_000_000);
+    assert!(rate() >= 200_000, "{}", rate());
     estimator.set_property("max-bitrate", 300_000u32);
     soon("the upper bound", || rate() <= 300_000);
 }
@@ -128,6 +133,11 @@ fn an_unknown_controller_stops_the_start_with_the_nearest_name() {
             "controller=gcc controller-params=params,bta=(double)0.8",
             "controller `gcc` has no parameter `bta`; did you mean `",
         ),
+        (
+            "controller=gcc controller-params=params,beta=(double)99",
+            "parameter `beta` of controller `gcc` is 99; it must lie between 0.5 and 0.99",
+        ),
+        ("min-bitrate=900000 max-bitrate=300000", "min-bitrate=900000 is above max-bitrate=300000 (bit/s)"),
     ] {
         let pipeline = gst::parse::launch(&format!("videotestsrc ! fakesink  weirbwe {given}")).expect("parsed");
         assert!(pipeline.set_state(gst::State::Ready).is_err(), "{given}");
@@ -172,8 +182,12 @@ impl Alone {
     }
 
     fn begin(&self) {
+        self.begin_as(RTP);
+    }
+
+    fn begin_as(&self, caps: &str) {
         self.to.push_event(gst::event::StreamStart::new("test"));
-        self.to.push_event(gst::event::Caps::new(&RTP.parse::<gst::Caps>().expect("caps")));
+        self.to.push_event(gst::event::Caps::new(&caps.parse::<gst::Caps>().expect("caps")));
         self.to.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new()));
     }
 
@@ -259,4 +273,54 @@ fn a_flush_discards_what_is_queued_and_what_follows_passes() {
     src.send_event(event(gst::Structure::builder("RTPTWCCPackets").field("packets", 3i32).build()));
     assert_eq!(stat::<u64>(&alone.element, "feedback-matched"), Some(0));
     alone.element.set_state(gst::State::Null).expect("stops while packets are queued");
+}
+
+#[test]
+fn the_rate_stays_where_the_caps_promise_no_feedback() {
+    init();
+    let played = |controller: &str| {
+        let element = gst::ElementFactory::make("weirbwe")
+            .property("controller", controller)
+            .property("estimated-bitrate", 1_000_000u32)
+            .build()
+            .expect("made");
+        let bus = gst::Bus::new();
+        element.set_bus(Some(&bus));
+        let alone = Alone::new(element);
+        alone.element.set_state(gst::State::Playing).expect("plays");
+        let begun = alone.element.property::<u32>("estimated-bitrate");
+        let plain = RTP.split(",extmap").next().expect("the caps without the extension");
+        alone.begin_as(plain);
+        let rate = || alone.element.property::<u32>("estimated-bitrate");
+        // 0.8 Mbit/s for four seconds: every controller would long have fallen.
+        for _ in 0..40 {
+            assert!(alone.push(10).is_ok());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert!(rate().abs_diff(begun) <= begun / 100, "{controller}: {begun} to {} bit/s", rate());
+        let passed = alone.until_quiet(200).iter().filter(|o| o.is_ok()).count();
+        assert!((390..=400).contains(&passed), "{controller}: {passed} of 400 passed");
+        let warnings: Vec<String> = std::iter::from_fn(|| bus.pop_filtered(&[gst::MessageType::Warning]))
+            .map(|m| match m.view() {
+                gst::MessageView::Warning(w) => w.error().to_string(),
+                _ => String::new(),
+            })
+            .collect();
+        assert_eq!(warnings.len(), 1, "{controller}: {warnings:?}");
+        assert!(warnings[0].contains("the caps name no extension"), "{warnings:?}");
+        assert!(warnings[0].contains(&format!("the rate stays at {begun} bit/s")), "{warnings:?}");
+        if controller == "nada" {
+            // With caps that do, it is controlled: silence lowers it.
+            alone.to.push_event(gst::event::Caps::new(&RTP.parse::<gst::Caps>().expect("caps")));
+            soon("a fall in silence", || {
+                let _ = alone.push(2);
+                rate() < begun * 9 / 10
+            });
+        }
+        alone.element.set_state(gst::State::Null).expect("stops");
+    };
+    std::thread::scope(|s| {
+        let runs = ["nada", "gcc", "scream", "sluice"].map(|c| s.spawn(move || played(c)));
+        runs.into_iter().for_each(|r| r.join().expect("held"));
+    });
 }

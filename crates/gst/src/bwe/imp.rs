@@ -16,8 +16,6 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 
 /// Longest wait of the pushing thread, so that a lost wake-up costs no more.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// Part of the header extension's URI that carries transport-wide numbers.
-const TRANSPORT_WIDE: &str = "transport-wide-cc";
 
 /// GStreamer's system clock, by which `rtpsession` notes departures.
 fn now() -> Timestamp {
@@ -31,6 +29,8 @@ struct State {
     sending: Option<Sending>,
     /// The rate last notified, in bit/s.
     estimated: u32,
+    /// The stream's caps promise transport-wide feedback.
+    promised: bool,
     flow: Result<gst::FlowSuccess, gst::FlowError>,
 }
 
@@ -40,6 +40,7 @@ impl Default for State {
             settings: Settings::default(),
             sending: None,
             estimated: DEFAULT_START,
+            promised: true,
             flow: Err(gst::FlowError::Flushing),
         }
     }
@@ -51,6 +52,17 @@ impl State {
         let Some(sending) = &mut self.sending else { return false };
         let rate = u32::try_from(sending.media_rate().as_bps()).unwrap_or(u32::MAX).max(1);
         std::mem::replace(&mut self.estimated, rate) != rate
+    }
+
+    /// Begins to control a rate that was held, from where it is.
+    fn resume(&mut self, now: Timestamp) {
+        let rate = DataRate::from_bps(self.estimated.into());
+        if let Some(sending) = &mut self.sending
+            && let Ok(flow) = self.settings.flow(rate, now)
+        {
+            sending.replace(flow);
+            sending.resume();
+        }
     }
 }
 
@@ -138,13 +150,24 @@ impl WeirBwe {
     }
 
     fn check_caps(&self, caps: &gst::CapsRef) {
-        let mut fields = caps.iter().flat_map(|s| s.iter());
-        if !fields.any(|(_, value)| value.get::<String>().is_ok_and(|v| v.contains(TRANSPORT_WIDE))) {
-            gst::warning!(
-                CAT,
-                imp = self,
-                "{caps} name no extension for transport-wide sequence numbers (extmap-1=http://www.ietf.org/id/\
-                 draft-holmer-rmcat-transport-wide-cc-extensions-01): without, no feedback comes and the rate stays"
+        let promised = twcc::is_promised(caps);
+        let rate = {
+            let mut state = self.lock();
+            let was = std::mem::replace(&mut state.promised, promised);
+            if promised && !was {
+                state.resume(now());
+            } else if let Some(sending) = state.sending.as_mut().filter(|_| !promised) {
+                sending.hold();
+            }
+            (was && !promised).then_some(state.estimated)
+        };
+        if let Some(rate) = rate {
+            gst::element_imp_warning!(
+                self,
+                gst::LibraryError::Settings,
+                ("the caps name no extension for transport-wide sequence numbers, so that no feedback comes: the rate stays at \
+                     {rate} bit/s"),
+                ["{caps}: expected extmap-1=http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"]
             );
         }
     }
@@ -152,7 +175,15 @@ impl WeirBwe {
     fn src_event(&self, pad: &gst::Pad, event: gst::Event) -> bool {
         if let Some(structure) = event.structure().filter(|s| s.name() == twcc::EVENT) {
             match twcc::read(structure) {
-                Some(packets) => self.change(|sending, now| sending.on_feedback(&packets, now)),
+                Some(packets) => {
+                    // Feedback comes although the caps promise none.
+                    let mut state = self.lock();
+                    if state.sending.as_ref().is_some_and(|s| s.is_held() && s.knows(&packets)) {
+                        state.resume(now());
+                    }
+                    drop(state);
+                    self.change(|sending, now| sending.on_feedback(&packets, now));
+                }
                 None => gst::warning!(CAT, imp = self, "passed over an event without packets: {structure}"),
             }
         }
@@ -246,6 +277,7 @@ impl WeirBwe {
             let flow = state.settings.flow(state.settings.start_rate(), now);
             let flow = flow.map_err(|e| gst::loggable_error!(CAT, "{e}"))?;
             state.sending = Some(Sending::new(flow, now));
+            state.promised = true;
             state.flow = Ok(gst::FlowSuccess::Ok);
             state.update();
         }
@@ -378,14 +410,30 @@ impl ObjectImpl for WeirBwe {
             name => {
                 let limits = {
                     let mut state = self.lock();
+                    let mut settings = state.settings.clone();
                     match (name, bitrate()) {
-                        ("min-bitrate", Some(rate)) => state.settings.min = rate,
-                        ("max-bitrate", Some(rate)) => state.settings.max = rate,
+                        ("min-bitrate", Some(rate)) => settings.min = rate,
+                        ("max-bitrate", Some(rate)) => settings.max = rate,
                         _ => return,
                     }
-                    state.settings.limits()
+                    // Before the start they come one after the other, and are checked together then.
+                    let checked = if state.sending.is_some() { settings.check_bounds() } else { Ok(()) };
+                    checked.map(|()| {
+                        let limits = settings.limits();
+                        state.settings = settings;
+                        limits
+                    })
                 };
-                self.change(|sending, now| sending.set_limits(limits, now));
+                match limits {
+                    Ok(limits) => self.change(|sending, now| sending.set_limits(limits, now)),
+                    Err(e) => {
+                        gst::element_imp_warning!(
+                            self,
+                            gst::LibraryError::Settings,
+                            ("{e}; the bounds stay as they were")
+                        );
+                    }
+                }
             }
         }
     }
@@ -410,31 +458,15 @@ impl GstObjectImpl for WeirBwe {}
 
 impl ElementImpl for WeirBwe {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Weir bandwidth estimator",
-                "Network/WebRTC/RTP/Filter",
-                "Paces RTP and estimates the rate that the path carries, by the controller named, from the transport-wide \
-                 feedback that the rtpsession directly after it receives. It takes the place of rtpgccbwe",
-                "the Weir authors",
-            )
-        });
-        Some(&METADATA)
+        Some(&properties::METADATA)
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let caps = gst::Caps::builder("application/x-rtp").build();
-            let template = |name, direction| {
-                gst::PadTemplate::new(name, direction, gst::PadPresence::Always, &caps).expect("a plain template")
-            };
-            vec![template("sink", gst::PadDirection::Sink), template("src", gst::PadDirection::Src)]
-        });
-        &TEMPLATES
+        &properties::PADS
     }
 
     fn change_state(&self, change: gst::StateChange) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        if change == gst::StateChange::NullToReady {
+        if matches!(change, gst::StateChange::NullToReady | gst::StateChange::ReadyToPaused) {
             let checked = self.lock().settings.check();
             if let Err(e) = checked {
                 gst::element_imp_error!(self, gst::LibraryError::Settings, ("{e}"));

@@ -1,8 +1,27 @@
-//! The element's properties, as `gst-inspect-1.0` shows them.
+//! The element's description, pads and properties, as `gst-inspect-1.0` shows them.
 
 use super::settings::{DEFAULT_CONTROLLER, DEFAULT_MAX, DEFAULT_MIN, DEFAULT_START, controllers};
 use gst::glib;
 use gst::prelude::*;
+use std::sync::LazyLock;
+
+pub(super) static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+    gst::subclass::ElementMetadata::new(
+        "Weir bandwidth estimator",
+        "Network/WebRTC/RTP/Filter",
+        "Paces RTP and estimates the rate that the path carries, by the controller named, from the transport-wide \
+         feedback that the rtpsession directly after it receives. It takes the place of rtpgccbwe",
+        "the Weir authors",
+    )
+});
+
+pub(super) static PADS: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+    let caps = gst::Caps::builder("application/x-rtp").build();
+    let template = |name, direction| {
+        gst::PadTemplate::new(name, direction, gst::PadPresence::Always, &caps).expect("a plain template")
+    };
+    vec![template("sink", gst::PadDirection::Sink), template("src", gst::PadDirection::Src)]
+});
 
 pub(super) fn all() -> Vec<glib::ParamSpec> {
     let bitrate = |name, nick, text, default| {

@@ -92,6 +92,8 @@ pub(super) struct Sending {
     mean_payload: f64,
     /// The controller's rate, and that for encoders.
     rates: Option<(DataRate, DataRate)>,
+    /// No feedback is expected: the controller is not asked, and its rate stays.
+    held: bool,
     pub counts: Counts,
     /// Media was discarded, so that the decoder needs a key frame.
     pub wants_key_frame: bool,
@@ -112,6 +114,7 @@ impl Sending {
             reported: Vec::new(),
             mean_payload: USUAL_PAYLOAD,
             rates: None,
+            held: false,
             counts: Counts::default(),
             wants_key_frame: false,
         }
@@ -121,6 +124,21 @@ impl Sending {
     pub(super) fn replace(&mut self, flow: Flow) {
         self.flow = flow;
         self.sent.clear();
+    }
+    /// Keeps the present rate, since no feedback is expected: to a controller, none means that nothing arrives.
+    pub(super) fn hold(&mut self) {
+        self.held = true;
+    }
+    /// Asks the controller again.
+    pub(super) fn resume(&mut self) {
+        self.held = false;
+    }
+    pub(super) fn is_held(&self) -> bool {
+        self.held
+    }
+    /// Whether feedback names a packet that left here.
+    pub(super) fn knows(&self, packets: &[Reported]) -> bool {
+        packets.iter().any(|p| self.number(p).is_some())
     }
     pub(super) fn flow(&self) -> &Flow {
         &self.flow
@@ -169,7 +187,9 @@ impl Sending {
         if ends_frame {
             let added = std::mem::take(&mut self.frame);
             let queue = QueueState { now, added, queued: self.queued, oldest_age: self.oldest_age(now) };
-            self.flow.on_queue(&queue);
+            if !self.held {
+                self.flow.on_queue(&queue);
+            }
         }
     }
 
@@ -217,16 +237,22 @@ impl Sending {
     }
 
     pub(super) fn poll(&mut self, now: Timestamp) -> Step {
-        self.flow.on_timeout(now);
-        while let Some(cluster) = self.flow.poll_probe(now) {
-            self.pacer.add_probe(cluster, now);
+        if !self.held {
+            self.flow.on_timeout(now);
+            while let Some(cluster) = self.flow.poll_probe(now) {
+                self.pacer.add_probe(cluster, now);
+            }
         }
-        let target = self.flow.target();
+        let mut target = self.flow.target();
+        if self.held {
+            // Feedback alone would open a window, and what is late is sent in time by the queue's drain.
+            (target.window, target.max_queue_age) = (None, None);
+        }
         if target.max_queue_age.is_some_and(|limit| self.oldest_age(now) > limit) {
             self.discard();
         }
         self.pacer.set_target(&self.paced(&target), now);
-        let timeout = self.flow.poll_timeout().map(|(due, _)| due);
+        let timeout = self.flow.poll_timeout().map(|(due, _)| due).filter(|_| !self.held);
         let size = match self.queue.front() {
             None => return Step::Wait(timeout),
             Some(Item::Event(_)) => None,
@@ -262,7 +288,9 @@ impl Sending {
             }
             self.sent.push_back(Departure { at: now, payload: *payload, number });
         }
-        self.flow.on_sent(SentPacket { probe, queued: self.queued, ..SentPacket::media(now, number, size) });
+        if !self.held {
+            self.flow.on_sent(SentPacket { probe, queued: self.queued, ..SentPacket::media(now, number, size) });
+        }
     }
 
     /// The target with a pacing rate that sends the queue in time.

@@ -56,10 +56,19 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Crossed bounds count as the upper one, as in `rtpgccbwe`.
     pub(super) fn limits(&self) -> Limits {
         let rate = |bps: u32| DataRate::from_bps(bps.into());
+        // Until they are checked, bounds that cross count as the upper one.
         Limits { floor: rate(self.min.min(self.max)), ceiling: rate(self.max) }
+    }
+
+    /// Errors: the bounds cross.
+    pub(super) fn check_bounds(&self) -> Result<(), String> {
+        let Self { min, max, .. } = self;
+        if min <= max {
+            return Ok(());
+        }
+        Err(format!("min-bitrate={min} is above max-bitrate={max} (bit/s): set max-bitrate to {min} or more first"))
     }
 
     /// The controller, beginning at `start`.
@@ -80,9 +89,10 @@ impl Settings {
         DataRate::from_bps(self.start.into())
     }
 
-    /// Whether a controller can be made.
-    pub(super) fn check(&self) -> Result<(), Refused> {
-        self.flow(self.start_rate(), Timestamp::ZERO).map(drop)
+    /// Errors: the bounds cross, or no controller can be made.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.check_bounds()?;
+        self.flow(self.start_rate(), Timestamp::ZERO).map(drop).map_err(|e| e.to_string())
     }
 }
 
@@ -107,8 +117,8 @@ pub(super) fn params(given: Option<&gst::Structure>) -> Result<Vec<(String, f64)
 
 /// The names that can be given, for the property's text.
 pub(super) fn controllers() -> Vec<String> {
-    let refused = Settings { controller: String::new(), ..Settings::default() }.check();
-    match refused {
+    let settings = Settings { controller: String::new(), ..Settings::default() };
+    match settings.flow(settings.start_rate(), Timestamp::ZERO) {
         Err(Refused::Unknown { known, .. }) => known,
         _ => Vec::new(),
     }

@@ -6,6 +6,8 @@ use weir_units::Timestamp;
 
 /// Name of the event's structure.
 pub(super) const EVENT: &str = "RTPTWCCPackets";
+/// Part of the header extension's URI that carries transport-wide numbers.
+const EXTENSION: &str = "transport-wide-cc";
 /// Most packets read of one event: a message counts its packets in 16 bits.
 const MAX_PACKETS: usize = 1 << 16;
 
@@ -18,6 +20,12 @@ pub(super) struct Reported {
     pub payload: u32,
     /// By the receiver's clock; `None` if lost.
     pub arrival: Option<Duration>,
+}
+
+/// Whether caps name the header extension, without which no feedback comes.
+pub(super) fn is_promised(caps: &gst::CapsRef) -> bool {
+    let mut fields = caps.iter().flat_map(|s| s.iter());
+    fields.any(|(_, value)| value.get::<String>().is_ok_and(|v| v.contains(EXTENSION)))
 }
 
 /// The packets of an event, in the order of sending; those that `rtpsession` has no departure for are left out, since nothing
