@@ -51,6 +51,8 @@ pub(crate) struct Member {
     waker: Arc<Waker>,
     /// Whether its keys are there.
     is_present: AtomicBool,
+    /// Whether it is not heard at present.
+    is_silent: AtomicBool,
     inbox: Mutex<Inbox>,
     encodings: Mutex<Vec<Encoding>>,
     audio_bps: AtomicU64,
@@ -125,17 +127,25 @@ impl Room {
     pub(crate) fn len(&self) -> usize {
         lock(&self.members).len()
     }
-    /// A place in the room; `None` if it has as many members as it may.
+    /// Members that are heard, or about to connect.
+    pub(crate) fn heard(&self) -> usize {
+        lock(&self.members).iter().filter(|m| !m.is_silent.load(Ordering::Relaxed)).count()
+    }
+    /// A place in the room; `None` if it has as many members as it may. A name that another member has gets a number.
     pub(crate) fn join(self: &Arc<Self>, name: &str, limit: usize, waker: &Arc<Waker>) -> Option<Membership> {
         let mut members = lock(&self.members);
         if members.len() >= limit.min(MAX_MEMBERS) {
             return None;
         }
+        let is_free = |name: &String| members.iter().all(|m| m.name != *name);
+        let numbered = (2..=MAX_MEMBERS + 1).map(|n| format!("{name} ({n})"));
+        let name = std::iter::once(name.to_owned()).chain(numbered).find(is_free)?;
         let member = Arc::new(Member {
             id: self.next.fetch_add(1, Ordering::Relaxed),
-            name: name.to_owned(),
+            name,
             waker: Arc::clone(waker),
             is_present: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
             inbox: Mutex::default(),
             encodings: Mutex::default(),
             audio_bps: AtomicU64::new(0),
@@ -158,6 +168,12 @@ impl Membership {
         self.member.is_present.store(true, Ordering::Relaxed);
         self.announce(&lock(&self.room.members));
     }
+    /// The others no longer see it while it is not heard. Its place stays its own.
+    fn set_silent(&self, is_silent: bool) {
+        if self.member.is_silent.swap(is_silent, Ordering::Relaxed) != is_silent {
+            self.announce(&lock(&self.room.members));
+        }
+    }
     fn announce(&self, members: &[Arc<Member>]) {
         self.room.changes.fetch_add(1, Ordering::Release);
         members.iter().for_each(|m| m.waker.wake());
@@ -167,7 +183,8 @@ impl Membership {
     }
     /// The others that are present, in the order in which they came.
     fn others(&self) -> Vec<Arc<Member>> {
-        let is_other = |m: &&Arc<Member>| m.id != self.member.id && m.is_present.load(Ordering::Relaxed);
+        let is_heard = |m: &Member| m.is_present.load(Ordering::Relaxed) && !m.is_silent.load(Ordering::Relaxed);
+        let is_other = |m: &&Arc<Member>| m.id != self.member.id && is_heard(m);
         lock(&self.room.members).iter().filter(is_other).cloned().collect()
     }
     fn publish(&self, others: &[Arc<Member>], frame: Coded) {

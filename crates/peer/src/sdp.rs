@@ -29,13 +29,13 @@ pub struct OfferError {
     /// The text found, cut short.
     pub found: String,
     /// The accepted forms.
-    pub expected: &'static str,
+    pub expected: String,
 }
 
 impl OfferError {
-    fn new(place: impl Into<String>, found: impl AsRef<str>, expected: &'static str) -> Self {
+    fn new(place: impl Into<String>, found: impl AsRef<str>, expected: &str) -> Self {
         let found = found.as_ref().chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
-        Self { place: place.into(), found, expected }
+        Self { place: place.into(), found, expected: expected.to_owned() }
     }
 }
 

@@ -189,6 +189,11 @@ impl Transport {
         }
     }
 
+    /// When the last authenticated check of the other end came.
+    pub fn last_consent(&self) -> Option<Timestamp> {
+        self.ice.last_consent()
+    }
+
     /// Runs timers.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ export class Member {
   tracks = new Map();
 
   /** `media` may be null: then it only watches. */
-  async join({ room, controller, max, sends, codec, link, places }, media, onState) {
+  async join({ room, name, controller, max, sends, codec, link, places }, media, onState) {
     const peer = this.#peer;
     const [camera, microphone] = [media?.getVideoTracks()[0], media?.getAudioTracks()[0]];
     const video = [];
@@ -32,6 +32,7 @@ export class Member {
     await gathered(peer);
     const query = new URLSearchParams({ controller, max_kbps: max, link: link ? "on" : "off" });
     if (codec) query.set("codec", codec);
+    if (name) query.set("name", name);
     const headers = { "content-type": "application/sdp" };
     const answer = await ask(`/rooms/${encodeURIComponent(room)}?${query}`, { method: "POST", headers, body: peer.localDescription.sdp });
     this.#location = answer.headers.get("location");

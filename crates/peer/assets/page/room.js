@@ -23,6 +23,7 @@ async function load() {
   $("controller").value = given.get("controller") ?? menu.controller;
   $("max").value = given.get("max") ?? menu.max_kbps;
   $("room").value = given.get("room") ?? "lobby";
+  $("name").value = given.get("name") ?? "";
   $("sends").value = given.get("sends") ?? "2";
   $("codec").value = given.get("codec") ?? "";
   $("link").checked = given.get("link") !== "off";
@@ -46,7 +47,7 @@ async function join() {
     $("local").srcObject = media;
     member = new Member();
     const mine = member;
-    const settings = { room: $("room").value, controller: $("controller").value, max: Number($("max").value), sends, codec: $("codec").value, link: $("link").checked, places: menu.members - 1 };
+    const settings = { room: $("room").value, name: $("name").value.trim(), controller: $("controller").value, max: Number($("max").value), sends, codec: $("codec").value, link: $("link").checked, places: menu.members - 1 };
     await mine.join(settings, media, keep(mine, () => mine === member, LOST_MS, () => again("The connection was lost")));
     $("join").textContent = "Leave";
     lastMember = mine;
@@ -95,7 +96,9 @@ async function end() {
 /** The picture of a member, made when it comes. */
 function tile(mine, place) {
   const known = tiles.get(place.member);
-  if (known) return known;
+  if (known?.mid === place.mid) return known;
+  // Another member of that name, at another place.
+  known?.figure.remove();
   const figure = document.createElement("figure");
   const video = document.createElement("video");
   const caption = document.createElement("figcaption");
@@ -104,7 +107,7 @@ function tile(mine, place) {
   video.srcObject = new MediaStream(tracks);
   figure.append(video, caption);
   $("tiles").append(figure);
-  const made = { figure, video, caption };
+  const made = { mid: place.mid, figure, video, caption };
   tiles.set(place.member, made);
   return made;
 }

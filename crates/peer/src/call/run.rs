@@ -74,6 +74,8 @@ pub(super) struct Work {
     out: Vec<u8>,
     inbox: Vec<u8>,
     last_now: Timestamp,
+    /// When media or reports of the other end last came.
+    heard: Timestamp,
     look: Timestamp,
     sampler: Sampler,
 }
@@ -102,6 +104,7 @@ impl Work {
             out: Vec::with_capacity(2_048),
             inbox: Vec::with_capacity(2_048),
             last_now: Timestamp::ZERO,
+            heard: Timestamp::ZERO,
             look: Timestamp::ZERO,
             sampler: Sampler::default(),
         }
@@ -154,6 +157,7 @@ impl Work {
         self.transport.handle_timeout(now).map_err(End::Transport)?;
         if let Some(ends) = &mut self.ends {
             if let Some(member_call) = &mut ends.member_call {
+                member_call.on_heard(self.transport.last_consent().map_or(self.heard, |at| at.max(self.heard)), now);
                 member_call.on_turn(now, &mut ends.endpoint);
             }
             ends.endpoint.handle_timeout(now);
@@ -303,6 +307,7 @@ impl Work {
 
     fn media(&mut self, now: Timestamp, bytes: &mut [u8], ecn: Ecn) {
         let Some(ends) = &mut self.ends else { return };
+        self.heard = now;
         let is_rtp = kind_of(bytes) == Some(DatagramKind::Rtp);
         self.shared.packets().push(now, false, ecn, is_rtp, bytes);
         if is_rtp {

@@ -33,6 +33,9 @@ const KEPT_SIZE: DataSize = DataSize::from_bytes(600_000);
 const MOST_AUDIO: DataRate = DataRate::from_kbps(128);
 /// Interval at which what this member sends is published.
 const INTERVAL: TimeDelta = TimeDelta::from_millis(250);
+/// A member that is not heard for so long is not shown to the others: its browser has been ended, or its network is away. Browsers check
+/// their connection every 2.5 s (libwebrtc) to 6 s (RFC 7675, section 5.1: 5 s, up to a fifth more).
+const SILENCE: TimeDelta = TimeDelta::from_secs(8);
 /// Sources of retransmissions that are remembered.
 const MAX_REPAIRED: usize = 8;
 /// A payload type that no offer can give to other formats.
@@ -258,6 +261,11 @@ impl MemberCall {
     pub(crate) fn on_datagram(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
         let (membership, others) = (&self.membership, &self.others);
         self.uplink.on_datagram(now, endpoint, |frame| membership.publish(others, frame));
+    }
+
+    /// When the other end was last heard: media, reports or checks.
+    pub(crate) fn on_heard(&self, last: Timestamp, now: Timestamp) {
+        self.membership.set_silent(now >= last + SILENCE);
     }
 
     /// Before the session's turn.

@@ -337,7 +337,8 @@ pub(super) fn direction(session: &SessionDescription, m: &MediaDescription) -> D
     own.or_else(|| session.attributes.iter().find_map(|a| named(&a.key))).unwrap_or(both)
 }
 
-fn choose(m: &MediaDescription, wanted: Wanted) -> Result<(VideoCodec, u8), OfferError> {
+/// The codecs of a section that Weir knows, built in or not, with their payload types.
+pub(super) fn offered(m: &MediaDescription) -> impl Iterator<Item = (VideoCodec, u8)> {
     let codec = |payload_type: u8| -> Option<VideoCodec> {
         let name = name_of(m, payload_type)?;
         if name.eq_ignore_ascii_case("VP8/90000") {
@@ -346,17 +347,51 @@ fn choose(m: &MediaDescription, wanted: Wanted) -> Result<(VideoCodec, u8), Offe
         let format = of_type(m, "fmtp", payload_type).next().unwrap_or_default();
         (name.eq_ignore_ascii_case("H264/90000") && is_baseline(format)).then_some(VideoCodec::H264)
     };
-    let offered = || payload_types(m).filter_map(|n| Some((codec(n)?, n)));
-    let known = || offered().filter(|(c, _)| wanted.built_in.has(*c));
+    payload_types(m).filter_map(move |n| Some((codec(n)?, n)))
+}
+
+const VP8: &str = "VP8";
+const H264: &str = "H.264 in baseline profile and packetisation mode 1";
+
+/// Checks that a section of a room has its codec.
+///
+/// # Errors
+/// It has others alone.
+pub(super) fn has_codec(m: &MediaDescription, codec: VideoCodec) -> Result<(), OfferError> {
+    if offered(m).any(|(c, _)| c == codec) {
+        return Ok(());
+    }
+    let expected = if codec == VideoCodec::H264 { H264 } else { VP8 };
+    Err(OfferError::new("m=video", names(m), &format!("{expected}, the codec of this room")))
+}
+
+/// The names of a section's formats.
+fn names(m: &MediaDescription) -> String {
+    let named: Vec<String> = payload_types(m)
+        .take(16)
+        .map(|n| name_of(m, n).map_or(n.to_string(), |name| name.split('/').next().unwrap_or_default().to_owned()))
+        .collect();
+    named.join(" ")
+}
+
+fn choose(m: &MediaDescription, wanted: Wanted) -> Result<(VideoCodec, u8), OfferError> {
+    let built_in = wanted.built_in;
+    let known = || offered(m).filter(|(c, _)| built_in.has(*c));
     let wanted = wanted.codec;
     let constrained = |n: u8| of_type(m, "fmtp", n).any(is_constrained);
     let chosen = known()
         .find(|(c, n)| *c == wanted && (*c != VideoCodec::H264 || constrained(*n)))
         .or_else(|| known().find(|(c, _)| *c == wanted))
         .or_else(|| known().next());
-    let names = || m.media_name.formats.join(" ");
     chosen.ok_or_else(|| {
-        OfferError::new("m=video", names(), "VP8, or H.264 in baseline profile and packetisation mode 1")
+        let expected = match (built_in.vp8, offered(m).any(|(c, _)| c == VideoCodec::Vp8)) {
+            (true, _) => format!("{VP8}, or {H264}"),
+            (false, true) => format!(
+                "{H264}: this build lacks VP8, which the cargo feature vpx adds (cargo build --release -p weir --features webrtc,vpx)"
+            ),
+            (false, false) => format!("{H264}; or {VP8}, in a build with the cargo feature vpx"),
+        };
+        OfferError::new("m=video", names(m), &expected)
     })
 }
 

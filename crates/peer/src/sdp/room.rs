@@ -29,6 +29,7 @@ pub fn negotiate_room(offer: &str, codec: VideoCodec, places: usize) -> Result<N
     let video = || media.iter().enumerate().filter(|(_, m)| is(m, "video"));
     let first = video().find(|(_, m)| is_sent(m)).or_else(|| video().next());
     let (accepted, m) = first.ok_or_else(|| OfferError::new("the offer", "no video", "a video section"))?;
+    offer::has_codec(m, codec)?;
     let first = offer::section(&session, &bundled(&session, m), wanted)?;
     // Media forwarded in a room are repaired by retransmission alone.
     let mut taken = Negotiated { sections: offer::kinds(media), accepted, flexfec: None, ulpfec: None, ..first };
@@ -44,6 +45,7 @@ pub fn negotiate_room(offer: &str, codec: VideoCodec, places: usize) -> Result<N
     for (index, m) in media.iter().enumerate().filter(|(index, _)| *index != accepted) {
         let direction = offer::direction(&session, m).reversed();
         if is(m, "video") && direction.sends && video_places < places {
+            offer::has_codec(m, codec)?;
             let wanted = Wanted { direction: Direction { receives: false, ..BOTH }, ..wanted };
             let place = offer::section(&session, &bundled(&session, m), wanted)?;
             same_feedback(&taken, place.reports, place.transport_sequence)?;

@@ -260,3 +260,22 @@ fn a_rooms_offer_has_a_camera_with_encodings_and_places() {
             .all(|s| s.media == MediaKind::Video)
     );
 }
+
+#[test]
+fn a_codec_that_is_not_there_is_named_with_the_way_to_get_it() {
+    let vp8_alone = OFFER.replace("H264/90000", "H265/90000");
+    let refused = negotiate(&vp8_alone, H264).expect_err("VP8 is not built in").to_string();
+    let says = "expected H.264 in baseline profile and packetisation mode 1: this build lacks VP8, which the cargo feature vpx adds";
+    assert!(refused.contains("VP8") && refused.contains(says), "{refused}");
+    let neither = vp8_alone.replace("VP8/90000", "VP7/90000");
+    let refused = negotiate(&neither, H264).expect_err("neither").to_string();
+    assert!(refused.ends_with("or VP8, in a build with the cargo feature vpx"), "{refused}");
+    let both = Wanted { built_in: Codecs { vp8: true, h264: true }, ..H264 };
+    assert!(negotiate(&vp8_alone, both).is_ok());
+    let refused = negotiate(&neither, both).expect_err("neither").to_string();
+    assert!(refused.ends_with("expected VP8, or H.264 in baseline profile and packetisation mode 1"), "{refused}");
+    // Rooms forward any of the two, whatever is built in.
+    assert!(negotiate_room(&vp8_alone, VideoCodec::Vp8, 3).is_ok());
+    let refused = negotiate_room(&vp8_alone, VideoCodec::H264, 3).expect_err("another codec").to_string();
+    assert!(refused.ends_with("packetisation mode 1, the codec of this room"), "{refused}");
+}

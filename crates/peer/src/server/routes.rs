@@ -89,6 +89,8 @@ struct Choice {
     codec: Option<String>,
     /// `off`: not behind the emulated link.
     link: Option<String>,
+    /// The name of a room's member.
+    name: Option<String>,
 }
 
 impl Choice {
@@ -175,7 +177,7 @@ async fn join(
     let offer = text(&headers, &body, SDP)?;
     let settings = choice.settings(&sessions.config.settings)?;
     let codec = choice.codec.as_ref().map(|_| choice.codec(VideoCodec::Vp8)).transpose()?;
-    let joining = Joining { room, codec, settings, by_link: choice.by_link()? };
+    let joining = Joining { room, codec, settings, by_link: choice.by_link()?, name: choice.name };
     answered(tokio::task::spawn_blocking(move || sessions.join(&offer, joining)).await)
 }
 
@@ -188,6 +190,9 @@ async fn offered(
 ) -> Result<Response, Problem> {
     let offer = text(&headers, &body, SDP)?;
     let settings = choice.settings(&sessions.config.settings)?;
+    if choice.name.is_some() {
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "name: members of rooms alone have one"));
+    }
     let codec = choice.codec(sessions.config.codec)?;
     let wanted = Wanted { codec, built_in: sessions.codecs, direction };
     let by_link = choice.by_link()?;
@@ -298,7 +303,7 @@ async fn change(
     }
     let is_named = controller.is_some() || max_kbps.is_some();
     let is_link = link.is_some() || loss.is_some();
-    let choice = Choice { controller, max_kbps, codec: None, link };
+    let choice = Choice { controller, max_kbps, codec: None, link, name: None };
     let (by_link, before) = (choice.by_link()?, call.link());
     if is_named {
         let settings = choice.settings(&call.settings())?;

@@ -55,6 +55,8 @@ pub(super) struct Accepted {
 /// An offer of a room's member.
 pub(super) struct Joining {
     pub(super) room: String,
+    /// The member's name; a part of the call's if absent.
+    pub(super) name: Option<String>,
     /// The codec that it asks for.
     pub(super) codec: Option<VideoCodec>,
     pub(super) settings: Settings,
@@ -101,7 +103,7 @@ pub(super) struct Sessions {
 
 /// Characters of a room's name.
 const MAX_NAME: usize = 40;
-/// And of a member's: those of its call that show which it is.
+/// And of the name of a member without one: those of its call that show which it is.
 const MEMBER_NAME: usize = 6;
 
 impl Sessions {
@@ -145,10 +147,18 @@ impl Sessions {
 
     /// Accepts a member of a room, which begins with its first; returns the answer.
     pub(super) fn join(&self, offer: &str, joining: Joining) -> Result<Accepted, Problem> {
-        let Joining { room: name, codec, settings, by_link } = joining;
+        let Joining { room: name, name: member, codec, settings, by_link } = joining;
         let is_name = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_name) {
             let expected = format!("a room's name has 1 to {MAX_NAME} letters, digits, - and _");
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, expected));
+        }
+        let member = member.map(|m| m.trim().to_owned());
+        if member
+            .as_ref()
+            .is_some_and(|m| !(1..=MAX_NAME).contains(&m.chars().count()) || m.chars().any(char::is_control))
+        {
+            let expected = format!("name: a member's name has 1 to {MAX_NAME} characters");
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, expected));
         }
         let limits = self.config.limits;
@@ -174,7 +184,7 @@ impl Sessions {
         }
         let negotiated = negotiate_room(offer, room.codec(), members - 1).map_err(|e| unacceptable(&e))?;
         let id = super::random_token().map_err(|e| failed(&e))?;
-        let name = id.chars().take(MEMBER_NAME).collect();
+        let name = member.unwrap_or_else(|| id.chars().take(MEMBER_NAME).collect());
         let shows = Shows::Room(RoomPlace { room, name, limit: members });
         self.start(id, negotiated, settings, shows, by_link)
     }
@@ -217,7 +227,7 @@ impl Sessions {
         let listed = |(name, room): (&String, &Arc<Room>)| ListedRoom {
             name: name.clone(),
             codec: room.codec().to_string(),
-            members: room.len(),
+            members: room.heard(),
         };
         rooms.iter().map(listed).filter(|r| r.members > 0).collect()
     }

@@ -66,8 +66,12 @@ fn offer(encodings: usize) -> RoomOffer {
 
 /// A member joins; it is not behind the link unless wanted.
 async fn join(service: &RunningServer, zero: Instant, number: u8, by_link: bool) -> Member {
+    join_as(service, zero, number, &format!("test?link={}", if by_link { "on" } else { "off" })).await
+}
+
+async fn join_as(service: &RunningServer, zero: Instant, number: u8, room: &str) -> Member {
     let mut caller = Caller::new(zero).expect("a caller");
-    let path = format!("/rooms/test?link={}", if by_link { "on" } else { "off" });
+    let path = format!("/rooms/{room}");
     let (status, answer) = post(service, &path, &service.token, caller.room_offer(&offer(3)).as_bytes()).await;
     assert_eq!(status, 201, "{answer}");
     caller.accept(&answer).expect("an answer");
@@ -263,4 +267,62 @@ async fn rooms_and_members_are_bounded_and_need_the_token() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("no place for another room");
+}
+
+/// Waits up to so many seconds for what the calls show.
+async fn within(seconds: u64, service: &RunningServer, what: &str, is_so: impl Fn(&[Snapshot]) -> bool) -> Duration {
+    #[expect(clippy::disallowed_methods, reason = "an Instant has no other origin")]
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        let calls: Vec<Snapshot> = service.calls().into_iter().map(|(_, call)| call).collect();
+        if is_so(&calls) {
+            return begun.elapsed();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{what}: not within {seconds} s");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_have_names_and_one_that_vanishes_leaves_within_seconds() {
+    let service = service(weir_peer::server::Limits::default()).await;
+    #[expect(clippy::disallowed_methods, reason = "an Instant has no other origin")]
+    let zero = Instant::now();
+    let mut members = Vec::new();
+    for (number, name) in ["Anna", "Anna", "%20%C5%81ukasz%20"].into_iter().enumerate() {
+        let path = format!("test?link=off&name={name}");
+        members.push(join_as(&service, zero, number as u8, &path).await);
+    }
+    for (name, status) in [("%20", 422), (&"a".repeat(41), 422), ("a%0Ab", 422)] {
+        let caller = Caller::new(zero).expect("a caller");
+        let offer = caller.room_offer(&offer(1));
+        let path = format!("/rooms/test?name={name}");
+        let (got, problem) = post(&service, &path, &service.token, offer.as_bytes()).await;
+        assert!(got == status && problem.contains("a member's name has 1 to 40 characters"), "{name}: {got} {problem}");
+    }
+    let vanishing = members.pop().expect("three");
+    let (stop, gone) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (running, leaving) = (run(members, zero, &stop), run(vec![vanishing], zero, &gone));
+    let names = |call: &Snapshot| {
+        let mut all: Vec<String> = call.room.iter().flat_map(|r| &r.places).map(|p| p.member.clone()).collect();
+        all.sort();
+        all
+    };
+    within(10, &service, "all see each other", |calls| {
+        names(&calls[0]) == ["Anna (2)", "\u{141}ukasz"] && names(&calls[1]) == ["Anna", "\u{141}ukasz"]
+    })
+    .await;
+    // It says no goodbye.
+    gone.store(true, Ordering::Relaxed);
+    assert_eq!(leaving.join().expect("no panic").len(), 1);
+    let is_two =
+        |calls: &[Snapshot]| names(&calls[0]) == ["Anna (2)"] && calls[0].room.as_ref().is_some_and(|r| r.members == 2);
+    let took = within(10, &service, "the others no longer see it", is_two).await;
+    assert!(took > Duration::from_secs(5), "{took:?}: browsers may be silent for so long");
+    // Those that are heard stay.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    within(1, &service, "the two see each other", is_two).await;
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(running.join().expect("no panic").len(), 2);
+    service.stop().await;
 }

@@ -19,7 +19,7 @@ Examples:
   weir live webrtc --controller scream --codec h264 --max-rate 4mbps
   weir live webrtc --link responsiveness --out calls     # through the link of a scenario
   weir live webrtc --listen 192.0.2.7:8090 --token \"$(openssl rand -hex 16)\"
-  gst-launch-1.0 videotestsrc ! vp8enc ! rtpvp8pay ! whipclientsink signaller::whip-endpoint=http://127.0.0.1:8090/whip \\
+  gst-launch-1.0 videotestsrc ! x264enc tune=zerolatency ! video/x-h264,profile=constrained-baseline ! rtph264pay ! whipclientsink signaller::whip-endpoint=http://127.0.0.1:8090/whip \\
     signaller::auth-token=TOKEN";
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
