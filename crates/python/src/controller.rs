@@ -1,5 +1,6 @@
 //! A controller written in Python: one call a report, with arrays of packets.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,8 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Feedback of controllers in Python: every 50 ms, so that a call of Python is made 20 times in a simulated second.
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+/// Least and greatest `interval_s`.
+const INTERVALS_S: (f64, f64) = (0.001, 1e6);
 /// Pacing over media rate where the controller sets none: a frame has left before the next.
 const PACING: f64 = 2.5;
 /// Bytes of a packet's record; `python/weir/_controllers.py` has its fields.
@@ -68,6 +71,11 @@ impl PythonController {
                 Some(value) => value.extract()?,
                 None => None,
             };
+            let (least, most) = INTERVALS_S;
+            if let Some(seconds) = interval.filter(|s| !(least..=most).contains(s)) {
+                let what = format!("interval_s is {seconds}: expected {least} to {most} seconds, or None");
+                return Err(PyValueError::new_err(what));
+            }
             Ok((object, interval))
         });
         let (object, interval) = match made {
@@ -77,8 +85,7 @@ impl PythonController {
                 (None, None)
             }
         };
-        let interval =
-            interval.filter(|s| *s > 0.0).map(|s| TimeDelta::from_secs_f64(s).max(TimeDelta::from_millis(1)));
+        let interval = interval.map(TimeDelta::from_secs_f64);
         Self {
             object,
             limits: setup.limits,
@@ -101,10 +108,19 @@ impl PythonController {
             if answer.is_none() {
                 return Ok(None);
             }
-            match answer.extract::<(f64, f64)>() {
-                Ok((media, pacing)) => Ok(Some((media, Some(pacing)))),
-                Err(_) => Ok(Some((answer.extract::<f64>()?, None))),
+            let (media, pacing) = match answer.extract::<(f64, f64)>() {
+                Ok((media, pacing)) => (media, Some(pacing)),
+                Err(_) => (answer.extract::<f64>()?, None),
+            };
+            for (rate, name) in [(Some(media), "media"), (pacing, "pacing")] {
+                if rate.is_some_and(f64::is_nan) {
+                    let method = method.trim_start_matches('_');
+                    let what =
+                        format!("{method} answered NaN as {name} rate: expected bit/s, or None to keep the rates");
+                    return Err(PyValueError::new_err(what));
+                }
             }
+            Ok(Some((media, pacing)))
         });
         match answer {
             Ok(None) => {}

@@ -96,6 +96,13 @@ class Vector(unittest.TestCase):
             all_steps += [*step[:4], *step[4].values()]
         return all_steps
 
+    def test_an_action_that_is_no_number_is_refused_by_its_environment(self):
+        envs = CallVectorEnv(3, duration_s=6)
+        envs.reset(seed=1)
+        with self.assertRaisesRegex(ValueError, "action of environment 1 is NaN: expected a number"):
+            envs.step(np.array([[0.0], [np.nan], [0.0]]))
+        self.assertEqual(len(envs.step(np.zeros((3, 1)))[0]), 3)
+
     def test_results_are_the_same_at_any_number_of_threads(self):
         one = self.roll(1)
         for threads in (2, 5, 64):

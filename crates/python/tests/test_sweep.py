@@ -4,8 +4,11 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import weir
@@ -113,7 +116,13 @@ class Sweeps(unittest.TestCase):
             ({}, "a", "scenarios"),
             (GRID | {"controllers": [weir.Controller]}, "a", "name"),
             (GRID | {"set": {"link.bottleneck.delay": ["1 ms"]}}, "a", "link"),
-            (GRID | {"scenarios": "responsivness"}, "a", "responsiveness"),
+            (GRID | {"scenarios": "responsivness"}, "a", "responsiveness`?"),
+            (GRID | {"controllers": ["nadda"]}, "a", "did you mean `nada`"),
+            (GRID | {"controlers": ["nada"]}, "a", "did you mean `controllers`"),
+            (GRID | {"scenarios": "token-buckets", "set": {}, "variants": ["polcer"]}, "a", "did you mean `policer`"),
+            (GRID | {"set": {"link.bottleneck.delay": ["1 ms"]}}, "a", "did you mean `links`"),
+            (GRID | {"set": {"links.botleneck.delay": ["1 ms"]}}, "a", "did you mean `bottleneck`"),
+            (GRID | {"set": {"links.bottleneck.dely": ["1 ms"]}}, "a", "did you mean `delay`"),
             (GRID, "full", "empty folder"),
         ]:
             with self.assertRaises(ValueError) as raised:
@@ -121,7 +130,33 @@ class Sweeps(unittest.TestCase):
             self.assertIn(words, str(raised.exception))
         with self.assertRaisesRegex(ValueError, "executor"):
             weir.sweep(GRID, self.folder / "a", executor=3)
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            begun = time.monotonic()
+            for address in ("127.0.0.1:{}", "tcp://127.0.0.1:{}", "tls://127.0.0.1:{}"):
+                with self.assertRaisesRegex(ConnectionError, "no Dask scheduler answers at '"):
+                    weir.sweep(GRID, self.folder / "a", executor=address.format(closed.getsockname()[1]))
+            self.assertLess(time.monotonic() - begun, 5)
         self.assertFalse((self.folder / "a" / "runs").exists())
+
+    def test_a_lost_process_is_replaced_and_loses_nothing(self):
+        with concurrent.futures.ProcessPoolExecutor(2) as pool:
+            killed = []
+
+            def progress(share):
+                if not killed:
+                    killed.append(next(iter(pool._processes)))
+                    os.kill(killed[0], signal.SIGKILL)
+
+            grid = GRID | {"seeds": 200, "set": {}}
+            sweep = weir.sweep(grid, self.folder / "a", executor=pool, progress=progress)
+        self.assertEqual((sweep.done, sweep.kept, sweep.failures, len(killed)), (400, 0, [], 1))
+        self.assertEqual(content(sweep), content(weir.sweep(grid, self.folder / "b")))
+
+    def test_processes_that_always_die_end_the_sweep(self):
+        with concurrent.futures.ProcessPoolExecutor(1, initializer=os._exit, initargs=(3,)) as pool:
+            with self.assertRaises(concurrent.futures.BrokenExecutor):
+                weir.sweep(GRID, self.folder / "a", executor=pool)
 
 
 if __name__ == "__main__":

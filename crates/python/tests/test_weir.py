@@ -208,7 +208,7 @@ class Controllers(unittest.TestCase):
             weir.run(SHORT, controller=Absent)
 
     def test_wild_rates_are_bounded(self):
-        for rate in (1e30, -5.0, float("inf"), float("nan")):
+        for rate in (1e30, -5.0, float("inf"), (1e6, -1.0), (1e6, float("inf"))):
 
             class Wild(weir.Controller):
                 def on_feedback(self, feedback):
@@ -216,6 +216,33 @@ class Controllers(unittest.TestCase):
 
             run = weir.run(SHORT, controller=Wild)
             self.assertTrue(np.isfinite(run.flows[0].rates.sent_bps))
+
+    def test_nan_intervals_that_are_none_and_absent_methods_raise(self):
+        nan = float("nan")
+        for answer, words in [
+            (nan, "on_feedback answered NaN as media rate"),
+            ((nan, 1e6), "on_feedback answered NaN as media rate"),
+            ((1e6, nan), "on_feedback answered NaN as pacing rate"),
+            (np.float32(nan), "on_feedback answered NaN as media rate"),
+        ]:
+
+            class Lost(weir.Controller):
+                def on_feedback(self, feedback):
+                    return answer
+
+            for made in (lambda: weir.run(SHORT, controller=Lost), lambda: weir.call(Lost, duration_s=30.0)):
+                with self.assertRaisesRegex(ValueError, words):
+                    made()
+
+        class Silent(weir.Controller):
+            pass
+
+        with self.assertRaisesRegex(NotImplementedError, r"controller Silent: define on_feedback\(self, feedback\)"):
+            weir.run(SHORT, controller=Silent)
+        for seconds in (-1, 0, nan, float("inf"), 1e-9):
+            Steady = type("Steady", (weir.Controller,), {"interval_s": seconds, "on_feedback": lambda self, feedback: 5e5})
+            with self.assertRaisesRegex(ValueError, "interval_s is .*: expected 0.001 to 1000000 seconds, or None"):
+                weir.run(SHORT, controller=Steady)
 
 
 class Live(unittest.TestCase):

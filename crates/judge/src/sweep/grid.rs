@@ -101,24 +101,45 @@ impl OneOrMore {
 }
 
 impl Grid {
+    fn check_variants(&self, scenarios: &[Value], registry: &Registry) -> Result<(), InputError> {
+        let Some(wanted) = self.variants.as_ref().map(OneOrMore::list) else { return Ok(()) };
+        let mut known = std::collections::BTreeSet::new();
+        for scenario in scenarios {
+            let file = identified(scenario, registry)?.0.open(registry)?;
+            known.extend(file.variants().into_iter().flatten().map(str::to_owned));
+        }
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
+        match wanted.iter().find(|v| !known.contains(*v)) {
+            Some(variant) => Err(wrong("variants", format!("no scenario has a variant \"{variant}\""))
+                .help(suggest::help(variant, &names))),
+            None => Ok(()),
+        }
+    }
+
     /// A grid in a TOML file. Errors: it cannot be read, or the fault and its place.
     pub fn read(path: &Path) -> Result<Self, InputError> {
         let file = path.display().to_string();
         let text: Arc<str> =
             weir_lab::scenario::read_text(path, MAX_GRID).map_err(|why| InputError::whole(&file, why))?;
-        toml::from_str(&text).map_err(|e: toml::de::Error| match e.span() {
-            Some(span) => InputError::at(&file, &text, span, e.message()),
-            None => InputError::whole(&file, e.message()),
+        toml::from_str(&text).map_err(|e: toml::de::Error| {
+            let error = match e.span() {
+                Some(span) => InputError::at(&file, &text, span, e.message()),
+                None => InputError::whole(&file, e.message()),
+            };
+            with_nearest(error, e.message())
         })
     }
 
     /// A grid as JSON. Errors: the fault.
     pub fn from_json(text: &str) -> Result<Self, InputError> {
-        serde_json::from_str(text).map_err(|e| InputError::whole("grid", e.to_string()))
+        serde_json::from_str(text).map_err(|e| {
+            let message = e.to_string();
+            with_nearest(InputError::whole("grid", message.as_str()), &message)
+        })
     }
 
-    /// Every run, in the order of the grid's keys, seeds varying fastest; none twice. Errors: a scenario, controller or place that does not exist;
-    /// more than a million runs.
+    /// Every run, in the order of the grid's keys, seeds varying fastest; none twice. Errors: a scenario, controller, variant or place
+    /// that does not exist; more than a million runs. A variant has to be of one of the scenarios.
     pub fn runs(&self, registry: &Registry) -> Result<Vec<SweepRun>, InputError> {
         let controllers = self.controllers.as_ref().map_or(vec![None], |c| c.list().into_iter().map(Some).collect());
         let mut policies = Vec::new();
@@ -139,6 +160,7 @@ impl Grid {
             Value::Array(list) => &list[..],
             one => std::slice::from_ref(one),
         };
+        self.check_variants(scenarios, registry)?;
         let mut runs = Vec::new();
         let mut known = std::collections::BTreeSet::new();
         for scenario in scenarios {
@@ -153,6 +175,14 @@ impl Grid {
             if more.saturating_add(runs.len() as u64) > MAX_RUNS {
                 return Err(InputError::whole("grid", format!("more than {MAX_RUNS} runs"))
                     .help("several grids into one folder"));
+            }
+            // The places are those of all combinations; values that are refused are failures of their runs.
+            if let Some(values) = all.first().filter(|v| !v.is_empty())
+                && let Err(e) = changed(&text, values)?.open(registry)
+                && e.message().starts_with("unknown field")
+            {
+                let help = e.help_text().unwrap_or_default().to_owned();
+                return Err(wrong("set", e.message()).help(help));
             }
             for values in all {
                 let given = if values.is_empty() { given.clone() } else { changed(&text, &values)? };
@@ -180,6 +210,17 @@ impl Grid {
             }
         }
         Ok(runs)
+    }
+}
+
+/// The error of a reader, with the nearest name if it is about an unknown one.
+fn with_nearest(error: InputError, message: &str) -> InputError {
+    let mut names = message.split('`').skip(1).step_by(2);
+    match names.next() {
+        Some(given) if message.starts_with("unknown field `") => {
+            error.help(suggest::help(given, &names.collect::<Vec<_>>()))
+        }
+        _ => error,
     }
 }
 
@@ -233,10 +274,11 @@ fn changed(text: &str, values: &[(&str, &Value)]) -> Result<Given, InputError> {
         let mut at = &mut tables;
         let (above, last) = place.rsplit_once('.').unwrap_or(("", place));
         for part in above.split('.').filter(|p| !p.is_empty()) {
-            at = at
-                .get_mut(part)
-                .and_then(toml::Value::as_table_mut)
-                .ok_or_else(|| wrong("set", format!("`{place}`: the scenario has no table `{part}` there")))?;
+            let tables = at.iter().filter(|(_, v)| v.is_table()).map(|(name, _)| name.as_str());
+            let help = suggest::help(part, &tables.collect::<Vec<_>>());
+            at = at.get_mut(part).and_then(toml::Value::as_table_mut).ok_or_else(|| {
+                wrong("set", format!("`{place}`: the scenario has no table `{part}` there")).help(help.clone())
+            })?;
         }
         at.insert(last.into(), value);
     }

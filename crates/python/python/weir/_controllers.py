@@ -56,7 +56,8 @@ class Controller:
 
     Reports are those of RFC 8888, every 50 ms. An answer is the media rate in bit/s, a pair of media and pacing rate, or
     ``None`` to keep both; without a pacing rate packets leave at 2.5 times the media rate. Rates beyond the bounds count as
-    the nearer bound. With ``interval_s`` set, :meth:`on_timeout` is called at that interval too.
+    the nearer bound; NaN raises ValueError. With ``interval_s`` set (0.001 to 1,000,000), :meth:`on_timeout` is called at that
+    interval too.
     """
 
     interval_s: float | None = None
@@ -69,7 +70,8 @@ class Controller:
 
     def on_feedback(self, feedback: Feedback) -> float | tuple[float, float] | None:
         """A report has been received."""
-        raise NotImplementedError
+        name = type(self).__name__
+        raise NotImplementedError(f"controller {name}: define on_feedback(self, feedback), which answers each report with a rate")
 
     def on_timeout(self, now_s: float) -> float | tuple[float, float] | None:
         """``interval_s`` has passed."""

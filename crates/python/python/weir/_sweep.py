@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pathlib
+import socket
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -60,9 +61,9 @@ def sweep(
     process (one a core without ``threads``), a ``concurrent.futures`` executor, a ``dask.distributed`` Client, the address
     of a Dask scheduler, or Ray: ``"ray"`` or the module ``ray`` for the cluster that the program is connected to, else for what
     ``ray.init()`` finds or starts (of ``threads`` processors if given), and ``"auto"`` or ``"ray://HOST:PORT"`` for a cluster
-    that runs. Runs lost with a worker of Dask or Ray are made again by another.
+    that runs. Runs lost with a worker of Dask, Ray or a ``ProcessPoolExecutor`` are made again by another.
 
-    Raises ValueError for a grid with a fault, before anything is run.
+    Raises ValueError for a grid with a fault, and ConnectionError if no Dask scheduler answers, before anything is run.
     """
     folder = pathlib.Path(out)
     with _pool(executor, threads) as pool:
@@ -140,14 +141,30 @@ def _pool(executor: Any, threads: int | None) -> _Pool | _RayPool:
     return _Pool(executor, threads)
 
 
+def _reach(address: str) -> None:
+    """Raises ConnectionError if nobody listens at a Dask scheduler's address: Dask itself tries for 30 s."""
+    scheme, _, rest = address.rpartition("://")
+    host, _, port = rest.rstrip("/").rpartition(":")
+    if scheme not in ("", "tcp", "tls", "ws", "wss") or not (host and port.isdecimal()):
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
+    except (OSError, OverflowError) as e:
+        raise ConnectionError(f"executor: no Dask scheduler answers at {address!r}: {e}") from e
+
+
 class _Pool:
     """Where chunks are run."""
+
+    #: Pools in a row that replace a broken one and get nothing done, before the sweep ends.
+    RETRIES = 3
 
     def __init__(self, executor: Any, threads: int | None) -> None:
         self.own: Any = None
         if executor is None:
             executor = self.own = concurrent.futures.ThreadPoolExecutor(threads or os.cpu_count() or 1)
         elif isinstance(executor, str):
+            _reach(executor)
             from dask.distributed import Client
 
             executor = self.own = Client(executor)
@@ -160,22 +177,45 @@ class _Pool:
 
     def each(self, chunks: Iterable[str]) -> Iterator[str]:
         """The results of every chunk, as they come. If one fails, the others' are yielded before its error is raised."""
+        left, idle = list(chunks), 0
+        while left:
+            lost: list[str] = []
+            idle += 1
+            for results in self._round(left, lost if idle <= self.RETRIES else None):
+                idle = 0
+                yield results
+            left = lost
+            if left:
+                self._replace()
+
+    def _round(self, chunks: list[str], lost: list[str] | None) -> Iterator[str]:
+        """The results of every chunk; those of a broken pool of processes go into ``lost``, where that is given."""
+        futures: dict[Any, str] = {}
+        replaced = isinstance(self.executor, concurrent.futures.ProcessPoolExecutor)
         if isinstance(self.executor, concurrent.futures.Executor):
-            futures = [self.executor.submit(_make, chunk) for chunk in chunks]
+            for chunk in chunks:
+                try:
+                    futures[self.executor.submit(_make, chunk)] = chunk
+                except concurrent.futures.BrokenExecutor:
+                    if lost is None or not replaced:
+                        raise
+                    lost.append(chunk)
             completed: Iterable[Any] = concurrent.futures.as_completed(futures)
         else:
             from dask.distributed import as_completed
 
             # Not pure: an equal chunk of an earlier sweep is not to be looked up in Dask's memory.
-            futures = [self.executor.submit(_make, chunk, pure=False) for chunk in chunks]
-            completed = as_completed(futures)
+            futures = {self.executor.submit(_make, chunk, pure=False): chunk for chunk in chunks}
+            completed = as_completed(list(futures))
         failed: BaseException | None = None
         try:
             for future in completed:
                 try:
                     results = future.result()
                 except BaseException as e:
-                    if failed is None:
+                    if replaced and lost is not None and isinstance(e, concurrent.futures.BrokenExecutor):
+                        lost.append(futures[future])
+                    elif failed is None:
                         failed = e
                         for other in futures:
                             other.cancel()
@@ -186,6 +226,18 @@ class _Pool:
                 future.cancel()
         if failed is not None:
             raise failed
+
+    def _replace(self) -> None:
+        """Another pool of processes: one that lost a worker takes nothing more. The caller's stays the caller's."""
+        broken = self.executor
+        if self.own is not None:
+            self.own.shutdown()
+        self.executor = self.own = concurrent.futures.ProcessPoolExecutor(
+            broken._max_workers,
+            mp_context=broken._mp_context,
+            initializer=broken._initializer,
+            initargs=broken._initargs,
+        )
 
     def __exit__(self, *_: object) -> None:
         if isinstance(self.own, concurrent.futures.Executor):

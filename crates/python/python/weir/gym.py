@@ -125,6 +125,9 @@ class _Calls:
         actions = np.ascontiguousarray(actions, dtype=np.float32)
         if actions.size != self.count:
             raise ValueError(f"actions of shape {actions.shape}: expected one number for each of {self.count}")
+        if np.isnan(actions).any():
+            which = int(np.flatnonzero(np.isnan(actions.reshape(-1)))[0])
+            raise ValueError(f"action of environment {which} is NaN: expected a number, of which -1 to 1 count")
         observations, rewards, over, numbers = self.calls.step(actions.tobytes())
         table = np.frombuffer(numbers).reshape(self.count, len(NUMBERS)).T
         info = dict(zip(NUMBERS, table))
