@@ -181,14 +181,20 @@ fn a_flood_of_handshakes_keeps_no_honest_sender_out() {
     assert!((1..=MAX / 4).contains(&idle), "{idle} of {}", seen.reports.len());
 }
 
+/// A listener at the server's default bounds.
+fn usual_server() -> (DccpPort, DccpListener) {
+    let limits = PortConfig { max_connections: 256, max_per_source: 32, ..PortConfig::default() };
+    let port = DccpPort::bind("127.0.0.1:0".parse().expect("an address"), limits).expect("a port");
+    let listening = ListenerConfig::new(Config { remote_port: 0, ..config(5_004) }, [0; 32]);
+    let listener = port.listen(listening).expect("a listener");
+    (port, listener)
+}
+
 /// 256 finished, silent handshakes from eight addresses, and as many Requests without one, at the server's default bounds.
 #[test]
 fn silent_connections_from_eight_addresses_give_way_to_a_newcomer() {
     let _alone = alone();
-    let limits = PortConfig { max_connections: 256, max_per_source: 32, ..PortConfig::default() };
-    let port = DccpPort::bind("127.0.0.1:0".parse().expect("an address"), limits).expect("a port");
-    let listener =
-        port.listen(ListenerConfig::new(Config { remote_port: 0, ..config(5_004) }, [0; 32])).expect("a listener");
+    let (port, listener) = usual_server();
     let at = listener.local_addr();
     let over = AtomicBool::new(false);
     let mut seen = Seen { stop: Some(&over), ..Seen::default() };
@@ -230,10 +236,7 @@ fn an_honest_sender_keeps_its_rate_beside_a_hundred_thousand_handshakes_a_minute
     let requests = (2 * 100_000 / 60 * SECONDS / SOURCES.len() as i64) as u16;
     let pause = Duration::from_secs(SECONDS as u64) / u32::from(requests);
     let _alone = alone();
-    let limits = PortConfig { max_connections: 256, max_per_source: 32, ..PortConfig::default() };
-    let port = DccpPort::bind("127.0.0.1:0".parse().expect("an address"), limits).expect("a port");
-    let listener =
-        port.listen(ListenerConfig::new(Config { remote_port: 0, ..config(5_004) }, [0; 32])).expect("a listener");
+    let (port, listener) = usual_server();
     let at = listener.local_addr();
     let over = AtomicBool::new(false);
     let mut seen = Seen { stop: Some(&over), ..Seen::default() };

@@ -78,7 +78,7 @@ impl Signals {
         Some((before, now, at(span.from + HELD) == Some(now)))
     }
 
-    /// Causes that are told around an episode's begin.
+    /// Causes that settings and requests logged near an episode's beginning name.
     pub(in crate::why) fn causes(&self, span: &Span) -> Vec<Cause> {
         let near = |at: &f64| *at > span.from - EARLY && *at < span.from + LATE;
         let mut asked = self.limits.iter().filter(|(at, kbps, _)| near(at) && *kbps < span.before_kbps);
