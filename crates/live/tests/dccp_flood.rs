@@ -236,7 +236,7 @@ fn an_honest_sender_keeps_its_rate_beside_a_hundred_thousand_handshakes_a_minute
     let requests = (2 * 100_000 / 60 * SECONDS / SOURCES.len() as i64) as u16;
     let pause = Duration::from_secs(SECONDS as u64) / u32::from(requests);
     let _alone = alone();
-    let (port, listener) = usual_server();
+    let (_port, listener) = usual_server();
     let at = listener.local_addr();
     let over = AtomicBool::new(false);
     let mut seen = Seen { stop: Some(&over), ..Seen::default() };
