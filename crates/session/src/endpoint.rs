@@ -307,8 +307,11 @@ impl Endpoint {
             at = at.min(s.poll_timeout(now));
         }
         if let Some(r) = &self.receiver {
-            at = at.min(r.poll_timeout());
-            self.picture_timeout(r, &mut at);
+            let (due, picture) = r.poll_timeout();
+            at = at.min(due);
+            if picture < Timestamp::MAX {
+                self.picture_timeout(picture, &mut at);
+            }
         }
         if let Some(paths) = &self.paths {
             at = at.min(paths.due);

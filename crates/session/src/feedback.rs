@@ -72,14 +72,10 @@ pub(crate) fn write_ccfb<'a, K>(
     for (key, (source, log)) in logs {
         let range = log.range();
         w.stream(source, range.start as u16);
-        let mut upto = range.start;
-        for s in range {
-            if w.size() + 2 > max_size || !w.push(log.arrival(s).map(|(at, ecn)| (ecn, at))) {
-                break;
-            }
-            upto = s + 1;
-        }
-        reported(key, upto);
+        let packets = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let arrival = |i| log.arrival(range.start + i as u64).map(|(at, ecn)| (ecn, at));
+        let count = w.push_all((0..packets).map(arrival), max_size);
+        reported(key, range.start + count as u64);
     }
     w.finish();
 }

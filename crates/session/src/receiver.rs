@@ -203,9 +203,9 @@ impl Receiver {
         report
     }
 
-    /// The earliest deadline; [`Timestamp::MAX`] for none.
+    /// The earliest deadline, and when picture feedback of any stream is due; [`Timestamp::MAX`] for none.
     #[inline]
-    pub(crate) fn poll_timeout(&self) -> Timestamp {
+    pub(crate) fn poll_timeout(&self) -> (Timestamp, Timestamp) {
         let mut at = self.path.feedback_due.unwrap_or(Timestamp::MAX);
         if let Some(c) = &self.path.controller {
             earliest(&mut at, c.poll_timeout());
@@ -214,10 +214,12 @@ impl Receiver {
             earliest(&mut at, p.feedback_due);
             earliest(&mut at, p.controller.as_ref().and_then(|c| c.poll_timeout()));
         }
+        let mut picture = Timestamp::MAX;
         for s in &self.streams {
             at = at.min(s.poll_timeout(self.path.controller.is_some()));
+            earliest(&mut picture, s.picture.due());
         }
-        at
+        (at, picture)
     }
 
     /// The first of several paths on which feedback or a controller's report is to be sent now.
@@ -234,15 +236,12 @@ impl Receiver {
     pub(crate) fn is_urgent(&self) -> bool {
         self.path.reports.is_some_and(|p| p.early) && self.streams.iter().any(IncomingStream::is_urgent)
     }
-    pub(crate) fn is_nack_due(&self, now: Timestamp) -> bool {
-        self.streams.iter().any(|s| s.is_nack_due(now))
-    }
-    /// When picture feedback of any stream is due; [`Timestamp::MAX`] for never.
+    /// Whether anything beside a regular report is to be sent now.
     #[inline]
-    pub(crate) fn picture_due(&self) -> Timestamp {
-        let mut at = Timestamp::MAX;
-        self.streams.iter().for_each(|s| earliest(&mut at, s.picture.due()));
-        at
+    pub(crate) fn is_rtcp_due(&self, now: Timestamp) -> bool {
+        let early = self.path.reports.is_some_and(|p| p.early);
+        let is_due = |s: &IncomingStream| (early && s.is_urgent()) || s.is_nack_due(now) || s.picture.is_due(now);
+        self.path.is_feedback_due(now) || self.streams.iter().any(is_due)
     }
     pub(crate) fn is_picture_due(&self, now: Timestamp) -> bool {
         self.streams.iter().any(|s| s.picture.is_due(now))

@@ -230,14 +230,15 @@ impl SentHistory {
         out.clear();
         let mut lowest = u64::MAX;
         let mut sorted = true;
-        for r in reports {
+        // Not a loop: iterators over several streams are then nested loops, and no state is kept between two packets.
+        reports.into_iter().for_each(|r| {
             if r.sequence >= self.next {
                 self.counters.unknown += 1;
-                continue;
+                return;
             }
             if r.sequence < self.first {
                 self.counters.late += 1;
-                continue;
+                return;
             }
             lowest = lowest.min(r.sequence);
             let i = self.index(r.sequence);
@@ -246,7 +247,7 @@ impl SentHistory {
             let after = if r.arrival.is_some() { State::Received } else { State::Lost };
             if before == after || before == State::Received {
                 self.counters.duplicate += 1;
-                continue;
+                return;
             }
             slot.set_state(after);
             let size = slot.size();
@@ -263,7 +264,7 @@ impl SentHistory {
                 probe: slot.probe,
                 was_lost: before == State::Lost,
             });
-        }
+        });
         if !sorted {
             out.sort_unstable_by_key(|p| p.sequence);
         }

@@ -39,6 +39,8 @@ pub(crate) struct ClockOffset {
     /// Part of it that has been taken off at once.
     taken_ns: f64,
     stepped_ns: i64,
+    /// [`Self::ahead_ns`], which changes with feedback and is read with each packet.
+    ahead_ns: i64,
     step_at: Option<Timestamp>,
     /// Least delay of feedback since the last step back, without steps; the last delays of media and feedback.
     least_ns: Option<i64>,
@@ -94,11 +96,13 @@ impl ClockOffset {
         self.measure(steady, now);
         self.drifted_ns += self.skew * (now - self.drifted_at).as_nanos().max(0) as f64;
         self.drifted_at = now;
+        self.ahead_ns = self.stepped_ns.saturating_add(self.drifted_ns as i64);
     }
 
     /// Nanoseconds by which the receiver's clock has got ahead, of those that can be told.
+    #[inline]
     pub(crate) fn ahead_ns(&self) -> i64 {
-        self.stepped_ns.saturating_add(self.drifted_ns as i64)
+        self.ahead_ns
     }
 
     fn forget(&mut self) {

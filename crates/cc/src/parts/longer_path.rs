@@ -70,15 +70,20 @@ impl LongerPath {
     /// Takes a delay at `at`, and returns it without what the path has become longer by.
     pub(crate) fn correct(&mut self, delay: TimeDelta, at: TimeDelta) -> TimeDelta {
         let delay = delay - self.shift;
-        // Late packets come after ones sent later, and show no rise.
-        if self.last.is_some_and(|l| at < l.2) {
-            return delay;
+        let mut least = delay;
+        if let Some((former_least, former, then)) = self.last {
+            // Late packets come after ones sent later, and show no rise.
+            if at < then {
+                return delay;
+            }
+            if at - then <= MAX_GAP {
+                least = former.min(delay);
+                if delay - former_least >= MIN_RISE {
+                    self.look_for_rise(delay, former_least, at);
+                }
+            }
         }
-        let former = self.last.filter(|l| at - l.2 <= MAX_GAP);
-        if let Some((least, ..)) = former {
-            self.look_for_rise(delay, least, at);
-        }
-        self.last = Some((former.map_or(delay, |l| l.1.min(delay)), delay, at));
+        self.last = Some((least, delay, at));
         let closed = self.fill(delay, at);
         if let Some(rise) = &mut self.rise {
             rise.received = rise.received.saturating_add(1);
@@ -96,9 +101,11 @@ impl LongerPath {
         }
     }
 
+    /// A delay is above that of the packets before by [`MIN_RISE`] or more.
+    #[inline(never)]
     fn look_for_rise(&mut self, delay: TimeDelta, last: TimeDelta, at: TimeDelta) {
         let step = delay - last;
-        if step < MIN_RISE || self.rise.is_some_and(|r| step < r.step * 2) {
+        if self.rise.is_some_and(|r| step < r.step * 2) {
             return;
         }
         let recent = self.past[..self.filled].iter().rev().take(BEFORE);

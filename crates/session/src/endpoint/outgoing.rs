@@ -87,9 +87,7 @@ impl Endpoint {
         let ends = self.bye == Bye::Wanted || !self.goodbyes.is_empty();
         let regular = self.timer.next_regular() <= now || ends;
         let waits = self.report.is_some() || self.early_wanted || self.sr_request == SrRequestState::Wanted;
-        let due =
-            |r: &Receiver| r.path.is_feedback_due(now) || r.is_urgent() || r.is_nack_due(now) || r.is_picture_due(now);
-        if !regular && !waits && !self.receiver.as_ref().is_some_and(due) {
+        if !regular && !waits && !self.receiver.as_ref().is_some_and(|r| r.is_rtcp_due(now)) {
             return None;
         }
         self.poll_wanted_rtcp(regular, now, out)

@@ -2,7 +2,6 @@
 
 use super::Endpoint;
 use crate::identity::FeedbackSsrcs;
-use crate::receiver::Receiver;
 use crate::session_params::Profile;
 use crate::timers::earliest;
 use weir_units::{TimeDelta, Timestamp};
@@ -17,11 +16,10 @@ impl Endpoint {
         self.receiver.is_some() && self.config.params.profile == Profile::Avpf
     }
 
-    /// Wakes for picture feedback if it may be sent before the next regular packet.
-    #[inline]
-    pub(super) fn picture_timeout(&self, receiver: &Receiver, at: &mut Timestamp) {
-        let due = receiver.picture_due();
-        if due < Timestamp::MAX && self.has_feedback() {
+    /// Wakes for picture feedback that is due then if it may be sent before the next regular packet.
+    #[inline(never)]
+    pub(super) fn picture_timeout(&self, due: Timestamp, at: &mut Timestamp) {
+        if self.has_feedback() {
             let early = due.max(self.timer.early_from());
             earliest(at, (early < self.timer.next_regular()).then_some(early));
         }

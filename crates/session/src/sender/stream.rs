@@ -344,6 +344,10 @@ impl OutgoingStream {
         self.payloads.clear();
         let added = if self.source.take_payloads(self.packetiser.max_payload, &mut self.payloads) {
             self.enqueue_content(packet, frame)
+        } else if frame.size <= self.packetiser.max_payload {
+            let payload = u16::try_from(frame.size.as_bytes()).unwrap_or(u16::MAX);
+            self.queue.push(QueuedPacket { payload, marker: frame.marker, ..packet });
+            frame.size
         } else {
             for p in self.packetiser.split(frame.size) {
                 let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);

@@ -86,6 +86,14 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// The metric of a packet with this ECN field and arrival, or of one not received, in a report of that time.
+    #[inline]
+    const fn of(received: Option<(Ecn, Timestamp)>, report: Timestamp) -> Self {
+        match received {
+            None => Self::NotReceived,
+            Some((ecn, arrival)) => Self::Received { ecn, offset: ArrivalOffset::between(arrival, report) },
+        }
+    }
     /// The metric as in the packet.
     #[inline]
     pub const fn bits(self) -> u16 {
@@ -290,10 +298,7 @@ impl<'o> Writer<'o> {
     /// with nothing added, if no stream is open or its block is full.
     #[inline]
     pub fn push(&mut self, received: Option<(Ecn, Timestamp)>) -> bool {
-        self.push_metric(match received {
-            None => Metric::NotReceived,
-            Some((ecn, arrival)) => Metric::Received { ecn, offset: ArrivalOffset::between(arrival, self.report) },
-        })
+        self.push_metric(Metric::of(received, self.report))
     }
     /// As [`Writer::push`], of a metric.
     #[inline]
@@ -307,6 +312,27 @@ impl<'o> Writer<'o> {
         metric.write_into(self.out);
         true
     }
+    /// Adds the next packets of the stream, each as by [`Writer::push`], as far as a message of at most `max_size` bytes
+    /// holds them; returns how many.
+    #[inline]
+    pub fn push_all(
+        &mut self,
+        received: impl ExactSizeIterator<Item = Option<(Ecn, Timestamp)>>,
+        max_size: usize,
+    ) -> usize {
+        let Some(block) = self.block else { return 0 };
+        let used = self.out.len() - self.start;
+        // The last word of the metrics may be half empty, and the report timestamp follows.
+        let most = max_size.min(MAX_PACKET).saturating_sub(6) / 4 * 4 + 2;
+        let room = (most.saturating_sub(used) / Metric::SIZE).min(MAX_REPORTS.saturating_sub(self.reports(block)));
+        let count = received.len().min(room);
+        let from = self.out.len();
+        self.out.resize(from + count * Metric::SIZE, 0);
+        for (bytes, received) in self.out[from..].chunks_exact_mut(Metric::SIZE).zip(received) {
+            bytes.copy_from_slice(&Metric::of(received, self.report).bits().to_be_bytes());
+        }
+        count
+    }
     /// Size of the message if finished now.
     pub fn size(&self) -> usize {
         (self.out.len() - self.start).next_multiple_of(4) + 4
@@ -318,9 +344,14 @@ impl<'o> Writer<'o> {
         super::set_length(self.out, self.start);
     }
 
+    /// Metrics in the block that begins at this offset.
+    fn reports(&self, block: usize) -> usize {
+        (self.out.len() - block - 8) / Metric::SIZE
+    }
+
     fn close_block(&mut self) {
         let Some(block) = self.block.take() else { return };
-        let reports = ((self.out.len() - block - 8) / 2) as u16;
+        let reports = self.reports(block) as u16;
         self.out[block + 6..block + 8].copy_from_slice(&reports.to_be_bytes());
         if !reports.is_multiple_of(2) {
             self.out.extend_from_slice(&[0, 0]);

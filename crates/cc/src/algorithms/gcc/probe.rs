@@ -161,7 +161,14 @@ impl ProbeController {
 
     /// Takes a pending cluster. If the ceiling has fallen or the estimate has grown since, it is limited, or dropped if
     /// it can no longer show more than the estimate.
+    #[inline]
     pub(super) fn take(&mut self) -> Option<ProbeCluster> {
+        // Most often there is none.
+        if self.pending[0].is_none() { None } else { self.take_pending() }
+    }
+
+    #[inline(never)]
+    fn take_pending(&mut self) -> Option<ProbeCluster> {
         loop {
             let mut cluster = self.pending[0].take()?;
             self.pending.rotate_left(1);

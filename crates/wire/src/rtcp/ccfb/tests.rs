@@ -147,3 +147,32 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn packets_added_together_are_those_added_one_by_one(
+        first in 0_usize..5,
+        arrivals in prop::collection::vec(prop::option::of(0_i64..9_000), 0..200),
+        max_size in 0_usize..400,
+    ) {
+        let report = Timestamp::from_secs(10);
+        let packets: Vec<_> =
+            arrivals.iter().map(|a| a.map(|ms| (Ecn::NotEct, Timestamp::from_millis(ms)))).collect();
+        let write = |together: bool| {
+            let mut out = vec![];
+            let mut w = Writer::new(&mut out, 1, report, 2);
+            assert_eq!(w.push_all(packets.iter().copied(), max_size), 0, "no stream yet");
+            w.stream(3, 4);
+            (0..first).for_each(|_| assert!(w.push(None)));
+            w.stream(5, 6);
+            let count = if together {
+                w.push_all(packets.iter().copied(), max_size)
+            } else {
+                packets.iter().take_while(|p| w.size() + Metric::SIZE <= max_size && w.push(**p)).count()
+            };
+            w.finish();
+            (count, out)
+        };
+        prop_assert_eq!(write(true), write(false));
+    }
+}
