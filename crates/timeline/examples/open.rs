@@ -1,10 +1,10 @@
-//! Opens the recordings of a call and prints them, and their episodes, as JSON: `open FILE...`
+//! Opens the recordings of a call and prints them, their episodes and findings as JSON: `open FILE...`
 //!
 //!     cargo run -p weir-timeline --example open -- left.pcap.gz right.pcap.gz
 
 use serde_json::json;
 use std::fs::File;
-use weir_timeline::{Call, read, why};
+use weir_timeline::{Call, lint, read, why};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = std::env::args().skip(1).filter(|a| !a.starts_with("--") && a != "open");
@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "stop": r.stop.as_ref().map(|s| format!("{} at byte {}", s.why, s.offset)),
         })
     });
-    let report = json!({ "sources": sources.collect::<Vec<_>>(), "episodes": why::explain(&call).episodes });
+    let report = json!({ "sources": sources.collect::<Vec<_>>(), "episodes": why::explain(&call).episodes,
+        "findings": call.recordings.iter().flat_map(lint::lint).collect::<Vec<_>>() });
     println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(())
 }

@@ -15,7 +15,10 @@ use crate::schema::{Clock, Stop};
 pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     out.clock = Clock::Utc;
     let mut flows = flows::Flows::default();
-    let stop = file::read(input, out, &mut |out, captured| flows.add(out, captured));
+    let stop = file::read(input, out, &mut |out, captured| {
+        out.record = out.record.saturating_add(1);
+        flows.add(out, captured);
+    });
     flows.finish(out);
     stop
 }

@@ -50,6 +50,7 @@ fn packet(fields: &[&str]) -> Option<Packet> {
     let [at, kind, ssrc, sequence, timestamp, marker, size, transport, ..] = fields else { return None };
     Some(Packet {
         at: ms(at)?,
+        number: 0,
         direction: Direction::Passing,
         ssrc: ssrc.parse().ok()?,
         sequence: sequence.parse().ok()?,
@@ -67,7 +68,7 @@ fn rtcp(fields: &[&str]) -> Option<Rtcp> {
     let [at, size] = fields else { return None };
     let size = size.parse().ok()?;
     let (direction, kind) = (Direction::Passing, RtcpKind::Unread(0));
-    Some(Rtcp { at: ms(at)?, direction, sender_ssrc: 0, size, kind, fingerprint: None })
+    Some(Rtcp { at: ms(at)?, number: 0, direction, sender_ssrc: 0, size, kind, fingerprint: None })
 }
 
 /// Time and rate in bit/s.

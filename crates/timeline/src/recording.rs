@@ -49,6 +49,8 @@ pub struct Recording {
     pub other: Vec<OtherTraffic>,
     /// Facts that were recognised by behaviour, such as identifiers of header extensions.
     pub guessed: Vec<String>,
+    /// Number of the captured packet that is read; 0 in other formats.
+    pub(crate) record: u32,
     /// Rows of all tables, those of statistics included.
     rows: u64,
 }
@@ -78,6 +80,7 @@ impl Recording {
             series: BTreeMap::new(),
             other: vec![],
             guessed: vec![],
+            record: 0,
             rows: 0,
         }
     }
@@ -134,6 +137,10 @@ impl Recording {
         self.streams.sort_by_key(|r| r.at);
         self.events.sort_by_key(|r| r.at);
         self.other.sort_by_key(|r| (r.at, r.direction));
+        let unnumbered = self.packets.iter_mut().map(|r| &mut r.number).zip(1..);
+        unnumbered.filter(|(n, _)| **n == 0).for_each(|(n, i)| *n = i);
+        let unnumbered = self.rtcp.iter_mut().map(|r| &mut r.number).zip(1..);
+        unnumbered.filter(|(n, _)| **n == 0).for_each(|(n, i)| *n = i);
         for series in self.series.values_mut() {
             series.points.sort_by_key(|p| p.0);
             series.texts.sort_by_key(|t| t.0);

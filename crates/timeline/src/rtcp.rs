@@ -98,6 +98,7 @@ impl Reader {
         if out.room(1) {
             out.rtcp.push(Rtcp {
                 at,
+                number: out.record,
                 direction,
                 sender_ssrc,
                 size: raw.as_bytes().len() as u32,

@@ -38,6 +38,7 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
             if out.room(1) {
                 out.packets.push(Packet {
                     at,
+                    number: 0,
                     direction: Direction::Received,
                     ssrc: view.ssrc(),
                     sequence: view.sequence(),

@@ -31,6 +31,8 @@ pub enum Direction {
 pub struct Packet {
     /// When it was sent or received.
     pub at: Timestamp,
+    /// In a capture the packet's number, else the row's in order of time; from 1.
+    pub number: u32,
     /// Whether it was sent or received.
     pub direction: Direction,
     /// Synchronisation source.
@@ -87,6 +89,8 @@ pub enum RtcpKind {
 pub struct Rtcp {
     /// When it was sent or received.
     pub at: Timestamp,
+    /// As [`Packet::number`]; that of the packet it came in.
+    pub number: u32,
     /// Whether it was sent or received.
     pub direction: Direction,
     /// SSRC of its sender.

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use weir_lab::scenario::InputError;
+use weir_timeline::lint::{Finding, lint};
+use weir_timeline::replay::{self, Replay};
 use weir_timeline::why::{Episode, EpisodeKind, Explanation, Level, explain};
 use weir_timeline::{Call, Format, ReadError, Recording, read};
 use weir_units::TimeDelta;
@@ -25,6 +27,10 @@ pub(crate) struct Report {
     level: Level,
     /// Falls of the rate, freezes and slow starts, in order of time.
     episodes: Vec<Episode>,
+    /// Rules of RTP and RTCP that the files break; with `--lint`.
+    findings: Vec<Finding>,
+    /// Targets of controllers on the recorded feedback; with `--controllers`.
+    replays: Vec<Replay>,
 }
 
 /// One file.
@@ -106,11 +112,13 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         (call, Explanation { level: Level::None, episodes: Vec::new() })
     };
     let sources = call.recordings.iter().map(source).collect();
-    let report = Report { sources, level: found.level, episodes: found.episodes };
+    let findings = if args.lint { call.recordings.iter().flat_map(lint).collect() } else { Vec::new() };
+    let (call, replays) = replays(session, call, &args.controllers)?;
+    let report = Report { sources, level: found.level, episodes: found.episodes, findings, replays };
     if args.json {
         print_report("open", &report)?;
     } else {
-        print(&text(&call, &report, args.why))?;
+        print(&text(&call, &report, args))?;
     }
     let damaged: Vec<String> = (report.sources.iter())
         .filter_map(|s| s.stopped.as_ref().map(|at| format!("{}: stopped at byte {}: {}", s.path, at.offset, at.why)))
@@ -143,15 +151,70 @@ fn source(recording: &Recording) -> Source {
     }
 }
 
-fn text(call: &Call, report: &Report, why: bool) -> String {
+/// The call again, and each controller's targets on it.
+fn replays(session: &Session, call: Call, names: &[String]) -> Result<(Call, Vec<Replay>), Failure> {
+    if names.is_empty() {
+        return Ok((call, Vec::new()));
+    }
+    let names = names.to_vec();
+    let (call, found) = heeding(&session.stop, "the recordings", move || {
+        let found: Result<Vec<Replay>, _> = names.iter().map(|name| replay::replay(&call, name)).collect();
+        (call, found)
+    })?;
+    Ok((call, found.map_err(|e| InputError::whole("--controllers", e.to_string()))?))
+}
+
+fn text(call: &Call, report: &Report, args: &OpenArgs) -> String {
     let mut out = String::new();
     for (recording, source) in call.recordings.iter().zip(&report.sources) {
         file(&mut out, recording, source);
     }
-    if why {
+    if args.why {
         episodes(&mut out, report);
     }
+    if args.lint {
+        findings(&mut out, report);
+    }
+    if !report.replays.is_empty() {
+        targets(&mut out, report);
+    }
     out
+}
+
+fn findings(out: &mut String, report: &Report) {
+    if report.findings.is_empty() {
+        out.push_str("No rule of RTP or RTCP is broken by what can be read.\n");
+    }
+    for f in &report.findings {
+        let _ = writeln!(out, "{} ({}): {} times by {} packets", f.rule, f.path, f.count, f.direction);
+        for p in &f.packets {
+            let table = if p.rtcp { "RTCP" } else { "RTP" };
+            out.push_str(&fold(&format!("  packet {} ({table}): {}", p.number, p.text)));
+            out.push('\n');
+        }
+        out.push_str(&fold(&format!("  {}: {}", f.section, f.effect)));
+        out.push('\n');
+    }
+}
+
+/// Targets of each controller each 5 s, and what they are.
+fn targets(out: &mut String, report: &Report) {
+    let mut head = vec!["s".to_owned()];
+    head.extend(report.replays.iter().map(|r| format!("{} kbit/s", r.controller)));
+    let mut t = table(&head.iter().map(String::as_str).collect::<Vec<_>>(), 1);
+    let longest = report.replays.iter().map(|r| r.targets.len()).max().unwrap_or(0);
+    for i in (0..longest).step_by(50) {
+        let mut row = vec![format!("{}", i / 10)];
+        row.extend(report.replays.iter().map(|r| r.targets.get(i).map_or("-".into(), |t| format!("{:.0}", t.1))));
+        t.add_row(row);
+    }
+    out.push_str(&fold(&format!("Targets on the recorded feedback: {}.", replay::LABEL)));
+    let _ = writeln!(out, "\n{t}");
+    for r in &report.replays {
+        if let Some(off) = r.off_estimate {
+            let _ = writeln!(out, "{}: {:.1} % off the logged estimate (median over time)", r.controller, off * 100.0);
+        }
+    }
 }
 
 fn file(out: &mut String, recording: &Recording, source: &Source) {

@@ -55,8 +55,8 @@ pub(super) struct Flows {
     streams: BTreeMap<(u16, u32), Candidate>,
     hosts: BTreeMap<IpAddr, Host>,
     beside: Vec<Beside>,
-    /// Flow and time of compounds whose direction is not known yet, with their bytes.
-    compounds: Vec<(u16, Timestamp, u32, Vec<u8>)>,
+    /// Flow, time, number and length of compounds whose direction is not known yet, with their bytes.
+    compounds: Vec<(u16, Timestamp, u32, u32, Vec<u8>)>,
     others: BTreeMap<(i64, IpAddr, IpAddr), u64>,
 }
 
@@ -136,6 +136,7 @@ impl Flows {
         self.beside.push(Beside { flow, elements });
         out.packets.push(Packet {
             at,
+            number: out.record,
             direction: Direction::Passing,
             ssrc,
             sequence,
@@ -153,7 +154,7 @@ impl Flows {
             return out.fault("packets of more flows than are told apart");
         };
         if out.room(1) {
-            self.compounds.push((flow, at, udp.length, udp.payload.to_vec()));
+            self.compounds.push((flow, at, out.record, udp.length, udp.payload.to_vec()));
         }
     }
 
@@ -217,7 +218,7 @@ impl Flows {
 
     fn compounds(&self, out: &mut Recording, directions: &[Direction], media: &[bool]) {
         let mut reader = rtcp::Reader::default();
-        for (flow, at, length, bytes) in &self.compounds {
+        for (flow, at, number, length, bytes) in &self.compounds {
             let flow = usize::from(*flow);
             let (from, to) = self.froms[flow];
             let back = self.keys.iter().filter(|(k, _)| (k.0, k.2) == (to, from)).any(|(_, f)| media[usize::from(*f)]);
@@ -227,6 +228,7 @@ impl Flows {
             }
             let direction = directions[flow];
             let whole = *length as usize == bytes.len();
+            out.record = *number;
             if whole && weir_wire::rtcp::raw_packets(bytes).all(|p| p.is_ok()) {
                 reader.read(out, *at, direction, bytes);
                 continue;
@@ -234,7 +236,7 @@ impl Flows {
             let sender_ssrc = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
             let kind = RtcpKind::Unread(bytes[1]);
             let fingerprint = Some(fingerprint(bytes));
-            out.rtcp.push(Rtcp { at: *at, direction, sender_ssrc, size: *length, kind, fingerprint });
+            out.rtcp.push(Rtcp { at: *at, number: *number, direction, sender_ssrc, size: *length, kind, fingerprint });
         }
     }
 }

@@ -151,6 +151,7 @@ fn packets(out: &mut Recording, m: &Message<'_>, direction: Direction) -> Result
         let padded = small(&padding);
         out.packets.push(Packet {
             at,
+            number: 0,
             direction,
             ssrc: small(&ssrc),
             sequence: small(&sequence) as u16,

@@ -18,6 +18,7 @@ fn call(rate: impl Fn(f64) -> f64, fate: impl Fn(usize, f64) -> Option<f64>) -> 
         let at = Timestamp::from_secs(1_700_000_000) + TimeDelta::from_secs_f64(s);
         let packet = Packet {
             at,
+            number: 0,
             direction: Direction::Sent,
             ssrc: 7,
             sequence: number as u16,

@@ -11,6 +11,8 @@ A damaged file is read up to the damage; the exit code is then 3.
 Examples:
   weir open event.log
   weir open left.pcap.gz right.pcap.gz --why
+  weir open capture.pcap --lint
+  weir open event.log --controllers gcc,nada,sluice
   weir open webrtc_internals_dump.gz --json | jq .episodes";
 
 #[derive(clap::Args, Debug)]
@@ -21,6 +23,12 @@ pub(crate) struct OpenArgs {
     /// Say why the rate fell, and why pictures froze
     #[arg(long)]
     pub(crate) why: bool,
+    /// List the rules of RTP and RTCP that the files break, with packet numbers
+    #[arg(long)]
+    pub(crate) lint: bool,
+    /// Feed the recorded packets and feedback to controllers, and show what each would have asked for on this feedback
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) controllers: Vec<String>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(crate) json: bool,
