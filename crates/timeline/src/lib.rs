@@ -16,6 +16,7 @@ mod input;
 pub mod lint;
 mod pion;
 mod recording;
+pub mod redact;
 pub mod replay;
 mod rtcp;
 mod rtpdump;

@@ -34,7 +34,7 @@ pub struct Finding {
     pub rule: &'static str,
     /// Document and section.
     pub section: &'static str,
-    /// What a receiver makes of it.
+    /// Effect at a receiver.
     pub effect: &'static str,
     /// Whether the recording end sent or received the packets.
     pub direction: &'static str,
@@ -53,7 +53,7 @@ pub struct Named {
     pub rtcp: bool,
     /// Its time, in ms.
     pub at_ms: i64,
-    /// What is wrong with it.
+    /// Detail of the fault.
     pub text: String,
 }
 

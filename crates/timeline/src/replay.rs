@@ -40,7 +40,7 @@ const CEILING: DataRate = DataRate::from_mbps(20);
 pub struct Replay {
     /// The controller.
     pub controller: String,
-    /// What these targets are.
+    /// Meaning of these targets.
     pub label: &'static str,
     /// Time in Unix ms, and target in kbit/s, each 100 ms.
     pub targets: Vec<(i64, f64)>,

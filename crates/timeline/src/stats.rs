@@ -17,6 +17,11 @@ const MAX_LINE: usize = 16 << 20;
 /// Longest text kept of a value.
 const MAX_TEXT: usize = 200;
 
+/// A document that breaks off, up to its last whole value.
+pub(crate) fn repaired(bytes: &[u8]) -> Option<Value> {
+    repair::closed(bytes).and_then(|b| serde_json::from_slice(&b).ok())
+}
+
 /// A time in ms since the Unix epoch.
 fn unix_ms(ms: f64) -> Option<Timestamp> {
     // Between 1970 and 2262; a page's own clock has smaller numbers and is no UTC.

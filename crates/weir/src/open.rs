@@ -10,9 +10,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use weir_lab::scenario::InputError;
 use weir_timeline::lint::{Finding, lint};
+use weir_timeline::redact::{Pseudonyms, redact};
 use weir_timeline::replay::{self, Replay};
 use weir_timeline::why::{Episode, EpisodeKind, Explanation, Level, explain};
 use weir_timeline::{Call, Format, ReadError, Recording, read};
@@ -96,7 +99,38 @@ fn open_file(path: &Path) -> Result<Recording, InputError> {
     })
 }
 
+/// Writes copies of the files without private details; names of files are replaced too where there are several.
+fn write_redacted(files: &[PathBuf], out: &Path) -> Done {
+    let several = files.len() > 1;
+    if several {
+        std::fs::create_dir(out).map_err(|e| InputError::whole(out.display().to_string(), e.to_string()))?;
+    }
+    let mut names = Pseudonyms::default();
+    for (i, path) in files.iter().enumerate() {
+        let name = path.display().to_string();
+        let file = weir_files::open(path).map_err(|e| InputError::whole(&name, e.to_string()))?;
+        let to = if several { out.join(format!("{}", i + 1)) } else { out.to_path_buf() };
+        // Never over a file that is there: it may be the one that is read.
+        let target = File::create_new(&to).map_err(|e| InputError::whole(to.display().to_string(), e.to_string()))?;
+        let mut target = BufWriter::new(target);
+        let done = redact(file, &mut target, &mut names).map_err(|e| InputError::whole(&name, e.to_string()))?;
+        let mut line = format!("{}: {}, written to {}", name, done.format.name(), to.display());
+        if done.left_out > 0 {
+            let _ = write!(line, "; {} records left out", done.left_out);
+        }
+        if let Some(why) = done.stop {
+            let _ = write!(line, "; stopped early: {why}");
+        }
+        remark(&line);
+    }
+    Ok(())
+}
+
 pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
+    if let Some(out) = &args.redact {
+        let (files, out) = (args.files.clone(), out.clone());
+        return heeding(&session.stop, "the recordings", move || write_redacted(&files, &out))?;
+    }
     let mut recordings = Vec::new();
     for path in &args.files {
         let given = path.clone();

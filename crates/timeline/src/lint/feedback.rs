@@ -3,7 +3,7 @@
 use super::{Findings, Rule};
 use crate::Recording;
 use crate::schema::{Direction, RtcpKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use weir_units::{RemoteTimestamp, Timestamp};
 
 /// Longest time between two messages while packets are sent, in s; the draft has 50 to 250 ms.
@@ -88,10 +88,13 @@ fn reportable(recording: &Recording, direction: Direction, from: Timestamp, to: 
     between.filter(|p| p.direction == other && p.transport_sequence.is_some()).count() >= LEAST_PACKETS
 }
 
+/// A packet in feedback: direction, stream (none with transport-wide numbers) and sequence number.
+type Reported = (Direction, Option<u32>, u16);
+
 /// The reports of each message, in the order in which they stand in it.
 fn reports(recording: &Recording, found: &mut Findings, numbers: &BTreeMap<(Direction, Timestamp), u32>) {
-    let mut seen: BTreeMap<(Direction, Option<u32>, u16), (u64, Timestamp)> = BTreeMap::new();
-    let mut order: std::collections::VecDeque<((Direction, Option<u32>, u16), u64)> = std::collections::VecDeque::new();
+    let mut seen: BTreeMap<Reported, (u64, Timestamp)> = BTreeMap::new();
+    let mut order: VecDeque<(Reported, u64)> = VecDeque::new();
     let mut before: Option<(Direction, Timestamp, RemoteTimestamp)> = None;
     for (i, report) in recording.reported.iter().enumerate() {
         let Some(arrival) = report.arrival else { continue };
@@ -102,7 +105,7 @@ fn reports(recording: &Recording, found: &mut Findings, numbers: &BTreeMap<(Dire
             && report.ssrc.is_none()
         {
             let delta = (arrival - last).as_secs_f64();
-            if delta > DELTA || delta < -BACK {
+            if !(-BACK..=DELTA).contains(&delta) {
                 let text = || format!("packet {} arrived {delta:.2} s after the one before it", report.sequence);
                 found.rtcp(FAR, report.direction, at, text);
             }

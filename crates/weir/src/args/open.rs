@@ -13,6 +13,7 @@ Examples:
   weir open left.pcap.gz right.pcap.gz --why
   weir open capture.pcap --lint
   weir open event.log --controllers gcc,nada,sluice
+  weir open dump.gz --redact handed-on.json
   weir open webrtc_internals_dump.gz --json | jq .episodes";
 
 #[derive(clap::Args, Debug)]
@@ -29,6 +30,9 @@ pub(crate) struct OpenArgs {
     /// Feed the recorded packets and feedback to controllers, and show what each would have asked for on this feedback
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
+    /// Write a copy without addresses, names, URLs, keys and payloads: a file, or for several a folder
+    #[arg(long, value_name = "OUT")]
+    pub(crate) redact: Option<PathBuf>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(crate) json: bool,
