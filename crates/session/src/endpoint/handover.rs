@@ -46,7 +46,7 @@ pub enum PathUse {
 /// A path could not be added or removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PathError {
-    /// The call was made for one path only.
+    /// The call was made for one path only: without [`EndConfig::multipath`](crate::EndConfig::multipath).
     #[error("the call was made for one path only")]
     SinglePath,
     /// The call has [`MAX_PATHS`] paths.
@@ -89,8 +89,8 @@ impl Handovers {
 impl Endpoint {
     /// Adds a path, in the directions that the end has. An end that receives gives feedback on it as on its first path if
     /// `path` does not say how. Its number is the least that is free; both ends have to add it, so that they agree on it. It
-    /// carries media once the other end has answered on it, see [`Path::usage`](super::Path::usage). The call has to be made for it
-    /// ([`EndConfig::multipath`](crate::EndConfig::multipath)).
+    /// carries media once the other end has answered on it, see [`Path::usage`](super::Path::usage): a round trip later if the
+    /// receiver has added it first. The call has to be made for it ([`EndConfig::multipath`](crate::EndConfig::multipath)).
     ///
     /// # Errors
     /// The call was made for one path, or has too many; nothing changes then.

@@ -20,7 +20,7 @@ pub const MAX_STREAMS: usize = 32;
 /// Why a stream was not added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamError {
-    /// The endpoint was made without this direction.
+    /// The endpoint was made without this direction: without a stream or a path in it ([`EndPlan`](crate::EndPlan)).
     NoPath,
     /// There are [`MAX_STREAMS`] already, or all identifiers have been used up.
     TooMany,
@@ -99,7 +99,8 @@ impl Endpoint {
         Some(Incoming { receiver, index, has_feedback })
     }
 
-    /// Adds an outgoing stream, which shares the path's target with the others from now on.
+    /// Adds an outgoing stream, which shares the target with the others from now on by its [`Demand`]. The other end has to
+    /// have an incoming stream for it ([`Self::add_incoming`]) before its first packet.
     ///
     /// # Errors
     /// [`StreamError`]; nothing changes then.
@@ -133,7 +134,7 @@ impl Endpoint {
         self.follow_streams();
         Ok(())
     }
-    /// Adds an incoming stream.
+    /// Adds an incoming stream. Packets of a source that no incoming stream has are refused.
     ///
     /// # Errors
     /// [`StreamError`]; nothing changes then.

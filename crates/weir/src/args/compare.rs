@@ -8,6 +8,8 @@ pub(super) const EXAMPLES: &str = "\
 Ctrl-C or SIGTERM shows what has finished, over as many runs of one controller as of another, and says what is missing.
 Durations: without arguments some 5 s on one core; a run of 300 s of one call takes 20 to 100 ms, with a real encoder up to
 a minute. Progress says how long the rest takes. Up to 1000000 runs; of more than 10000 the statistics alone are kept.
+Parameters of controllers are set in scenario files: controllers.sluice.params = { queue_target = \"20 ms\" }. A file that
+names no controllers to compare gets gcc, nada and scream.
 
 Examples:
   weir compare

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
 In the place of a scenario, row:e is row e of weir judge rows, and with --explain a folder is one that --series wrote.
+A scenario file sets parameters of its controllers itself; those of a row may follow the name: sluice:queue_target=20.
 --explain prints lines in the place of the table: until when, the target before and after, and why, from the controller's
 internals by name, or from delay, loss and the source's rate where they are not known. Spans with one reason and a steady
 rate are joined. --pcap writes every packet of the run for Wireshark and tshark.

@@ -3,7 +3,7 @@
 use weir_units::TimeDelta;
 
 crate::tunables! {
-    /// Configuration of Sluice. Values without another source are measured: `docs/sluice.md` has the runs.
+    /// Configuration of Sluice. `docs/sluice.md`, *Sources of the numbers*, says which defaults are measured.
     pub struct Config {
         /// The queue wanted.
         queue: QueueConfig;
