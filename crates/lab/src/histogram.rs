@@ -70,6 +70,21 @@ impl Histogram {
         self.counts.resize(self.counts.len().max(at + SUB), 0);
         &mut self.counts[at..at + SUB]
     }
+    /// Counts all values of another one too.
+    pub fn add(&mut self, other: &Self) {
+        if other.weight == 0 {
+            return;
+        }
+        self.min = if self.weight == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.weight = self.weight.saturating_add(other.weight);
+        self.sum += other.sum;
+        for (chunk, counts) in (other.first..).zip(other.counts.chunks_exact(SUB)) {
+            for (own, n) in self.grow(chunk).iter_mut().zip(counts) {
+                *own += n;
+            }
+        }
+    }
     /// Total weight.
     pub fn weight(&self) -> u64 {
         self.weight
@@ -127,6 +142,28 @@ fn midpoint(chunk: usize, sub: usize) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_sum_is_as_if_all_were_recorded_in_one() {
+        let (low, high) = ([3_u64, 90, 4_000], [1_u64 << 40, 77, 5]);
+        let of = |values: &[u64]| {
+            let mut h = Histogram::new();
+            values.iter().for_each(|&v| h.record(v));
+            h
+        };
+        let whole = of(&[low, high].concat());
+        for (mut a, b) in [(of(&low), of(&high)), (of(&high), of(&low))] {
+            a.add(&Histogram::new());
+            a.add(&b);
+            assert_eq!((a.weight(), a.min(), a.max(), a.mean()), (6, Some(3), Some(1 << 40), whole.mean()));
+            for q in [0.0, 0.3, 0.5, 0.9, 1.0] {
+                assert_eq!(a.quantile(q), whole.quantile(q), "{q}");
+            }
+        }
+        let mut none = Histogram::new();
+        none.add(&of(&low));
+        assert_eq!((none.min(), none.max()), (Some(3), Some(4_000)));
+    }
 
     #[test]
     fn small_values_are_exact() {

@@ -199,6 +199,8 @@ pub struct FlowEnd {
     pub transfers: Option<TransferSummary>,
     /// Streams of a flow that has several.
     pub streams: Vec<crate::results::StreamSummary>,
+    /// Frames of each of them with a playout time before the end; `None` for those without playout of frames.
+    pub stream_frames: Vec<Option<u64>>,
     /// Paths of a flow that has several.
     pub multipath: Option<Box<crate::results::MultipathSummary>>,
 }

@@ -190,7 +190,8 @@ pub struct FlowSummary {
     pub tail_goodput_bps: f64,
     /// Playout deadline in ms, if the flow has one.
     pub playout_deadline_ms: Option<f64>,
-    /// Frames, for flows that report them.
+    /// Frames, for flows that report them; of a flow with several streams, those of its video streams together, with the
+    /// stalls of the stream that stalled longest.
     pub frames: Option<FrameSummary>,
     /// Transfers, for TCP flows with several.
     #[serde(default, skip_serializing_if = "Option::is_none")]

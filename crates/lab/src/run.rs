@@ -246,6 +246,7 @@ impl Run<'_, '_> {
         let mut end = FlowEnd { transfers, quality, picture_quantiles, coded, ..self.flows[flow].finish(ends) };
         if let (Some(rtp), Some((sender, receiver))) = (about.rtp().filter(|r| !r.streams.is_empty()), ends) {
             end.streams = self.streams[flow].finish(rtp, sender, receiver);
+            end.stream_frames = self.streams[flow].frames(rtp);
         }
         if let Some(c) = connection {
             c.metrics(&mut |name, value| end.internals.push((name, value)));
@@ -370,7 +371,8 @@ impl Run<'_, '_> {
             return;
         }
         let (sim, sampler) = (&mut self.network.sim, &mut self.streams[flow]);
-        let rates = sim.agent(self.network.flows[flow].sender).call().map(|c| sampler.sample(c, now));
+        let plays = self.flows[flow].plays(now);
+        let rates = sim.agent(self.network.flows[flow].sender).call().map(|c| sampler.sample(c, now, plays));
         let recorder = &mut sim.observer_mut().recorder;
         if now >= recorder.next_row() {
             for (i, (rate, stream)) in rates.into_iter().flatten().zip(&rtp.streams).enumerate() {
@@ -384,9 +386,12 @@ impl Run<'_, '_> {
         let sim = &mut self.network.sim;
         let receiver = self.network.flows[flow].receiver;
         let Some(discards) = sim.agent(receiver).call().and_then(Discards::of) else { return };
-        while let Some(e) = sim.with_agent(receiver, |a, _| a.poll_playout(now)) {
-            let frame = sampling::frame_record(&e, &self.scenario.flows[flow]);
-            sim.observer_mut().recorder.frame(flow, frame);
+        let about = &self.scenario.flows[flow];
+        for stream in 0..about.rtp().map_or(0, |r| r.streams.len()).max(1) {
+            while let Some(e) = sim.with_agent(receiver, |a, _| a.poll_playout(now, stream)) {
+                let frame = sampling::frame_record(&e, about);
+                sim.observer_mut().recorder.frame(flow, stream, frame);
+            }
         }
         self.flows[flow].on_discards(&mut sim.observer_mut().recorder, now, discards);
     }

@@ -160,6 +160,23 @@ fn copies_change_nothing_for_the_sender() {
         let (sent, as_without) = (run.rates.sent_bps, right.rates.sent_bps);
         assert!((0.99..=1.01).contains(&(sent / as_without)), "{controller} with {variant}: {sent} of {as_without}");
         assert!((0.0..=right.loss + 0.001).contains(&run.loss), "{controller} with {variant}: {} lost", run.loss);
+        // A packet counts once, however often it arrives.
+        let who = format!("{controller} with {variant}");
+        let once = |what: &str, counted: f64, right: f64| {
+            assert!((0.99..=1.01).contains(&(counted / right)), "{who}: {what} {counted}, {right} without copies");
+        };
+        once("goodput", run.rates.goodput_bps, right.rates.goodput_bps);
+        once("received", run.rates.received_bps, right.rates.received_bps);
+        once("tail goodput", run.tail_goodput_bps, right.tail_goodput_bps);
+        once("goodput over capacity", run.utilisation_goodput, right.utilisation_goodput);
+        once("packets received", run.packets.received as f64, right.packets.received as f64);
+        once("goodput of the window", window(result, "last minute").0, window(undisturbed, "last minute").0);
+        let by_seconds = |r: &RunResult| r.rates_over_time.media_bps.iter().flatten().map(|&b| f64::from(b)).sum();
+        once("goodput by seconds", by_seconds(result), by_seconds(undisturbed));
+        assert!(
+            run.packets.received <= run.packets.sent && run.rates.goodput_bps <= run.rates.sent_bps,
+            "{who}: {run:?}"
+        );
     });
 }
 

@@ -222,3 +222,44 @@ fn base_stations_keep_a_call_below_its_links_capacity() {
     // Nothing is reported to the sender: it loses at the steps of its own link.
     assert!((0.01..0.12).contains(&b.loss_or_discard()), "{}", b.loss_or_discard());
 }
+
+#[test]
+fn frames_and_losses_of_a_call_of_several_streams_are_those_of_its_streams() {
+    let text = "\
+title = \"streams\"\nduration = \"40 s\"\n[links.link]\nrate = \"4 Mbps\"\ndelay = \"40 ms\"\n[links.link.reverse]\ndelay = \"40 ms\"\n\
+        [rtp.call]\ncontroller = \"fixed\"\nstart_rate = \"1 Mbps\"\nplayout_deadline = \"400 ms\"\nstreams = [\n\
+        { name = \"audio\", media = \"audio\", least = \"14 kbps\", most = \"48 kbps\" },\n\
+        { name = \"camera\", least = \"60 kbps\", most = \"400 kbps\", fps = 30 },\n\
+        { name = \"screen\", least = \"60 kbps\", most = \"400 kbps\", fps = 10 },\n]\n";
+    let registry = Registry::builtin();
+    let stop = AtomicBool::new(false);
+    let result = |link: &str| {
+        let text = text.replace("[links.link]\n", &format!("[links.link]\n{link}"));
+        let file = ScenarioFile::parse("streams.toml", &text, std::path::Path::new("."), &registry)
+            .unwrap_or_else(|e| panic!("{e}"));
+        let scenario = file.scenario(None, None, &registry).expect("resolves");
+        run(&scenario, 1, &options(&registry, &stop)).expect("runs").flows.remove(0)
+    };
+    let whole = result("");
+    let of = |flow: &weir_lab::results::FlowSummary, i: usize| flow.streams[i].frames;
+    assert_eq!(of(&whole, 0), None, "speech has slots");
+    // 30 and 10 a second, in 39.6 s.
+    let (camera, screen) = (of(&whole, 1).expect("video"), of(&whole, 2).expect("video"));
+    assert!((1_185..=1_190).contains(&camera.played) && (394..=398).contains(&screen.played), "{camera:?} {screen:?}");
+    for frames in [camera, screen, whole.frames.expect("the flow's")] {
+        assert_eq!((frames.late, frames.lost, frames.frames, frames.stalls), (0, 0, frames.played, 0), "{frames:?}");
+        let delay = frames.delay_ms.expect("complete frames");
+        assert!((40.0..=70.0).contains(&delay.mean) && delay.max <= 120.0, "{delay:?}");
+    }
+    let all = whole.frames.expect("the flow's");
+    assert_eq!(all.played, camera.played + screen.played);
+    // A copy of each packet hides no loss: a twentieth is lost, and with it more frames, since they have several packets.
+    let copied = result("loss = 0.05\nduplicate = 1.0\n");
+    for i in 0..3 {
+        assert!((0.035..=0.065).contains(&copied.streams[i].loss), "{:?}", copied.streams[i]);
+    }
+    let frames = copied.frames.expect("the flow's");
+    let lost = frames.lost as f64 / frames.frames as f64;
+    assert!((0.05..=0.25).contains(&lost) && frames.played + frames.lost + frames.late == frames.frames, "{frames:?}");
+    assert!(copied.rates.goodput_bps < 0.97 * copied.rates.sent_bps, "{:?}", copied.rates);
+}

@@ -55,7 +55,6 @@ impl Clone for Packet {
     fn clone(&self) -> Self {
         let mut copy = Self::blank();
         copy.clone_from(self);
-        copy.is_copy = true;
         copy
     }
     /// Reuses the buffer.

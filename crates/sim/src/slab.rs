@@ -66,6 +66,7 @@ impl Slab {
         let (a, b) = (&mut left[low], &mut right[0]);
         let (from, to) = if slot < copy { (a, b) } else { (b, a) };
         to.clone_from(from);
+        to.is_copy = true;
         copy
     }
     #[inline]

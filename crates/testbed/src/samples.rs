@@ -93,7 +93,7 @@ impl SharedSamples {
         if let Some(sample) = samples.transport.take() {
             sampler.on_transport(r, now, sample);
         }
-        samples.frames.drain(..).for_each(|f| r.frame(*index, f));
+        samples.frames.drain(..).for_each(|f| r.frame(*index, 0, f));
         if let Some(discards) = samples.discards {
             sampler.on_discards(r, now, discards);
         }

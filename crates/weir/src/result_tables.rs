@@ -155,8 +155,18 @@ pub(crate) fn run(label: &str, run: &RunResult) -> String {
 
 /// A table for the streams of flows that have several.
 fn stream_table() -> Table {
-    let header =
-        ["controller", "flow", "stream", "share kbit/s", "sent kbit/s", "on %", "switches", "loss %", "concealed %"];
+    let header = [
+        "controller",
+        "flow",
+        "stream",
+        "share kbit/s",
+        "sent kbit/s",
+        "on %",
+        "switches",
+        "loss %",
+        "played %",
+        "concealed %",
+    ];
     table(&header, 3).keys(3)
 }
 
@@ -168,6 +178,11 @@ fn stream_rows(t: &mut Table, runs: &[RunResult]) {
         let each: Vec<_> = runs.iter().filter_map(|r| r.flows.get(f)?.streams.get(s)).collect();
         let mean = |of: &dyn Fn(&StreamSummary) -> f64| each.iter().map(|s| of(s)).sum::<f64>() / each.len() as f64;
         let concealed: Option<Vec<f64>> = each.iter().map(|s| s.concealed).collect();
+        let played = |s: &&StreamSummary| s.frames.map(|f| f.played as f64 / f.frames.max(1) as f64);
+        let played: Option<Vec<f64>> = each.iter().map(played).collect();
+        let percent = |shares: Option<Vec<f64>>| {
+            shares.map_or("-".into(), |s| format!("{:.2}", s.iter().sum::<f64>() / s.len() as f64 * 100.0))
+        };
         let (flow, stream) = (&first.flows[f], &first.flows[f].streams[s]);
         t.add_row([
             flow.controller.clone(),
@@ -178,7 +193,8 @@ fn stream_rows(t: &mut Table, runs: &[RunResult]) {
             format!("{:.1}", mean(&|s| s.on) * 100.0),
             format!("{:.0}", mean(&|s| s.switches as f64)),
             format!("{:.2}", mean(&|s| s.loss) * 100.0),
-            concealed.map_or("-".into(), |c| format!("{:.2}", c.iter().sum::<f64>() / c.len() as f64 * 100.0)),
+            percent(played),
+            percent(concealed),
         ]);
     }
 }

@@ -6,6 +6,9 @@ use weir_units::DataRate;
 /// A time on the command line, in s: a number with ms, s, min or h, or s alone.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let text = text.trim();
+    if text.starts_with('-') {
+        return Err("a time is not below zero: one such as 30s".into());
+    }
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let scale = match text[digits..].trim() {
         "ms" => 1e-3,

@@ -3,7 +3,9 @@
 use super::outline::RowCounts;
 use super::{FlowEnd, FlowInfo, frames::FrameMeter, instant, seconds};
 use crate::histogram::Histogram;
-use crate::results::{FlowKind, FlowSummary, PacketCounts, Probing, Rates, RepairSummary, Settling};
+use crate::results::{
+    Distribution, FlowKind, FlowSummary, FrameSummary, PacketCounts, Probing, Rates, RepairSummary, Settling,
+};
 use crate::series::FlowSeries;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -66,7 +68,8 @@ pub(super) struct Meter {
     pub(super) info: FlowInfo,
     /// Stop, or the end of the run.
     pub(super) stop: Timestamp,
-    pub(super) frames: Option<Box<FrameMeter>>,
+    /// By stream.
+    pub(super) frames: Vec<FrameMeter>,
     pub(super) series: Option<FlowSeries>,
     /// Totals at the last row.
     row: Totals,
@@ -123,7 +126,7 @@ impl Meter {
             info,
             totals: Totals::default(),
             delay: Histogram::new(),
-            frames: None,
+            frames: Vec::new(),
             series,
             row: Totals::default(),
             row_delay_max: TimeDelta::ZERO,
@@ -322,6 +325,36 @@ impl Meter {
         parts.for_each(|(_, column)| column.resize(rows, f64::NAN));
         series.internals.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
     }
+    /// Capture to completion of the frames of all streams, in ns; `None` for a flow without frames.
+    pub(super) fn frame_delay(&self) -> Option<Histogram> {
+        let (first, further) = self.frames.split_first()?;
+        let mut delay = first.delay().clone();
+        further.iter().for_each(|f| delay.add(f.delay()));
+        Some(delay)
+    }
+    /// The frames of the flow; those of each stream go into its summary.
+    fn finish_frames(&mut self, stop: Timestamp) -> Option<FrameSummary> {
+        let (start, made) = (self.info.start, self.end.frames);
+        if self.end.stream_frames.is_empty() {
+            if self.frames.is_empty() && self.info.playout_deadline.is_some() && made.is_some_and(|made| made > 0) {
+                // Also if none has arrived.
+                self.frames.push(FrameMeter::new());
+            }
+            return self.frames.first_mut().map(|f| f.finish(start, stop, made));
+        }
+        let (mut all, mut delay) = (None::<FrameSummary>, Histogram::new());
+        self.frames.resize_with(self.end.stream_frames.len(), FrameMeter::new);
+        for (i, (meter, made)) in self.frames.iter_mut().zip(&self.end.stream_frames).enumerate() {
+            let Some(made) = made else { continue };
+            let own = meter.finish(start, stop, Some(*made));
+            delay.add(meter.delay());
+            all = Some(all.map_or(own, |all| all.with(&own)));
+            if let Some(stream) = self.end.streams.get_mut(i) {
+                stream.frames = Some(own);
+            }
+        }
+        Some(FrameSummary { delay_ms: Distribution::of(&delay, 1e-6), ..all? })
+    }
     /// The flow's summary and its series. `capacity_bits` is the capacity of its bottleneck while it was active.
     pub(super) fn finish(
         mut self,
@@ -338,11 +371,8 @@ impl Meter {
         let of_capacity = |bytes: u64| if capacity_bits > 0.0 { bytes as f64 * 8.0 / capacity_bits } else { 0.0 };
         let tail_bytes = t.goodput().saturating_sub(self.tail.goodput());
         let tail_s = seconds(tail);
+        let frames = self.finish_frames(stop);
         let s = &self.second;
-        if self.info.playout_deadline.is_some() && self.end.frames.is_some_and(|made| made > 0) {
-            // Also if none has arrived.
-            self.frames.get_or_insert_with(|| Box::new(FrameMeter::new()));
-        }
         let summary = FlowSummary {
             kind: self.info.kind,
             adapts: self.info.adapts,
@@ -365,7 +395,7 @@ impl Meter {
             },
             utilisation: of_capacity(t.offered()),
             utilisation_goodput: of_capacity(t.goodput()),
-            one_way_delay_ms: crate::results::Distribution::of(&self.delay, 1e-6),
+            one_way_delay_ms: Distribution::of(&self.delay, 1e-6),
             rtt_ms: self.end.rtt_ms,
             loss: share(t.lost(), t.packets.sent),
             discard: share(t.packets.discarded, t.packets.received),
@@ -375,7 +405,7 @@ impl Meter {
             rate_variation: (s.n >= 2.0 && s.mean > 0.0).then(|| (s.m2 / (s.n - 1.0)).sqrt() / s.mean),
             tail_goodput_bps: if tail_s > 0.0 { tail_bytes as f64 * 8.0 / tail_s } else { 0.0 },
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
-            frames: self.frames.as_mut().map(|f| f.finish(self.info.start, stop, self.end.frames)),
+            frames,
             transfers: self.end.transfers,
             streams: core::mem::take(&mut self.end.streams),
             multipath: self.end.multipath.take(),

@@ -167,9 +167,13 @@ impl Recorder {
         self.state(now);
         self.meters[flow].on_target(now, rate);
     }
-    /// The fate of a frame; called in order of capture.
-    pub fn frame(&mut self, flow: usize, frame: FrameRecord) {
-        self.meters[flow].frames.get_or_insert_with(|| Box::new(FrameMeter::new())).on_frame(frame);
+    /// The fate of a frame of stream number `stream`, 0 for a flow with one; called in each stream's order of capture.
+    pub fn frame(&mut self, flow: usize, stream: usize, frame: FrameRecord) {
+        let streams = &mut self.meters[flow].frames;
+        if streams.len() <= stream {
+            streams.resize_with(stream + 1, FrameMeter::new);
+        }
+        streams[stream].on_frame(frame);
     }
     /// Bytes in a link's queue and the queueing delay of a packet arriving now, valid until the next call.
     pub fn link(&mut self, link: usize, now: Timestamp, queue: DataSize, delay: TimeDelta) {
@@ -225,7 +229,7 @@ impl Recorder {
         let tail = end.saturating_since(self.tail_start);
         let (mut flows, mut flow_series) = (Vec::new(), Vec::new());
         for (i, m) in self.meters.into_iter().enumerate() {
-            self.outline.on_flow_end(i, &m.delay, m.frames.as_ref().map(|f| f.delay()));
+            self.outline.on_flow_end(i, &m.delay, m.frame_delay().as_ref());
             let capacity = self.config.capacity_bits(&m.info, m.info.start, m.stop.min(end));
             let bottleneck = self.config.links.get(m.info.bottleneck).map_or(String::new(), |l| l.name.clone());
             let (mut summary, series) = m.finish(end, tail, capacity);

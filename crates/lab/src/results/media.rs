@@ -25,6 +25,24 @@ pub struct FrameSummary {
     pub longest_stall_s: f64,
 }
 
+impl FrameSummary {
+    /// Together with another stream of the flow: the sum of the frames, and the stalls of the stream that stalled longer.
+    /// The delay stays this one's, since distributions do not add up.
+    pub(crate) fn with(self, other: &Self) -> Self {
+        let worse = if other.stalled_s > self.stalled_s { *other } else { self };
+        Self {
+            frames: self.frames + other.frames,
+            played: self.played + other.played,
+            late: self.late + other.late,
+            lost: self.lost + other.lost,
+            delay_ms: self.delay_ms,
+            stalls: worse.stalls,
+            stalled_s: worse.stalled_s,
+            longest_stall_s: worse.longest_stall_s,
+        }
+    }
+}
+
 /// Forward error correction of a media flow.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RepairSummary {

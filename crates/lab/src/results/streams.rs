@@ -1,5 +1,6 @@
 //! Streams of a call in a result.
 
+use super::FrameSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,4 +26,7 @@ pub struct StreamSummary {
     /// Share of speech concealed; of audio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concealed: Option<f64>,
+    /// Its frames; of video with a playout deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<FrameSummary>,
 }

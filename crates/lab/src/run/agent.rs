@@ -3,6 +3,7 @@
 use super::clock::EndClock;
 use super::dccp::{CallOverDccp, DccpFlowEnd};
 use super::forecast::ForecastFeed;
+use super::sampling::next_played;
 use super::station::StationAgent;
 use super::stepped_udp::SteppedUdp;
 use super::video::Viewer;
@@ -65,9 +66,9 @@ impl CallEnd {
         }
         clock.read(now)
     }
-    fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+    fn poll_playout(&mut self, now: Timestamp, stream: usize) -> Option<PlayoutEvent> {
         let own = self.own_time(now);
-        let mut event = self.endpoint.poll_playout(own)?;
+        let mut event = next_played(&mut self.endpoint, stream, own)?;
         if let Some(viewer) = &mut self.viewer {
             viewer.on_playout(&mut self.endpoint, &event, own);
         }
@@ -187,10 +188,11 @@ impl Agent {
             _ => {}
         }
     }
-    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+    /// The next frame of stream number `stream` whose playout time has come.
+    pub(crate) fn poll_playout(&mut self, now: Timestamp, stream: usize) -> Option<PlayoutEvent> {
         match self {
-            Self::Call(c) => c.poll_playout(now),
-            Self::CallOverDccp(c) => c.poll_playout(now),
+            Self::Call(c) => c.poll_playout(now, stream),
+            Self::CallOverDccp(c) => c.poll_playout(now, stream),
             _ => None,
         }
     }

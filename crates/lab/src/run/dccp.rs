@@ -94,9 +94,9 @@ impl CallOverDccp {
     pub(crate) fn set_paused(&mut self, paused: bool) {
         self.end.set_paused(paused);
     }
-    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+    pub(crate) fn poll_playout(&mut self, now: Timestamp, stream: usize) -> Option<PlayoutEvent> {
         let endpoint = self.end.endpoint_mut();
-        let event = endpoint.poll_playout(now)?;
+        let event = super::sampling::next_played(endpoint, stream, now)?;
         if let Some(viewer) = &mut self.viewer {
             viewer.on_playout(endpoint, &event, now);
         }

@@ -281,8 +281,9 @@ impl SteppedCall {
             sim.with_agent(station.agent, |a, _| a.set_queue(queue));
         }
         for ends in &self.network.flows {
-            if sim.agent(ends.receiver).call().and_then(Discards::of).is_some() {
-                while sim.with_agent(ends.receiver, |a, _| a.poll_playout(now)).is_some() {}
+            let receiver = sim.agent(ends.receiver).call().filter(|c| Discards::of(c).is_some());
+            for stream in 0..receiver.map_or(0, |c| c.stats().incoming_ids().count()) {
+                while sim.with_agent(ends.receiver, |a, _| a.poll_playout(now, stream)).is_some() {}
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Shares of the target of a call's streams.
 
 use crate::results::StreamSummary;
-use crate::scenario::RtpFlow;
+use crate::scenario::{RtpFlow, RtpStream};
+use weir_session::allocation::MediaKind;
 use weir_session::{Endpoint, IncomingId, OutgoingId, OutgoingStats};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -20,24 +21,29 @@ struct ShareTotals {
     switches: u32,
     /// Bits: the stream's rate over time.
     bits: f64,
+    /// Frames made at the last time whose frames are played before the flow stops.
+    frames_due: u64,
 }
 
 impl StreamSampler {
-    /// Samples the sending end; passes each stream's rate on.
-    pub(super) fn sample(&mut self, sender: &Endpoint, now: Timestamp) -> Vec<DataRate> {
+    /// Samples the sending end; passes each stream's rate on. Frames made by now are played before the flow stops if `plays`.
+    pub(super) fn sample(&mut self, sender: &Endpoint, now: Timestamp, plays: bool) -> Vec<DataRate> {
         let since = self.last.map_or(TimeDelta::ZERO, |last| now - last);
         let is_first = self.last.replace(now).is_none();
         let ids: Vec<OutgoingId> = sender.stats().outgoing_ids().collect();
         self.totals.resize(ids.len(), ShareTotals::default());
         let mut rates = Vec::with_capacity(ids.len());
         for (totals, id) in self.totals.iter_mut().zip(ids) {
-            let Some(OutgoingStats { is_on, rate, .. }) = sender.stats().outgoing(id) else { continue };
+            let Some(OutgoingStats { is_on, rate, counters }) = sender.stats().outgoing(id) else { continue };
             totals.switches += u32::from(!is_first && is_on != totals.is_on);
             totals.is_on = is_on;
             totals.sampled += since;
             totals.bits += rate.as_bps_f64() * since.as_secs_f64();
             if is_on {
                 totals.on += since;
+            }
+            if plays {
+                totals.frames_due = counters.frames;
             }
             rates.push(rate);
         }
@@ -53,7 +59,8 @@ impl StreamSampler {
             let sent = sender.stats().outgoing(out)?.counters;
             let other = receiver.stats().incoming(inc)?;
             let seconds = totals.sampled.as_secs_f64().max(1e-9);
-            let (expected, received) = (other.expected, other.received);
+            // Receiver reports count copies as received (RFC 3550, section 6.4.1): they would hide losses.
+            let (expected, received) = (other.expected, other.received.saturating_sub(other.counters.copies));
             Some(StreamSummary {
                 name: stream.name.clone(),
                 media: stream.demand.media.name().into(),
@@ -64,8 +71,15 @@ impl StreamSampler {
                 on: totals.on.as_secs_f64() / seconds,
                 switches: totals.switches,
                 concealed: other.audio.and_then(|s| s.concealed_share()),
+                frames: None,
             })
         })
         .collect()
+    }
+
+    /// Frames of each stream whose playout time is before the end; `None` for audio, and without playout.
+    pub(super) fn frames(&self, rtp: &RtpFlow) -> Vec<Option<u64>> {
+        let plays = |s: &RtpStream| rtp.playout_deadline.is_some() && s.demand.media == MediaKind::Video;
+        rtp.streams.iter().zip(&self.totals).map(|(s, t)| plays(s).then_some(t.frames_due)).collect()
     }
 }

@@ -46,10 +46,10 @@ pub(super) fn identity(ssrc: u32, stream: &RtpStream, index: usize) -> StreamIde
     StreamIdentity { payload_type, clock_rate: stream.demand.media.clock_hz(), ..numbered(ssrc) }
 }
 
-/// Time from capture to playout of a stream.
+/// Time from capture to playout of a stream; none for video of a flow without one.
 pub(super) fn deadline(rtp: &RtpFlow, stream: &RtpStream) -> Option<TimeDelta> {
     let is_audio = stream.demand.media == MediaKind::Audio;
-    is_audio.then(|| rtp.playout_deadline.unwrap_or(AUDIO_DEADLINE))
+    rtp.playout_deadline.or(is_audio.then_some(AUDIO_DEADLINE))
 }
 
 /// Adds all streams but the first to both ends of a call.

@@ -50,6 +50,20 @@ impl FromStr for PathAddress {
     }
 }
 
+impl PathAddress {
+    /// Its IP address now.
+    ///
+    /// # Errors
+    /// There is no such interface, or it has no address.
+    pub fn resolve(&self) -> Result<IpAddr, CallError> {
+        match self {
+            Self::Ip(ip) => Ok(*ip),
+            Self::Interface(name) => interface_address(name)
+                .ok_or_else(|| CallError::NoInterface { name: name.clone(), known: known_names() }),
+        }
+    }
+}
+
 impl std::fmt::Display for PathAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -109,11 +123,7 @@ pub(super) fn interface_address(name: &str) -> Option<IpAddr> {
 /// # Errors
 /// There is no such interface or address, or the port is in use.
 pub(super) fn bind(at: &PathAddress, port: u16) -> Result<(UdpSocket, SocketAddr), CallError> {
-    let ip = match at {
-        PathAddress::Ip(ip) => *ip,
-        PathAddress::Interface(name) => interface_address(name)
-            .ok_or_else(|| CallError::NoInterface { name: name.clone(), known: known_names() })?,
-    };
+    let ip = at.resolve()?;
     let address = SocketAddr::new(ip, port);
     let fails = |source| CallError::Socket { what: format!("binding a UDP socket to {address}"), source };
     let socket = match UdpSocket::bind(address) {

@@ -119,10 +119,12 @@ impl<'a> EndStats<'a> {
     pub fn playout_stats(&self) -> Option<PlayoutStats> {
         Some(self.end.first_incoming()?.playout.as_ref()?.stats())
     }
-    /// Packets of the first stream that arrived too late for playout, and their payload, as in [`Self::playout_stats`], at
-    /// less cost; `None` without a deadline.
+    /// Packets of all streams that arrived too late for the playout of frames, and their payload, as in
+    /// [`Self::playout_stats`], at less cost; `None` if no stream has a deadline.
     pub fn playout_discards(&self) -> Option<(u64, DataSize)> {
-        Some(self.end.first_incoming()?.playout.as_ref()?.discarded())
+        let streams = self.end.receiver.iter().flat_map(|r| &r.streams);
+        let discarded = streams.filter_map(|s| Some(s.playout.as_ref()?.discarded()));
+        discarded.reduce(|a, b| (a.0 + b.0, a.1 + b.1))
     }
     /// Internal values of this end's controller halves, by name, and counts of error resilience if on.
     pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {

@@ -100,10 +100,10 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = step, requires = "explain")]
     pub(crate) step: f64,
     /// Only from this time on
-    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds_from_zero, requires = "explain")]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds_from_zero, requires = "explain", allow_hyphen_values = true)]
     pub(crate) from: Option<f64>,
     /// Only up to this time
-    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds_from_zero, requires = "explain")]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds_from_zero, requires = "explain", allow_hyphen_values = true)]
     pub(crate) to: Option<f64>,
     /// Draw the rates, with the reasons as coloured bands, as SVG
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "explain")]

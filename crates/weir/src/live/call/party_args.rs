@@ -91,6 +91,7 @@ pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedi
     for text in &args.paths.path {
         let (text, class) = text.rsplit_once('=').map_or((&text[..], None), |(text, class)| (text, Some(class)));
         let path: PathAddress = text.parse().map_err(|what| InputError::whole("--path", what))?;
+        path.resolve().map_err(failure)?;
         policies.push(PathPolicy::of(class.map_or(Ok(PathClass::default()), path_class)?));
         if paths.contains(&path) {
             return Err(InputError::whole("--path", format!("{path} is given twice: each path has its own")).into());
