@@ -21,6 +21,7 @@ pub mod replay;
 mod rtcp;
 mod rtpdump;
 mod schema;
+mod source;
 mod stats;
 mod varint;
 pub mod why;
@@ -33,6 +34,7 @@ pub use schema::{
     NetworkType, OtherTraffic, Packet, PairChange, Probe, ProbeStep, Reported, Rtcp, RtcpKind, Series, Stop, Stream,
     StreamKind,
 };
+pub use source::{Interruption, Packets, Source};
 
 use std::io::Read;
 use thiserror::Error;

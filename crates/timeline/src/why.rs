@@ -7,12 +7,15 @@
 //! ends, one log with feedback, and statistics once a second. A call is looked at on the best that it has.
 
 mod bins;
+mod curves;
 mod episodes;
 mod evidence;
 mod frames;
 mod passage;
 mod rules;
 mod statistics;
+
+pub use curves::{Column, Curves, curves};
 
 use crate::Call;
 use schemars::JsonSchema;

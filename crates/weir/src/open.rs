@@ -1,5 +1,7 @@
 //! `weir open`.
 
+mod page;
+
 use crate::Done;
 use crate::args::OpenArgs;
 use crate::output::{Failure, print, print_report, remark};
@@ -17,8 +19,8 @@ use weir_lab::scenario::InputError;
 use weir_timeline::lint::{Finding, lint};
 use weir_timeline::redact::{Pseudonyms, redact};
 use weir_timeline::replay::{self, Replay};
-use weir_timeline::why::{Episode, EpisodeKind, Explanation, Level, explain};
-use weir_timeline::{Call, Format, ReadError, Recording, read};
+use weir_timeline::why::{Episode, EpisodeKind, Explanation, Level, curves, explain};
+use weir_timeline::{Call, ReadError, Recording, Source, read};
 use weir_units::TimeDelta;
 
 /// Output of `--json`.
@@ -34,59 +36,6 @@ pub(crate) struct Report {
     findings: Vec<Finding>,
     /// Targets of controllers on the recorded feedback; with `--controllers`.
     replays: Vec<Replay>,
-}
-
-/// One file.
-#[derive(Serialize, JsonSchema)]
-struct Source {
-    /// Path as given.
-    path: String,
-    /// Recognised format.
-    format: Format,
-    /// First time in it, Unix time in ms.
-    from_ms: Option<i64>,
-    /// Last time in it, Unix time in ms.
-    to_ms: Option<i64>,
-    /// RTP packets.
-    packets: Packets,
-    /// RTCP packets.
-    rtcp: u64,
-    /// Packets named in feedback.
-    reported: u64,
-    /// Estimates of the available rate.
-    estimates: u64,
-    /// Probe clusters.
-    probes: u64,
-    /// Numbers over time of `getStats()`.
-    series: u64,
-    /// Faults that were passed over, each with its count.
-    faults: BTreeMap<String, u64>,
-    /// Facts that were recognised by behaviour, since the file does not tell.
-    guessed: Vec<String>,
-    /// Where reading stopped, if before the end.
-    stopped: Option<Interruption>,
-}
-
-/// RTP packets of a file.
-#[derive(Serialize, JsonSchema)]
-struct Packets {
-    /// Sent by the recording end.
-    sent: u64,
-    /// Received by it.
-    received: u64,
-    /// Seen by a capture that does not tell.
-    passing: u64,
-    /// Missing among the received ones.
-    lost: u64,
-}
-
-/// The end of what could be read.
-#[derive(Serialize, JsonSchema)]
-struct Interruption {
-    /// Offset in the decompressed file, in bytes.
-    offset: u64,
-    /// The reason.
-    why: String,
 }
 
 fn open_file(path: &Path) -> Result<Recording, InputError> {
@@ -137,7 +86,7 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         recordings.push(heeding(&session.stop, &path.display().to_string(), move || open_file(&given))??);
     }
     let call = Call::new(recordings);
-    let (call, found) = if args.why || args.json {
+    let (call, found) = if args.why || args.json || args.report.is_some() {
         heeding(&session.stop, "the recordings", move || {
             let found = explain(&call);
             (call, found)
@@ -145,10 +94,25 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
     } else {
         (call, Explanation { level: Level::None, episodes: Vec::new() })
     };
-    let sources = call.recordings.iter().map(source).collect();
-    let findings = if args.lint { call.recordings.iter().flat_map(lint).collect() } else { Vec::new() };
+    let sources = call.recordings.iter().map(Source::from).collect();
+    let findings =
+        if args.lint || args.report.is_some() { call.recordings.iter().flat_map(lint).collect() } else { Vec::new() };
     let (call, replays) = replays(session, call, &args.controllers)?;
     let report = Report { sources, level: found.level, episodes: found.episodes, findings, replays };
+    let call = match args.report.clone() {
+        None => call,
+        Some(path) => {
+            let (call, over_time) = heeding(&session.stop, "the recordings", move || {
+                let over_time = curves(&call);
+                (call, over_time)
+            })?;
+            page::write(&path, &report, over_time.as_ref())?;
+            if !args.quiet {
+                remark(&format!("report: {}", path.display()));
+            }
+            call
+        }
+    };
     if args.json {
         print_report("open", &report)?;
     } else {
@@ -164,25 +128,6 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         damaged.iter().for_each(|line| remark(line));
     }
     Err(Failure::Damaged)
-}
-
-fn source(recording: &Recording) -> Source {
-    let (counts, span) = (recording.counts(), recording.span());
-    Source {
-        path: recording.name.clone(),
-        format: recording.format,
-        from_ms: span.map(|s| s.0.as_millis()),
-        to_ms: span.map(|s| s.1.as_millis()),
-        packets: Packets { sent: counts.sent, received: counts.received, passing: counts.passing, lost: counts.lost },
-        rtcp: recording.rtcp.len() as u64,
-        reported: recording.reported.len() as u64,
-        estimates: recording.estimates.len() as u64,
-        probes: recording.probes.len() as u64,
-        series: recording.series.len() as u64,
-        faults: recording.faults.clone(),
-        guessed: recording.guessed.clone(),
-        stopped: recording.stop.as_ref().map(|s| Interruption { offset: s.offset, why: s.why.clone() }),
-    }
 }
 
 /// The call again, and each controller's targets on it.

@@ -12,7 +12,8 @@ use super::rules::Signals;
 use super::{Episode, EpisodeKind, Explanation, Level};
 use crate::{Call, Recording};
 use evidence::Evidence;
-use seconds::{Seconds, growth};
+use seconds::growth;
+pub(super) use seconds::{Second, Seconds};
 
 /// Seconds that a rate before is the median of, over which one is the mean, and in which one is found first.
 const BEFORE: usize = 8;
@@ -21,8 +22,8 @@ const START: usize = 4;
 /// Share of what a recording receives, below which what it sends is not looked at.
 const LIGHT: f64 = 0.1;
 
-/// The episodes of a call of which only statistics are known.
-pub(super) fn explain(call: &Call) -> Explanation {
+/// The recordings whose statistics are those of the heavier sender, and of its receiver.
+fn ends(call: &Call) -> (Option<&Recording>, Option<&Recording>) {
     let bytes = |r: &Recording, kind, name| r.series_of(kind, name).map(growth).sum::<f64>();
     let sends = |r: &Recording| bytes(r, "outbound-rtp", "bytesSent");
     let receives = |r: &Recording| bytes(r, "inbound-rtp", "bytesReceived");
@@ -37,9 +38,21 @@ pub(super) fn explain(call: &Call) -> Explanation {
     });
     let sender = sender.filter(|i| Some(*i) != receiver);
     let at = |i: Option<usize>| i.and_then(|i| call.recordings.get(i));
-    let found = direction(call, at(sender), at(receiver), true);
+    (at(sender), at(receiver))
+}
+
+/// A call's seconds, and whether they are a sender's; else a receiver's.
+pub(super) fn seconds(call: &Call) -> Option<(Seconds, bool)> {
+    let (sender, receiver) = ends(call);
+    Some((Seconds::of(sender, receiver)?, sender.is_some()))
+}
+
+/// The episodes of a call of which only statistics are known.
+pub(super) fn explain(call: &Call) -> Explanation {
+    let (sender, receiver) = ends(call);
+    let found = direction(call, sender, receiver, true);
     // The same end sees the pictures of the other direction.
-    let pictures = if receiver.is_none() { direction(call, None, at(sender), false) } else { None };
+    let pictures = if receiver.is_none() { direction(call, None, sender, false) } else { None };
     let level = if found.is_some() || pictures.is_some() { Level::Statistics } else { Level::None };
     let mut episodes: Vec<Episode> = [found, pictures].into_iter().flatten().flatten().collect();
     episodes.sort_by_key(|e| e.from_ms);

@@ -185,3 +185,53 @@ fn a_picture_that_stands_in_packets_is_a_freeze() {
     assert!((550..=750).contains(&(freeze.to_ms - freeze.from_ms)), "{found:#?}");
     assert!((1_700_000_019_900..1_700_000_020_100).contains(&freeze.from_ms), "{found:#?}");
 }
+
+#[test]
+fn curves_have_the_rates_the_loss_and_the_delay_of_the_packets() {
+    let lost_each_fifth = |n: usize, s: f64| (!n.is_multiple_of(5)).then_some(if s < 20.0 { 20.0 } else { 50.0 });
+    let found = super::curves(&call(halved, lost_each_fifth)).expect("packets have times");
+    assert_eq!((found.start_ms, found.interval_s), (1_700_000_000_000, 0.5));
+    let at = |name: &str, row: usize| found.column(name).expect("a column")[row];
+    let near = |name: &str, row: usize, value: f64| {
+        let got = at(name, row);
+        assert!((got - value).abs() < 0.1 * value.max(10.0), "{name} in row {row}: {got}, not {value}");
+    };
+    for (row, rate, delay) in [(20, 1000.0, 0.0), (70, 500.0, 30.0)] {
+        near("sent_kbps", row, rate);
+        near("arrived_kbps", row, 0.8 * rate);
+        near("loss_percent", row, 20.0);
+        near("delay_ms", row, delay);
+    }
+    assert!(
+        found.columns.iter().all(|c| c.values.len() == 80 || c.values.len() == 81),
+        "{}",
+        found.columns[0].values.len()
+    );
+    assert!(found.column("rtt_ms").is_none(), "captures have no round trips");
+}
+
+#[test]
+fn curves_of_statistics_have_a_row_a_second() {
+    let line = |s: u64| {
+        format!(
+            "{{\"epoch_ms\":{},\"stats\":{{\"O\":{{\"type\":\"outbound-rtp\",\"bytesSent\":{},\"packetsSent\":{}}}}}}}\n",
+            1_700_000_000_000u64 + s * 1000,
+            s * 125_000,
+            s * 100
+        )
+    };
+    let text: String = (0..30).map(line).collect();
+    let found = super::curves(&Call::new(vec![read("", text.as_bytes()).expect("a log")])).expect("times");
+    let rates = found.column("sent_kbps").expect("a rate");
+    assert_eq!((found.interval_s, rates.len()), (1.0, 30));
+    assert!(rates[1..28].iter().all(|r| (999.0..1001.0).contains(r)), "{rates:?}");
+    assert!(found.column("delay_ms").is_none());
+}
+
+#[test]
+fn curves_of_clocks_that_lie_years_apart_are_bounded() {
+    let mut far = call(|_| 1.0, |_, _| Some(20.0));
+    far.recordings[1].packets.iter_mut().for_each(|p| p.at += TimeDelta::from_secs(1_000_000_000));
+    let found = super::curves(&far).expect("times");
+    assert!(found.columns.iter().all(|c| c.values.len() <= 345_600));
+}

@@ -11,6 +11,7 @@ A damaged file is read up to the damage; the exit code is then 3.
 Examples:
   weir open event.log
   weir open left.pcap.gz right.pcap.gz --why
+  weir open left.pcap.gz right.pcap.gz --report call.html
   weir open capture.pcap --lint
   weir open event.log --controllers gcc,nada,sluice
   weir open dump.gz --redact handed-on.json
@@ -30,6 +31,9 @@ pub(crate) struct OpenArgs {
     /// Feed the recorded packets and feedback to controllers, and show what each would have asked for on this feedback
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
+    /// Write a page with rates, delay, loss, feedback and pictures over time, and the causes of episodes
+    #[arg(long, value_name = "HTML")]
+    pub(crate) report: Option<PathBuf>,
     /// Write a copy without addresses, names, URLs, keys and payloads: a file, or for several a folder
     #[arg(long, value_name = "OUT")]
     pub(crate) redact: Option<PathBuf>,

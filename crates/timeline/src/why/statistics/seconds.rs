@@ -7,41 +7,41 @@ const MAX_SECONDS: f64 = 172_800.0;
 
 /// A second of a call.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(super) struct Second {
+pub(in crate::why) struct Second {
     /// Rate sent; of a receiver alone, received. In kbit/s, without headers.
-    pub(super) kbps: f64,
+    pub(in crate::why) kbps: f64,
     /// Packets sent, those that arrived, and those that the receiver misses.
-    pub(super) sent: f64,
-    pub(super) arrived: Option<f64>,
-    pub(super) lost: Option<f64>,
+    pub(in crate::why) sent: f64,
+    pub(in crate::why) arrived: Option<f64>,
+    pub(in crate::why) lost: Option<f64>,
     /// Packets that the sender received.
-    pub(super) answers: Option<f64>,
+    pub(in crate::why) answers: Option<f64>,
     /// Mean of the round-trip times measured in it, and of those by STUN, in ms.
-    pub(super) rtt: Option<f64>,
-    pub(super) stun_rtt: Option<f64>,
+    pub(in crate::why) rtt: Option<f64>,
+    pub(in crate::why) stun_rtt: Option<f64>,
     /// `availableOutgoingBitrate`, in kbit/s.
-    pub(super) available: Option<f64>,
+    pub(in crate::why) available: Option<f64>,
     /// Jitter of the arrivals, and standard deviation of the time between decoded frames, in ms.
-    pub(super) jitter: Option<f64>,
-    pub(super) frame_spread: Option<f64>,
+    pub(in crate::why) jitter: Option<f64>,
+    pub(in crate::why) frame_spread: Option<f64>,
     /// Frames encoded, and those that the source gave.
-    pub(super) encoded: f64,
-    pub(super) source: Option<f64>,
+    pub(in crate::why) encoded: f64,
+    pub(in crate::why) source: Option<f64>,
     /// Share of the second in which the encoder was limited by the processor.
-    pub(super) cpu: f64,
+    pub(in crate::why) cpu: f64,
     /// Times at which a picture stood still, and how long, in s.
-    pub(super) freezes: Option<f64>,
-    pub(super) frozen_s: f64,
+    pub(in crate::why) freezes: Option<f64>,
+    pub(in crate::why) frozen_s: f64,
 }
 
 /// A call's seconds.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Seconds {
+pub(in crate::why) struct Seconds {
     /// Unix time of zero, in ms.
-    pub(super) zero: f64,
-    pub(super) rows: Vec<Second>,
+    pub(in crate::why) zero: f64,
+    pub(in crate::why) rows: Vec<Second>,
     /// Whether the receiver's own statistics are there, beside the sender's.
-    pub(super) both_ends: bool,
+    pub(in crate::why) both_ends: bool,
 }
 
 fn ms(at: weir_units::Timestamp) -> f64 {
@@ -49,7 +49,7 @@ fn ms(at: weir_units::Timestamp) -> f64 {
 }
 
 /// Growth of a counter over the whole recording.
-pub(super) fn growth(series: &Series) -> f64 {
+pub(in crate::why) fn growth(series: &Series) -> f64 {
     series.points.first().zip(series.points.last()).map_or(0.0, |(a, b)| (b.1 - a.1).max(0.0))
 }
 
@@ -121,7 +121,7 @@ impl<'a> Measured<'a> {
 
 impl Seconds {
     /// The seconds of what a sender sends; without one, of what a receiver receives. `None`: nothing of it is there.
-    pub(super) fn of(sender: Option<&Recording>, receiver: Option<&Recording>) -> Option<Self> {
+    pub(in crate::why) fn of(sender: Option<&Recording>, receiver: Option<&Recording>) -> Option<Self> {
         let sent = Numbers::of(sender, "outbound-rtp", "bytesSent");
         let got = Numbers::of(receiver, "inbound-rtp", "bytesReceived");
         let rate = if sent.0.is_empty() { &got } else { &sent };
