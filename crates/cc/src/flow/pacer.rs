@@ -17,6 +17,9 @@ const MIN_PROBE_DELTA: TimeDelta = TimeDelta::from_millis(2);
 /// Where that is less than a packet of usual size, packets leave one at a time, small ones too.
 const FULL_PACKET: DataSize = DataSize::from_bytes(1_200);
 
+/// Most time by which a packet that waits may leave late without loss of rate: two ticks of a timer of 15.6 ms.
+const MAX_LATENESS: TimeDelta = TimeDelta::from_millis(32);
+
 /// Permission to send, at a given time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacerDecision {
@@ -69,7 +72,8 @@ impl ActiveProbe {
 /// Spaces packets so that the rate over any span stays near the pacing rate.
 ///
 /// The bucket is stored as the time at which it runs empty. A packet may be sent once that time has come, and moves it
-/// on by the packet's duration at the pacing rate. Idle time earns no credit.
+/// on by the packet's duration at the pacing rate. Idle time earns no credit. Time by which a caller's timers are late does, while
+/// packets wait: otherwise a timer of 15.6 ms allows one packet in each.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     pacing: DataRate,
@@ -78,6 +82,10 @@ pub struct Pacer {
     padding_empty_at: Timestamp,
     probes: VecDeque<ActiveProbe>,
     media_seen: bool,
+    /// Whether media waits for the bucket.
+    waits: bool,
+    /// When media that waited was last sent.
+    waited_at: Option<Timestamp>,
 }
 
 impl Pacer {
@@ -90,6 +98,8 @@ impl Pacer {
             padding_empty_at: now,
             probes: VecDeque::new(),
             media_seen: false,
+            waits: false,
+            waited_at: None,
         }
     }
 
@@ -141,12 +151,13 @@ impl Pacer {
             };
         }
         if media_queued {
-            return if self.empty_at <= now {
-                PacerDecision::Media { probe: 0 }
-            } else {
-                PacerDecision::Wait(self.empty_at)
-            };
+            if self.empty_at <= now {
+                return PacerDecision::Media { probe: 0 };
+            }
+            self.waits = true;
+            return PacerDecision::Wait(self.empty_at);
         }
+        self.waits = false;
         if self.padding > DataRate::ZERO && self.media_seen {
             let at = self.padding_empty_at.max(self.empty_at);
             return if at <= now { PacerDecision::Padding { probe: 0 } } else { PacerDecision::Wait(at) };
@@ -154,10 +165,21 @@ impl Pacer {
         PacerDecision::Idle
     }
 
+    /// Something other than the bucket holds media back, such as a window, or what was queued has been discarded: that time earns no
+    /// credit.
+    pub fn stop_waiting(&mut self) {
+        self.waits = false;
+    }
+
     /// A packet has been sent as decided by [`Self::poll`].
     pub fn on_sent(&mut self, now: Timestamp, size: DataSize, is_padding: bool, probe: u32) {
         self.media_seen |= !is_padding;
-        let full = advance(self.empty_at, now, size, self.pacing);
+        if core::mem::take(&mut self.waits) {
+            self.waited_at = Some(now);
+        }
+        // All that one timer releases makes up for its lateness.
+        let since = if self.waited_at == Some(now) { now - MAX_LATENESS } else { now };
+        let full = advance(self.empty_at, since, size, self.pacing);
         self.empty_at = if probe == 0 { full } else { full.min(self.empty_at.max(now + MAX_PROBE_DEBT)) };
         if self.padding > DataRate::ZERO {
             self.padding_empty_at = advance(self.padding_empty_at, now, size, self.padding);
@@ -233,6 +255,38 @@ mod tests {
     #[test]
     fn keeps_to_the_rate_exactly() {
         assert_eq!(run(&mut pacer(800, 0), 1_000, true), (100, 0));
+    }
+
+    /// Media packets of 1,000 bytes sent in a second at 800 kbit/s and this tick, with a frame of so many each `every` ticks.
+    fn ticked(tick_ms: i64, frame: u32, every: i64) -> (u32, u32) {
+        let mut p = pacer(800, 0);
+        let (mut queued, mut sent, mut most) = (0, 0, 0);
+        for tick in 0..1_000 / tick_ms {
+            let now = Timestamp::from_millis(tick * tick_ms);
+            queued += if tick % every == 0 { frame } else { 0 };
+            let before = sent;
+            while let PacerDecision::Media { probe } = p.poll(now, queued > 0) {
+                p.on_sent(now, KB, false, probe);
+                (queued, sent) = (queued - 1, sent + 1);
+            }
+            most = most.max(sent - before);
+        }
+        (sent, most)
+    }
+
+    #[test]
+    fn late_timers_cost_no_rate_and_idle_time_earns_none() {
+        // 100 packets a second are 10 ms each. By ticks of 25 ms two or three leave at once; of 50 ms, 32 ms count.
+        assert_eq!(ticked(25, 1_000, 1_000), (98, 3));
+        assert_eq!(ticked(50, 1_000, 1_000), (77, 4));
+        // A frame of two packets each 50 ms: the second one waits for the next tick.
+        assert_eq!(ticked(25, 2, 2), (40, 1));
+        let mut p = pacer(800, 0);
+        p.on_sent(Timestamp::ZERO, KB, false, 0);
+        assert_eq!(p.poll(Timestamp::ZERO, true), PacerDecision::Wait(Timestamp::from_millis(10)));
+        p.stop_waiting();
+        p.on_sent(Timestamp::from_millis(30), KB, false, 0);
+        assert_eq!(p.poll(Timestamp::from_millis(30), true), PacerDecision::Wait(Timestamp::from_millis(40)));
     }
 
     #[test]

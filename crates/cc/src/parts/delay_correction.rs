@@ -56,7 +56,7 @@ impl DelayCorrection {
         }
         self.newest = Some(delay);
         let ahead = self.clock.ahead_ns();
-        self.path.correct(TimeDelta::from_nanos(delay.as_nanos().saturating_sub(ahead)), at)
+        self.path.correct(TimeDelta::from_nanos(delay.as_nanos().saturating_sub(ahead)), delay, at)
     }
 
     /// Packets have been lost.

@@ -7,6 +7,11 @@ use weir_units::TimeDelta;
 
 /// Least rise that is taken for a path.
 const MIN_RISE: TimeDelta = TimeDelta::from_millis(10);
+/// Least rise in ticks of the clocks where that is more, and the changes of the delay after which a tick is known.
+const TICKS: i64 = 3;
+const MIN_CHANGES: u8 = 20;
+/// Changes up to this are of the feedback's own resolution: two units of RFC 8888's arrival times.
+const RESOLUTION: TimeDelta = TimeDelta::from_millis(2);
 /// Time over which the least delay is taken, and the fewest packets in it.
 const BUCKET: TimeDelta = TimeDelta::from_millis(200);
 const BUCKET_PACKETS: u32 = 3;
@@ -35,6 +40,42 @@ pub(crate) struct LongerPath {
     /// Least delay of all.
     lowest: Option<TimeDelta>,
     shift: TimeDelta,
+    grain: Grain,
+}
+
+/// Granularity of the clocks by which delays are measured, as far as it matters: the least change of the delay.
+#[derive(Clone, Copy, Debug)]
+struct Grain {
+    last: TimeDelta,
+    least: TimeDelta,
+    changes: u8,
+}
+
+impl Default for Grain {
+    fn default() -> Self {
+        Self { last: TimeDelta::ZERO, least: TimeDelta::MAX, changes: 0 }
+    }
+}
+
+impl Grain {
+    /// Takes a delay as measured.
+    #[inline]
+    fn look(&mut self, delay: TimeDelta) {
+        if self.least < MIN_RISE / TICKS {
+            return;
+        }
+        let change = (delay - self.last).abs();
+        self.last = delay;
+        if change > RESOLUTION {
+            self.least = self.least.min(change);
+            self.changes = self.changes.saturating_add(1);
+        }
+    }
+
+    /// Least rise that is taken for a path: a queue seen by coarse clocks grows by a tick at a time.
+    fn min_rise(&self) -> TimeDelta {
+        if self.changes < MIN_CHANGES { MIN_RISE } else { MIN_RISE.max(self.least * TICKS) }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +109,9 @@ struct Rise {
 
 impl LongerPath {
     /// Takes a delay at `at`, and returns it without what the path has become longer by.
-    pub(crate) fn correct(&mut self, delay: TimeDelta, at: TimeDelta) -> TimeDelta {
+    /// `measured` is the delay by the ends' clocks.
+    pub(crate) fn correct(&mut self, delay: TimeDelta, measured: TimeDelta, at: TimeDelta) -> TimeDelta {
+        self.grain.look(measured);
         let delay = delay - self.shift;
         let mut least = delay;
         if let Some((former_least, former, then)) = self.last {
@@ -105,7 +148,7 @@ impl LongerPath {
     #[inline(never)]
     fn look_for_rise(&mut self, delay: TimeDelta, last: TimeDelta, at: TimeDelta) {
         let step = delay - last;
-        if self.rise.is_some_and(|r| step < r.step * 2) {
+        if step < self.grain.min_rise() || self.rise.is_some_and(|r| step < r.step * 2) {
             return;
         }
         let recent = self.past[..self.filled].iter().rev().take(BEFORE);
@@ -149,7 +192,7 @@ impl LongerPath {
             return;
         }
         let is_flat = most - least <= (lasting / 8).max(TimeDelta::from_millis(3));
-        let is_step = rise.step >= lasting * 2 / 3 && lasting >= MIN_RISE;
+        let is_step = rise.step >= lasting * 2 / 3 && lasting >= self.grain.min_rise();
         let losses = f64::from(rise.lost) / (f64::from(rise.lost) + f64::from(rise.received)).max(1.0);
         if self.filled == ALIKE && is_flat && is_step && losses <= MAX_LOSS {
             // Where less is sent than before and nothing drains, the queue that was there before has drained too.
@@ -176,7 +219,7 @@ mod tests {
             if is_lost(t) {
                 path.on_lost(1);
             } else {
-                path.correct(ms(delay(t)), ms(t as f64));
+                path.correct(ms(delay(t)), ms(delay(t)), ms(t as f64));
             }
         }
         path.shift.as_millis_f64()
@@ -194,11 +237,23 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_seen_by_coarse_clocks_is_no_path() {
+        for tick in [4, 16] {
+            let by_ticks = |t: i64, delay: i64| ((t + delay) / tick * tick - t / tick * tick) as f64;
+            // A queue that grows by 60 ms within 20 s, and a path that is longer by 100 ms.
+            assert_eq!(shift(20, |t| by_ticks(t, 30 + t * 3 / 1_000), |_| false), 0.0, "{tick} ms");
+            let found = shift(20, |t| by_ticks(t, if t < 10_000 { 30 } else { 130 }), |_| false);
+            assert!((100.0 - tick as f64..=100.0 + tick as f64).contains(&found), "{tick} ms: {found}");
+        }
+    }
+
+    #[test]
     fn it_is_found_within_one_and_a_half_seconds() {
         let late = |t: i64| 30.0 + if t >= 10_000 { 100.0 } else { 0.0 };
         let mut path = LongerPath::default();
-        let found =
-            (0..2_000).map(|i| i * 10).find(|&t| path.correct(ms(late(t)), ms(t as f64)) < ms(31.0) && t > 10_000);
+        let found = (0..2_000)
+            .map(|i| i * 10)
+            .find(|&t| path.correct(ms(late(t)), ms(late(t)), ms(t as f64)) < ms(31.0) && t > 10_000);
         assert!((11_000..11_500).contains(&found.unwrap_or(0)), "{found:?}");
     }
 

@@ -175,6 +175,7 @@ pub(crate) fn run_with(c: &mut dyn Controller, link: &Link, seconds: i64, cross:
             let size = DataSize::from_bytes(PACKET);
             let flight = history.bytes_in_flight();
             if target.window.is_some_and(|w| flight + size > w && !flight.is_zero()) {
+                pacer.stop_waiting();
                 break;
             }
             (sent, padded) = (sent + 1, padded + u32::from(is_padding));

@@ -172,6 +172,9 @@ impl SendPath {
     pub(crate) fn has_room(&mut self, size: DataSize) -> bool {
         let in_flight = self.history.bytes_in_flight();
         self.window_closed = self.target.window.is_some_and(|w| in_flight + size > w && !in_flight.is_zero());
+        if self.window_closed {
+            self.pacer.stop_waiting();
+        }
         !self.window_closed
     }
 
@@ -245,8 +248,11 @@ impl SendPath {
             return self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1));
         }
         let is_queued = is_queued();
-        if !is_queued && !self.may_pad() {
-            return None;
+        if !is_queued {
+            self.pacer.stop_waiting();
+            if !self.may_pad() {
+                return None;
+            }
         }
         match self.pacer.poll(now, is_queued) {
             PacerDecision::Wait(t) => Some(t),
