@@ -15,7 +15,7 @@
 //! | `pacing_rate` | bandwidth times the state's gain, at least the floor | `CalculatePacingRate`, `CreateRateUpdate` |
 //! | `padding_rate` | the pacing rate in STARTUP and in the first phase of a cycle | `pad_window` |
 //! | `window` | bandwidth-delay product times the state's gain, or less in recovery | `GetCongestionWindow` |
-//! | both rates | faster pacing and no media while much is queued | `rtp_queue` |
+//! | both rates | less media for a backlog; faster pacing and no media while much is queued | `rtp_queue` |
 //! | `overhead` | RTP's header | Weir: pacing at the bandwidth has to carry headers too |
 //!
 //! libwebrtc has dropped it. Measurements of it find more rate than under GCC beside TCP, as much alone, and too high an
@@ -31,6 +31,8 @@
 //! - The first phase of a cycle is drawn by the session's seed. libwebrtc's seed is a constant.
 //! - The ceiling bounds media and padding, not pacing. libwebrtc paces at the ceiling too, where a backlog stays until the
 //!   queue's limit of 2 s: three of four packets of a call at 2 of 10 Mbit/s are later than a playout of 300 ms.
+//! - The media rate is less, by a tenth at most, while frames wait behind others. libwebrtc's pacer bounds the queue by 2 s, and it stands
+//!   at a second, since media at the bandwidth leaves nothing to drain it: `pathologies/mute`, variant `none`.
 //! - `aggregation_gain` takes effect. libwebrtc reads its parameter and does not apply it.
 //! - Left out, since they never take effect in libwebrtc: options for application-limited flows
 //!   (`probe_rtt_skipped_if_similar_rtt`, `probe_rtt_disabled_if_app_limited`; it never calls `OnApplicationLimited`),
@@ -139,6 +141,7 @@ impl BbrRtc {
     fn apply_queue(&mut self) {
         self.target = self.by_path;
         self.target.pacing_rate = self.by_path.pacing_rate.max(self.queue.drain_rate());
+        self.target.media_rate = self.limits.clamp(self.queue.beside_backlog(self.by_path.media_rate));
         if self.queue.exceeds_limit(self.by_path.pacing_rate) {
             self.target.media_rate = self.limits.clamp(DataRate::ZERO);
         }
