@@ -12,9 +12,7 @@ use weir_units::{DataRate, TimeDelta, Timestamp};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 
-/// A second at 100 Mbit/s: some 900 packets of media in each interval of 100 ms.
-fn call(recorder: &Recorder, format: FeedbackFormat) -> Call {
-    let plan = FeedbackPlan { format, min_interval: INTERVAL, max_interval: INTERVAL, bandwidth_share: 0.05 };
+fn call(recorder: &Recorder, plan: FeedbackPlan) -> Call {
     let config = EndConfig { ssrc: 11, remote_ssrc: 22, ..EndConfig::default() };
     let frames = PerfectCodec::frames(TimeDelta::from_millis(10), Timestamp::ZERO).into();
     let outgoing = OutgoingConfig::new(StreamIdentity::of(11), frames, Demand::default());
@@ -32,8 +30,10 @@ fn call(recorder: &Recorder, format: FeedbackFormat) -> Call {
 #[test]
 fn what_does_not_fit_into_a_datagram_follows_at_once() {
     for format in [FeedbackFormat::CongestionControl, FeedbackFormat::TransportWide] {
+        // A second at 100 Mbit/s: some 900 packets of media in each interval of 100 ms.
         let recorder = Recorder::new(100_000);
-        let mut c = call(&recorder, format);
+        let plan = FeedbackPlan { format, min_interval: INTERVAL, max_interval: INTERVAL, bandwidth_share: 0.05 };
+        let mut c = call(&recorder, plan);
         c.run_until(Timestamp::from_secs(1));
         let sent = recorder.sent().len();
         let mut reported = 0;
@@ -51,4 +51,23 @@ fn what_does_not_fit_into_a_datagram_follows_at_once() {
         let others = feedback.windows(2).filter(|w| w[1].0 - w[0].0 >= INTERVAL).count();
         assert!(at_once >= 5 && others >= 5, "{format:?}: {at_once} at once, {others} later");
     }
+}
+
+#[test]
+fn after_a_mute_feedback_comes_as_often_as_before_it() {
+    let format = FeedbackFormat::CongestionControl;
+    let (min_interval, max_interval) = (TimeDelta::from_millis(20), TimeDelta::from_millis(400));
+    let plan = FeedbackPlan { format, min_interval, max_interval, bandwidth_share: 0.05 };
+    let mut c = call(&Recorder::new(1_000), plan);
+    for (until_s, is_paused) in [(5, true), (25, false), (30, true)] {
+        c.run_until(Timestamp::from_secs(until_s));
+        c.a.set_paused(is_paused);
+    }
+    let messages: Vec<_> = c.sent[1].iter().filter(|s| !s.2.is_rtp()).map(|s| s.0).collect();
+    let within = |from_ms, to_ms| {
+        let span = Timestamp::from_millis(from_ms)..Timestamp::from_millis(to_ms);
+        messages.iter().filter(|at| span.contains(at)).count()
+    };
+    let (before, after) = (within(4_000, 5_000), within(25_000, 26_000));
+    assert!((20..=50).contains(&before) && after * 10 >= before * 8, "{before} messages a second, {after} after it");
 }

@@ -20,6 +20,9 @@ const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// Initial size of a feedback message in bytes, with UDP and IP headers: a header and reports on 20 packets.
 const FIRST_FEEDBACK_SIZE: f64 = 90.0;
 
+/// A silence of this length is no gap between packets.
+const MUTE: TimeDelta = TimeDelta::from_secs(1);
+
 /// Transport-wide numbers of unknown sources further than this from the streams' are not believed: half a second at 2,000 packets a
 /// second.
 const MAX_UNKNOWN: u64 = 1_000;
@@ -38,6 +41,8 @@ pub(crate) struct ReceivePath {
     plan: Option<FeedbackPlan>,
     /// Whether the profile has feedback messages.
     feedback_allowed: bool,
+    /// Whether the feedback being waited for is the first after a mute.
+    after_mute: bool,
     pub id: PathId,
     /// The highest transport-wide number, unwrapped, and whether a packet of a stream had it.
     transport: Option<u64>,
@@ -77,6 +82,7 @@ impl ReceivePath {
             plan,
             reports,
             feedback_allowed: true,
+            after_mute: false,
             controller,
             feedback_due: None,
             last_feedback: now,
@@ -203,8 +209,10 @@ impl ReceivePath {
         let Some(plan) = self.plan else { return };
         // The interval runs from the last message. For the first one, and after a silence, it starts with the packet.
         let is_first = self.received_rate == DataRate::ZERO;
-        let silent = is_first || now.saturating_since(self.last_feedback) > plan.max_interval;
-        let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
+        let silence = now.saturating_since(self.last_feedback);
+        self.after_mute = !is_first && silence > MUTE.max(plan.max_interval);
+        let is_silent = is_first || silence > plan.max_interval;
+        let due = if is_silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
         self.feedback_due = Some(due.max(now));
     }
 
@@ -231,7 +239,10 @@ impl ReceivePath {
         }
         self.feedback_size += SIZE_WEIGHT * (core::mem::take(&mut self.report_size) - self.feedback_size);
         let bytes = DataSize::from_bytes(self.bytes_since_feedback);
-        if let Some(rate) = DataRate::from_size_over(bytes, now.saturating_since(self.last_feedback)) {
+        // A mute shows nothing of the rate after it; at a rate over the mute, feedback would come at its longest interval.
+        if !core::mem::take(&mut self.after_mute)
+            && let Some(rate) = DataRate::from_size_over(bytes, now.saturating_since(self.last_feedback))
+        {
             self.received_rate = rate;
         }
         self.last_feedback = now;

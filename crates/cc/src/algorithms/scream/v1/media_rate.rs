@@ -172,7 +172,16 @@ impl MediaRate {
         limits: &Limits,
         config: &Config,
     ) {
+        // As in the C++, which adjusts as frames come: a source that is muted shows nothing of the path, and the median of its rates
+        // would bring the target to the floor.
+        let is_muted = self.rates.media_bytes.is_zero() && self.rates.transmitted_bytes.is_zero() && queue.is_zero();
         self.measure(now);
+        if is_muted {
+            // Nor does the time in it count as one in which packets are acknowledged.
+            self.rates.acknowledged_from = None;
+            return;
+        }
+        self.media_median = self.median.push(self.rates.media);
         let interval = config.rate_adjust_interval.as_secs_f64();
         let ramp_up = config.ramp_up_speed.as_bps_f64().min(self.target * config.ramp_up_scale) * interval;
         let current = self.current();
@@ -264,7 +273,6 @@ impl MediaRate {
         r.transmit = rate(&mut r.transmitted_bytes);
         r.media = rate(&mut r.media_bytes);
         r.measure_acknowledged(now);
-        self.media_median = self.median.push(r.media);
         for (mean, rate) in self.smoothed.iter_mut().zip([r.transmit, r.acknowledged]) {
             *mean += RATE_WEIGHT * (rate - *mean);
         }
@@ -392,14 +400,22 @@ mod tests {
         assert_eq!(step(&mut rate(1_000), [300, 200, 250], FAST, 0, &c), 600.0);
         let remembered = NetworkState { trend_memory: 1.0, ..FAST };
         assert_eq!(step(&mut rate(1_000), [300, 200, 350], remembered, 0, &c), 350.0);
-        // The median of ten seconds outlasts a pause.
+        // The median of ten seconds outlasts one that sends little, and a mute changes nothing.
         let mut m = rate(1_000);
         (0..20).for_each(|_| {
             step(&mut m, [1_000; 3], CALM, 0, &c);
         });
         let before = m.target();
-        step(&mut m, [0; 3], CALM, 0, &c);
+        step(&mut m, [100; 3], CALM, 0, &c);
         assert_eq!(m.target(), before.min(DataRate::from_kbps(2_000)));
+        let before = m.target();
+        (0..200).for_each(|_| {
+            step(&mut m, [0; 3], CALM, 0, &c);
+        });
+        assert_eq!((m.target(), m.media_median), (before, 1e6));
+        // Nor is what is acknowledged after it divided by its length.
+        step(&mut m, [1_000; 3], CALM, 0, &c);
+        assert_eq!((m.target(), m.rates.acknowledged), (before, 1e6));
     }
 
     #[test]
@@ -407,6 +423,7 @@ mod tests {
         let mut m = rate(1_000);
         let mut tick = |feedback: &[(i64, u64)], now: i64| {
             feedback.iter().for_each(|&(t, bytes)| m.on_acknowledged(DataSize::from_bytes(bytes), at(t)));
+            m.on_frame(DataSize::from_bytes(1));
             m.adjust(at(now), &CALM, DataSize::ZERO, &limits(), &rfc());
             m.rates.acknowledged
         };
