@@ -97,7 +97,7 @@ fn packets(body: &mut [u8]) -> bool {
 /// Lengths of the blobs in a list, and where the first one begins.
 fn lengths(list: &[u8]) -> Option<(Vec<usize>, usize)> {
     let (mut all, mut sum, mut rest) = (Vec::new(), 0usize, list);
-    // Lengths and blobs are told apart by their sum alone, as the count stands in another field.
+    // Another field has the count. The blobs begin where the lengths read so far add up to the bytes that are left.
     while sum != rest.len() || all.is_empty() {
         let (length, after) = varint(rest)?;
         let length = usize::try_from(length).ok()?;
