@@ -1,6 +1,6 @@
 //! Frames: their delay and stalls of playout.
 
-use super::{FrameRecord, seconds};
+use super::{FlowEnd, FlowInfo, FrameRecord, seconds};
 use crate::histogram::Histogram;
 use crate::results::{Distribution, FrameSummary};
 use weir_units::{TimeDelta, Timestamp};
@@ -10,7 +10,53 @@ const GAPS: usize = 30;
 /// A stall is at least this much longer than the mean gap (W3C webrtc-stats).
 const STALL_EXTRA: TimeDelta = TimeDelta::from_millis(150);
 
-/// Frames of one flow.
+/// Frames of a flow, by stream.
+#[derive(Debug, Default)]
+pub(super) struct FlowFrames(Vec<FrameMeter>);
+
+impl FlowFrames {
+    /// The fate of a frame of stream number `stream`.
+    pub(super) fn on_frame(&mut self, stream: usize, frame: FrameRecord) {
+        if self.0.len() <= stream {
+            self.0.resize_with(stream + 1, FrameMeter::new);
+        }
+        self.0[stream].on_frame(frame);
+    }
+
+    /// Capture to completion of the frames of all streams, in ns; `None` for a flow without frames.
+    pub(super) fn delay(&self) -> Option<Histogram> {
+        let (first, further) = self.0.split_first()?;
+        let mut delay = first.delay().clone();
+        further.iter().for_each(|f| delay.add(f.delay()));
+        Some(delay)
+    }
+
+    /// The frames of the flow; those of each stream go into its summary in `end`.
+    pub(super) fn finish(&mut self, info: &FlowInfo, end: &mut FlowEnd, stop: Timestamp) -> Option<FrameSummary> {
+        let made = end.frames;
+        if end.stream_frames.is_empty() {
+            if self.0.is_empty() && info.playout_deadline.is_some() && made.is_some_and(|made| made > 0) {
+                // Also if none has arrived.
+                self.0.push(FrameMeter::new());
+            }
+            return self.0.first_mut().map(|f| f.finish(info.start, stop, made));
+        }
+        let (mut all, mut delay) = (None::<FrameSummary>, Histogram::new());
+        self.0.resize_with(end.stream_frames.len(), FrameMeter::new);
+        for (i, (meter, made)) in self.0.iter_mut().zip(&end.stream_frames).enumerate() {
+            let Some(made) = made else { continue };
+            let own = meter.finish(info.start, stop, Some(*made));
+            delay.add(meter.delay());
+            all = Some(all.map_or(own, |all| all.with(&own)));
+            if let Some(stream) = end.streams.get_mut(i) {
+                stream.frames = Some(own);
+            }
+        }
+        Some(FrameSummary { delay_ms: Distribution::of(&delay, 1e-6), ..all? })
+    }
+}
+
+/// Frames of one stream.
 #[derive(Clone, Debug)]
 pub(super) struct FrameMeter {
     delay: Histogram,

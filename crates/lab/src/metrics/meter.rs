@@ -1,11 +1,9 @@
 //! Metrics of one flow.
 
 use super::outline::RowCounts;
-use super::{FlowEnd, FlowInfo, frames::FrameMeter, instant, seconds};
+use super::{FlowEnd, FlowInfo, frames::FlowFrames, instant, seconds};
 use crate::histogram::Histogram;
-use crate::results::{
-    Distribution, FlowKind, FlowSummary, FrameSummary, PacketCounts, Probing, Rates, RepairSummary, Settling,
-};
+use crate::results::{Distribution, FlowKind, FlowSummary, PacketCounts, Probing, Rates, RepairSummary, Settling};
 use crate::series::FlowSeries;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -68,8 +66,7 @@ pub(super) struct Meter {
     pub(super) info: FlowInfo,
     /// Stop, or the end of the run.
     pub(super) stop: Timestamp,
-    /// By stream.
-    pub(super) frames: Vec<FrameMeter>,
+    pub(super) frames: FlowFrames,
     pub(super) series: Option<FlowSeries>,
     /// Totals at the last row.
     row: Totals,
@@ -126,7 +123,7 @@ impl Meter {
             info,
             totals: Totals::default(),
             delay: Histogram::new(),
-            frames: Vec::new(),
+            frames: FlowFrames::default(),
             series,
             row: Totals::default(),
             row_delay_max: TimeDelta::ZERO,
@@ -325,36 +322,6 @@ impl Meter {
         parts.for_each(|(_, column)| column.resize(rows, f64::NAN));
         series.internals.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
     }
-    /// Capture to completion of the frames of all streams, in ns; `None` for a flow without frames.
-    pub(super) fn frame_delay(&self) -> Option<Histogram> {
-        let (first, further) = self.frames.split_first()?;
-        let mut delay = first.delay().clone();
-        further.iter().for_each(|f| delay.add(f.delay()));
-        Some(delay)
-    }
-    /// The frames of the flow; those of each stream go into its summary.
-    fn finish_frames(&mut self, stop: Timestamp) -> Option<FrameSummary> {
-        let (start, made) = (self.info.start, self.end.frames);
-        if self.end.stream_frames.is_empty() {
-            if self.frames.is_empty() && self.info.playout_deadline.is_some() && made.is_some_and(|made| made > 0) {
-                // Also if none has arrived.
-                self.frames.push(FrameMeter::new());
-            }
-            return self.frames.first_mut().map(|f| f.finish(start, stop, made));
-        }
-        let (mut all, mut delay) = (None::<FrameSummary>, Histogram::new());
-        self.frames.resize_with(self.end.stream_frames.len(), FrameMeter::new);
-        for (i, (meter, made)) in self.frames.iter_mut().zip(&self.end.stream_frames).enumerate() {
-            let Some(made) = made else { continue };
-            let own = meter.finish(start, stop, Some(*made));
-            delay.add(meter.delay());
-            all = Some(all.map_or(own, |all| all.with(&own)));
-            if let Some(stream) = self.end.streams.get_mut(i) {
-                stream.frames = Some(own);
-            }
-        }
-        Some(FrameSummary { delay_ms: Distribution::of(&delay, 1e-6), ..all? })
-    }
     /// The flow's summary and its series. `capacity_bits` is the capacity of its bottleneck while it was active.
     pub(super) fn finish(
         mut self,
@@ -371,7 +338,7 @@ impl Meter {
         let of_capacity = |bytes: u64| if capacity_bits > 0.0 { bytes as f64 * 8.0 / capacity_bits } else { 0.0 };
         let tail_bytes = t.goodput().saturating_sub(self.tail.goodput());
         let tail_s = seconds(tail);
-        let frames = self.finish_frames(stop);
+        let frames = self.frames.finish(&self.info, &mut self.end, stop);
         let s = &self.second;
         let summary = FlowSummary {
             kind: self.info.kind,

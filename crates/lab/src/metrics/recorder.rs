@@ -5,7 +5,7 @@ use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
 use super::outline::OutlineMeter;
 use super::rates_over_time::{RatesOverTimeMeter, RowGoodput};
-use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
+use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, instant, seconds};
 use crate::results::{Distribution, Fairness, FlowKind, FlowWindow, LinkSummary, RunResult, WindowSummary};
 use crate::series::Series;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -169,11 +169,7 @@ impl Recorder {
     }
     /// The fate of a frame of stream number `stream`, 0 for a flow with one; called in each stream's order of capture.
     pub fn frame(&mut self, flow: usize, stream: usize, frame: FrameRecord) {
-        let streams = &mut self.meters[flow].frames;
-        if streams.len() <= stream {
-            streams.resize_with(stream + 1, FrameMeter::new);
-        }
-        streams[stream].on_frame(frame);
+        self.meters[flow].frames.on_frame(stream, frame);
     }
     /// Bytes in a link's queue and the queueing delay of a packet arriving now, valid until the next call.
     pub fn link(&mut self, link: usize, now: Timestamp, queue: DataSize, delay: TimeDelta) {
@@ -229,7 +225,7 @@ impl Recorder {
         let tail = end.saturating_since(self.tail_start);
         let (mut flows, mut flow_series) = (Vec::new(), Vec::new());
         for (i, m) in self.meters.into_iter().enumerate() {
-            self.outline.on_flow_end(i, &m.delay, m.frame_delay().as_ref());
+            self.outline.on_flow_end(i, &m.delay, m.frames.delay().as_ref());
             let capacity = self.config.capacity_bits(&m.info, m.info.start, m.stop.min(end));
             let bottleneck = self.config.links.get(m.info.bottleneck).map_or(String::new(), |l| l.name.clone());
             let (mut summary, series) = m.finish(end, tail, capacity);
