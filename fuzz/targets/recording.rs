@@ -15,7 +15,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if let Some(stop) = &recording.stop {
         assert!(!stop.why.is_empty());
     }
-    for episode in why::explain(&Call::new(vec![recording])) {
+    for episode in why::explain(&Call::new(vec![recording])).episodes {
         assert!(episode.from_ms <= episode.to_ms && !episode.causes.is_empty());
         assert!(episode.causes.iter().all(|c| (0.0..=1.0).contains(&c.confidence)));
     }
