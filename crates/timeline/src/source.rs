@@ -1,6 +1,6 @@
 //! Summary of a recording: its counts and its faults.
 
-use crate::{Format, Recording};
+use crate::{Direction, Format, Recording, Reported};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -47,6 +47,8 @@ pub struct Packets {
     pub passing: u64,
     /// Missing among the received ones.
     pub lost: u64,
+    /// Of those sent, reported by the other end as not received, and never as received.
+    pub reported_lost: u64,
 }
 
 /// The end of what could be read.
@@ -71,6 +73,7 @@ impl From<&Recording> for Source {
                 received: counts.received,
                 passing: counts.passing,
                 lost: counts.lost,
+                reported_lost: reported_lost(&recording.reported),
             },
             rtcp: recording.rtcp.len() as u64,
             reported: recording.reported.len() as u64,
@@ -81,5 +84,86 @@ impl From<&Recording> for Source {
             guessed: recording.guessed.clone(),
             stopped: recording.stop.as_ref().map(|s| Interruption { offset: s.offset, why: s.why.clone() }),
         }
+    }
+}
+
+/// Most numbers that are kept, since numbers that jump would take memory without a bound: eight hours at 500 packets a second.
+const MAX_NUMBERS: u64 = 1 << 24;
+/// Most streams.
+const MAX_STREAMS: usize = 256;
+
+/// Packets of a stream in the feedback that was received: reported missing, or as received.
+#[derive(Default)]
+struct Fates {
+    last: u64,
+    base: u64,
+    fates: Vec<u8>,
+}
+
+const MISSING: u8 = 1;
+const RECEIVED: u8 = 2;
+
+impl Fates {
+    fn take(&mut self, r: &Reported) {
+        if self.fates.is_empty() {
+            // One cycle up, so that earlier numbers exist.
+            self.last = 65_536 + u64::from(r.sequence);
+            self.base = self.last - 32_768;
+        }
+        let step = r.sequence.wrapping_sub(self.last as u16) as i16;
+        let number = self.last.saturating_add_signed(step.into());
+        let Some(place) = number.checked_sub(self.base).filter(|&i| i < MAX_NUMBERS) else { return };
+        self.last = self.last.max(number);
+        let place = place as usize;
+        if self.fates.len() <= place {
+            self.fates.resize(place + 1, 0);
+        }
+        self.fates[place] |= if r.arrival.is_some() { RECEIVED } else { MISSING };
+    }
+}
+
+fn reported_lost(reported: &[Reported]) -> u64 {
+    let mut streams = BTreeMap::<Option<u32>, Fates>::new();
+    let mut kept = 0;
+    for r in reported.iter().filter(|r| r.direction == Direction::Received) {
+        if kept >= MAX_NUMBERS || (streams.len() == MAX_STREAMS && !streams.contains_key(&r.ssrc)) {
+            continue;
+        }
+        let fates = streams.entry(r.ssrc).or_default();
+        let before = fates.fates.len() as u64;
+        fates.take(r);
+        kept += fates.fates.len() as u64 - before;
+    }
+    streams.values().flat_map(|s| &s.fates).filter(|&&f| f == MISSING).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::{RemoteTimestamp, Timestamp};
+
+    fn report(sequence: u16, received: bool) -> Reported {
+        let arrival = received.then_some(RemoteTimestamp::ZERO);
+        Reported { at: Timestamp::ZERO, direction: Direction::Received, ssrc: None, sequence, arrival }
+    }
+
+    #[test]
+    fn a_packet_reported_missing_counts_once_and_not_if_it_arrives_later() {
+        let mut rows = vec![report(65_534, true), report(65_535, false), report(0, false), report(1, true)];
+        rows.extend([report(65_535, false), report(0, true), report(2, false)]);
+        assert_eq!(reported_lost(&rows), 2, "65,535 and 2");
+        let sent = Reported { direction: Direction::Sent, ..report(9, false) };
+        assert_eq!(reported_lost(&[sent]), 0, "feedback of this end is on what it received");
+        // The same number in another stream.
+        let other = Reported { ssrc: Some(1), ..report(2, false) };
+        rows.push(other);
+        assert_eq!(reported_lost(&rows), 3);
+    }
+
+    #[test]
+    fn numbers_that_jump_take_little_memory() {
+        let jump = |i: u64| report((i * 32_767) as u16, i.is_multiple_of(2));
+        let rows: Vec<_> = (0..3_000).map(jump).collect();
+        assert!(reported_lost(&rows) <= 1_500);
     }
 }

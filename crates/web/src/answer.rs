@@ -30,7 +30,7 @@ pub enum Request {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// Its name, such as `rmcat-comparison/responsiveness`.
+    /// Its name, such as `rmcat-comparison/responsiveness`, or its last part.
     pub name: String,
     /// TOML. Without it, the shipped scenario's.
     pub text: Option<String>,
@@ -105,7 +105,7 @@ fn outline(given: &Given, registry: &Registry) -> Result<Answer, Failure> {
     let file = open(&given.name, given.text.as_deref(), registry)?;
     let scenario = file.one(None, None, registry)?;
     json(&serde_json::json!({
-        "title": file.title(), "doc": file.doc(), "controllers": file.controllers(),
+        "name": file.name(), "title": file.title(), "doc": file.doc(), "controllers": file.controllers(),
         "variants": file.variants().into_iter().flatten().collect::<Vec<_>>(),
         "duration_s": scenario.duration.as_secs_f64(), "seed": scenario.seed,
         "bottleneck": scenario.links.get(scenario.bottleneck).map(|l| &l.name),

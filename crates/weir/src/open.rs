@@ -208,6 +208,9 @@ fn file(out: &mut String, recording: &Recording, source: &Source) {
     line(out, &head);
     let p = &source.packets;
     let mut counts = vec![format!("{} sent", p.sent), format!("{} received", p.received), format!("{} lost", p.lost)];
+    if source.reported > 0 && p.sent > 0 {
+        counts[0] += &format!(" ({} reported lost)", p.reported_lost);
+    }
     if p.passing > 0 {
         counts.insert(2, format!("{} passing", p.passing));
     }

@@ -185,18 +185,28 @@ pub fn scenario(row: &Row, controller: &str, registry: &Registry) -> Result<Scen
         }
         _ => (controller, None),
     };
+    let with = |text: &str| params.map_or_else(|| text.to_owned(), |params| with_params(text, name, params));
     let file = match &row.source {
-        Source::BuiltIn(built_in) => ScenarioFile::builtin(built_in, registry)?,
+        Source::BuiltIn(built_in) => {
+            let file = ScenarioFile::builtin(built_in, registry)?;
+            if params.is_some() { ScenarioFile::edited(built_in, &with(file.text()), registry)? } else { file }
+        }
         Source::Text(text, files) => {
-            let mut text = text.clone();
-            if let Some(params) = params {
-                let fields: Vec<String> = params.split(':').map(|p| p.replacen('=', " = ", 1)).collect();
-                text += &format!("\n[controllers.\"{name}\"]\nparams = {{ {} }}\n", fields.join(", "));
-            }
-            ScenarioFile::parse_with_files(&format!("row {}", row.key), &text, files.clone(), registry)?
+            ScenarioFile::parse_with_files(&format!("row {}", row.key), &with(text), files.clone(), registry)?
         }
     };
     file.scenario(None, Some(name), registry)
+}
+
+/// A scenario's text with `PARAMETER=VALUE:...` among the settings of a controller.
+fn with_params(text: &str, name: &str, params: &str) -> String {
+    let fields: Vec<String> = params.split(':').map(|p| p.replacen('=', " = ", 1)).collect();
+    let line = format!("params = {{ {} }}\n", fields.join(", "));
+    let table = format!("[controllers.{name}]\n");
+    match text.split_once(&table) {
+        Some((before, after)) => format!("{before}{table}{line}{after}"),
+        None => format!("{text}\n[controllers.\"{name}\"]\n{line}"),
+    }
 }
 
 /// Writes the rows' scenarios and what they name into a folder, for `weir run`: one folder a row.
@@ -229,9 +239,17 @@ mod tests {
             goals += row.metrics.iter().filter(|m| m.goal.is_some()).count();
         }
         assert_eq!(goals, 63);
-        assert!(scenario(&rows()[0], "gcc:beta=0.9", &registry).is_ok());
-        let error = scenario(&rows()[0], "gcc:no_such=1", &registry).expect_err("no such parameter").to_string();
-        assert!(error.contains("no_such"), "{error}");
+        for row in rows() {
+            let own = scenario(&row, "gcc:beta=0.9", &registry).unwrap_or_else(|e| panic!("{}: {e}", row.key));
+            assert_ne!(
+                format!("{own:?}"),
+                format!("{:?}", scenario(&row, "gcc", &registry).expect("sound")),
+                "{}",
+                row.key
+            );
+            let error = scenario(&row, "gcc:no_such=1", &registry).expect_err("no such parameter").to_string();
+            assert!(error.contains("no_such"), "{}: {error}", row.key);
+        }
         assert!(scenario(&rows()[0], "nobody", &registry).is_err());
     }
 

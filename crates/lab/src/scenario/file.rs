@@ -24,6 +24,13 @@ const DEFAULT_COMPARE: [&str; 3] = ["gcc", "nada", "scream"];
 /// Greatest size of a scenario file, in bytes.
 pub const MAX_SCENARIO: u64 = 4 << 20;
 
+/// The built-in scenario whose name is most similar, if any is similar enough.
+fn nearest(name: &str) -> Option<&'static str> {
+    let known: Vec<&'static str> = builtin::scenarios().map(|s| s.0).collect();
+    let short: Vec<&'static str> = known.iter().filter_map(|n| n.rsplit('/').next()).collect();
+    suggest::nearest(name, known.into_iter().chain(short))
+}
+
 /// A scenario file that has been read and checked as a whole.
 #[derive(Debug)]
 pub struct ScenarioFile {
@@ -45,13 +52,10 @@ impl ScenarioFile {
         if path.exists() || name_or_path.ends_with(".toml") {
             return Self::read(path, registry);
         }
-        let known: Vec<&str> = builtin::scenarios().map(|s| s.0).collect();
-        let short: Vec<&str> = known.iter().filter_map(|n| n.rsplit('/').next()).collect();
-        let near = suggest::nearest(name_or_path, known.iter().chain(&short).copied());
-        let help = near.map_or_else(
-            || "`weir show scenarios` shows the built-in ones".into(),
-            |n| format!("did you mean `{n}`? `weir show scenarios` shows all"),
-        );
+        let help = match nearest(name_or_path) {
+            None => "`weir show scenarios` shows the built-in ones".into(),
+            Some(near) => format!("did you mean `{near}`? `weir show scenarios` shows all"),
+        };
         Err(InputError::whole(name_or_path, "neither a built-in scenario nor a file").help(help))
     }
 
@@ -64,11 +68,15 @@ impl ScenarioFile {
         Self::load(name, Text { file: shown, text }, Folder::Disk(folder), registry)
     }
 
-    /// A built-in scenario by its full name. Errors: there is none, or it requires a controller that the registry
-    /// lacks.
+    /// A built-in scenario by its name, full or only its last part. Errors: there is none, or it requires a controller that
+    /// the registry lacks.
     pub fn builtin(name: &str, registry: &Registry) -> Result<Self, InputError> {
+        let name = builtin::scenario_name(name).unwrap_or(name);
         let text = builtin::scenarios().find(|s| s.0 == name).map(|s| s.1);
-        let text = text.ok_or_else(|| InputError::whole(name, "no built-in scenario has this name"))?;
+        let text = text.ok_or_else(|| {
+            let error = InputError::whole(name, format!("no built-in scenario has the name `{name}`"));
+            nearest(name).map_or(error.clone(), |near| error.help(format!("did you mean `{near}`?")))
+        })?;
         let folder = name.rsplit_once('/').map_or(String::new(), |f| f.0.to_owned());
         let text = Text { file: format!("{name}.toml"), text: text.into() };
         Self::load(name.into(), text, Folder::BuiltIn(folder), registry)
@@ -96,6 +104,7 @@ impl ScenarioFile {
     /// A built-in scenario's text after changes; files that it names are those that ship beside it, and none is read from
     /// disk. Errors: as of [`Self::parse`].
     pub fn edited(name: &str, text: &str, registry: &Registry) -> Result<Self, InputError> {
+        let name = builtin::scenario_name(name).unwrap_or(name);
         let folder = name.rsplit_once('/').map_or(String::new(), |f| f.0.to_owned());
         let text = Text { file: name.into(), text: text.into() };
         Self::load(name.into(), text, Folder::BuiltIn(folder), registry)

@@ -75,7 +75,11 @@ async function turn(mine) {
   try {
     if (!outlined()) {
       const asked = { ask: "outline", name: given.name, text: given.text };
-      outline = { ...JSON.parse((await engine.ask(asked, "turn")).text), of: given.name, given: given.text };
+      const found = JSON.parse((await engine.ask(asked, "turn")).text);
+      // The last part of a name is enough in an address.
+      if (setting.name === given.name) setting.name = found.name;
+      given.name = found.name;
+      outline = { ...found, of: given.name, given: given.text };
     }
     if (again) return;
     settings();
@@ -166,6 +170,7 @@ function options(select, pairs, value) {
 
 function settings() {
   if (listed === null) options($("scenario"), [[setting.name, setting.name]], setting.name);
+  else $("scenario").value = setting.name;
   $("about").textContent = outline.title;
   $("about").title = outline.doc;
   $("variants").hidden = outline.variants.length === 0;
@@ -323,12 +328,15 @@ addEventListener("hashchange", () => location.hash !== kept && load());
 
 async function load() {
   let strange = null;
+  // What is loaded is what a later change of the address differs from, whether it holds a setting or a fault.
+  kept = location.hash;
   try {
     const given = await read(location.hash);
     setting = given.name ? given : { ...setting, ...given, name: setting.name };
   } catch (e) {
     strange = e;
   }
+  if (setting.text !== null) editor.value = setting.text;
   await refresh();
   if (strange) show($("notice"), `The address holds no setting: ${strange.message}. Ask for it again, or choose a scenario.`);
 }

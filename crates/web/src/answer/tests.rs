@@ -87,3 +87,15 @@ fn no_file_of_this_machine_is_read() {
     let e = ask(&json!({ "ask": "run", "name": "small", "text": text })).expect_err("refused");
     assert!(e.message.contains("ships with Weir") && e.line == Some(5), "{e:?}");
 }
+
+#[test]
+fn the_last_part_of_a_name_is_enough() {
+    let outline = value(&json!({ "ask": "outline", "name": "responsiveness" }));
+    assert_eq!(outline["name"], "rmcat-comparison/responsiveness");
+    let text = outline["text"].as_str().expect("a text").replace("200 s", "100 s");
+    let edited = value(&json!({ "ask": "outline", "name": "responsiveness", "text": text }));
+    assert_eq!((&edited["name"], &edited["duration_s"]), (&outline["name"], &json!(100.0)));
+    let e = ask(&json!({ "ask": "outline", "name": "responsivness" })).expect_err("none");
+    assert!(e.message.contains("`responsivness`"), "{e:?}");
+    assert!(e.help.as_deref().is_some_and(|h| h.contains("responsiveness`?")), "{e:?}");
+}

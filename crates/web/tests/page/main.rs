@@ -142,6 +142,7 @@ fn the_exported_page_gives_the_bytes_of_this_machine_and_can_be_worked_with() {
         the_page_shows_runs_as_they_change(&mut lab).await;
         faults_are_explained(&mut lab).await;
         a_link_holds_the_setting(&mut lab).await;
+        all_controllers_are_seen(&mut lab).await;
         assert_eq!(lab.browser.complaints, Vec::<String>::new());
         it_works_without_a_network(lab).await;
     });
@@ -292,6 +293,28 @@ async fn a_link_holds_the_setting(lab: &mut Lab) {
     lab.browser.picture("lab-phone", true).await;
     // One that nobody wrote.
     lab.open("#scenario=no/such&text=AAAA", 390).await;
+    // The last part of a name, as on the command line.
+    lab.open("#scenario=token-buckets", 390).await;
+    assert_eq!(lab.browser.eval("document.getElementById('scenario').value").await, "queues/token-buckets");
+    // An address with a fault, and then without it again.
+    let whole = lab.browser.eval("location.hash").await;
+    lab.browser.eval("location.hash = '#scenario=token-bucket'").await;
+    lab.browser.until("document.body.dataset.fault === 'scenario'").await;
+    let words = lab.browser.eval("document.getElementById('fault').innerText").await;
+    assert!(words.as_str().is_some_and(|w| w.contains("token-buckets`?")), "{words}");
+    lab.browser.eval(&format!("location.hash = {whole}")).await;
+    lab.browser.until("document.body.dataset.fault === '' && document.getElementById('fault').hidden").await;
+}
+
+/// Every controller can be seen without scrolling inside its box.
+async fn all_controllers_are_seen(lab: &mut Lab) {
+    let hidden = "(() => { const box = document.getElementById('controllers'); const edge = box.getBoundingClientRect().bottom + 1; \
+                  return [...box.querySelectorAll('label')].filter((l) => l.getBoundingClientRect().bottom > edge).length; })()";
+    for width in [1280, 390] {
+        lab.open("", width).await;
+        lab.browser.until("document.querySelectorAll('#controllers label').length > 20").await;
+        assert_eq!(lab.browser.eval(hidden).await, 0, "{width} px");
+    }
 }
 
 async fn it_works_without_a_network(mut lab: Lab) {

@@ -249,7 +249,8 @@ fn files(report: &Report) -> DocumentTable {
         let mut notes: Vec<String> = s.faults.iter().map(|(what, n)| format!("passed over: {n} {what}")).collect();
         notes.extend(s.guessed.iter().map(|fact| format!("by behaviour: {fact}")));
         notes.extend(s.stopped.as_ref().map(|at| format!("stopped at byte {}: {}", at.offset, at.why)));
-        let counts = [p.sent, p.received, p.passing, p.lost, s.rtcp, s.reported, s.probes].map(|n: u64| n.to_string());
+        let counts = [p.sent, p.reported_lost, p.received, p.lost, p.passing, s.rtcp, s.reported, s.probes];
+        let counts = counts.map(|n: u64| n.to_string());
         let cells = [s.format.name().to_owned(), seconds(s)].into_iter().chain(counts).chain([notes.join("; ")]);
         (s.path.clone(), cells.collect())
     };
@@ -260,9 +261,10 @@ fn files(report: &Report) -> DocumentTable {
             ("Format", "", "recognised by content"),
             ("Time", "s", "from first to last"),
             ("Sent", "", "RTP packets sent by the recording end"),
+            ("Reported lost", "", "of these, by the other end's feedback"),
             ("Received", "", "RTP packets that it received"),
-            ("Passing", "", "RTP packets in a capture that does not tell"),
             ("Lost", "", "missing among the received ones"),
+            ("Passing", "", "RTP packets in a capture that does not tell"),
             ("RTCP", "", "packets"),
             ("Reported", "", "packets in feedback"),
             ("Probes", "", "steps of probe clusters"),
