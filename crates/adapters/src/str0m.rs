@@ -94,8 +94,8 @@ impl Beside {
         match self.pacer.poll(at, true) {
             PacerDecision::Wait(until) => Err(core.instant(until)),
             _ => {
-                let size = DataSize::from_bytes((payload + HEADER) as u64);
-                self.pacer.on_sent(at, size, false, 0);
+                let header = if core.target().paces_payload { 0 } else { HEADER };
+                self.pacer.on_sent(at, DataSize::from_bytes((payload + header) as u64), false, 0);
                 Ok(())
             }
         }

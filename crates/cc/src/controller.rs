@@ -60,8 +60,11 @@ pub enum RepairPlan {
 pub struct Target {
     /// Rate for the encoders, between the limits; `overhead` is part of it.
     pub media_rate: DataRate,
-    /// Rate at which the pacer releases packets.
+    /// Rate at which the pacer releases packets, RTP headers included unless `paces_payload`.
     pub pacing_rate: DataRate,
+    /// Whether `pacing_rate` is a rate of payload and padding alone. A controller that paces at its media rate needs this
+    /// where `overhead` is zero: otherwise a packet always waits for the one before it.
+    pub paces_payload: bool,
     /// Rate up to which the pacer fills with padding when media is short; zero for none.
     pub padding_rate: DataRate,
     /// Bytes that may be in flight; `None` if the controller is not window-limited.
@@ -84,6 +87,7 @@ impl Target {
         Self {
             media_rate,
             pacing_rate,
+            paces_payload: false,
             padding_rate: DataRate::ZERO,
             window: None,
             max_queue_age: None,

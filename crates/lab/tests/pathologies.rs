@@ -195,7 +195,10 @@ fn packets_overtaken_are_neither_lost_nor_queued() {
         let who = format!("{controller} with {variant}");
         // TFRC counts a packet overtaken by three as lost (RFC 5348, section 5.1); NADA's receiver half falls likewise.
         let least = if matches!(controller, "nada-receiver" | "tfrc") { 0.68 } else { 0.95 };
-        is_as_without(&who, "last minute", (result, undisturbed), least, 60.0);
+        // NADA counts delays above QTH for less while packets are reported lost (RFC 8698, section 4.2), here those overtaken by
+        // seven: 88 to 196 ms over three seeds.
+        let more_ms = if controller == "nada" { 100.0 } else { 60.0 };
+        is_as_without(&who, "last minute", (result, undisturbed), least, more_ms);
     });
 }
 

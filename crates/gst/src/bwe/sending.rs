@@ -275,11 +275,16 @@ impl Sending {
 
     /// The first packet of the queue leaves.
     fn leave(&mut self, size: DataSize, probe: u32, now: Timestamp) {
+        let payload = match self.queue.front() {
+            Some(Item::Packet(p)) => p.payload.filter(|_| self.flow.target().paces_payload),
+            _ => None,
+        };
         self.queued = self.queued.saturating_sub(size);
         self.queued_packets -= 1;
         // A probe measures its own rate, and takes no credit.
         let at = if probe == 0 { now - BURST } else { now };
-        self.pacer.on_sent(at, size, false, probe);
+        let counted = payload.map_or(size, |payload| DataSize::from_bytes(payload.into()));
+        self.pacer.on_sent(at, counted, false, probe);
         let number = self.flow.next();
         if let Some(Item::Packet(Packet { payload: Some(payload), .. })) = self.queue.front() {
             self.mean_payload += (f64::from(*payload) - self.mean_payload) * PAYLOAD_WEIGHT;

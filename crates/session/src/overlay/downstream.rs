@@ -12,6 +12,7 @@ use weir_cc::cue::{PacketResult, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::Packet;
+use weir_wire::rtp::PacketView;
 use weir_wire::rtp::mprtp::{SubflowNumber, renumber};
 
 /// Most packets that wait for a child.
@@ -180,7 +181,8 @@ impl Downstream {
             let number = self.path.take_number();
             renumber(out, context.subflow_id, SubflowNumber { subflow: self.tree.into(), sequence: number as u16 });
             let sent = SentPacket { probe, queued: self.queued, ..SentPacket::media(now, number, size) };
-            self.path.on_sent(sent);
+            let headers = PacketView::parse_header(&packet.bytes).map_or(0, |p| p.header_len());
+            self.path.on_sent(sent, u32::try_from(headers).unwrap_or(0));
             self.follow_controller(now);
             self.counters.packets += 1;
             self.counters.bytes += size.as_bytes();

@@ -373,7 +373,7 @@ impl Sender {
         let index = self.paths.iter().position(|p| p.id == path)?;
         let p = &mut self.paths[index];
         let sequence = p.take_number();
-        p.on_sent(SentPacket { sequence, ..packet });
+        p.on_sent(SentPacket { sequence, ..packet }, self.streams[self.outgoing.stream].overhead);
         let state = &mut m.states[index];
         state.packets += 1;
         state.bytes += packet.size.as_bytes();

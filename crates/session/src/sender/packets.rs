@@ -108,7 +108,8 @@ impl Sender {
     ) -> bool {
         let padding = next.kind == Kind::Padding;
         let (path, s) = (&mut self.paths[path_index], &mut self.streams[index]);
-        let size = DataSize::from_bytes(u64::from(s.overhead) + next.payload);
+        let headers = s.overhead;
+        let size = DataSize::from_bytes(u64::from(headers) + next.payload);
         if !path.has_room(size) {
             return false;
         }
@@ -135,7 +136,7 @@ impl Sender {
             room.on_sent(size.as_bytes(), is_retransmission || by_policy);
         }
         let queued = self.streams.iter().map(|s| s.waiting_size()).fold(DataSize::ZERO, |a, b| a + b);
-        path.on_sent(SentPacket {
+        let packet = SentPacket {
             now,
             sequence: transport,
             size,
@@ -145,7 +146,8 @@ impl Sender {
             probe,
             queued,
             bytes_in_flight: DataSize::ZERO,
-        });
+        };
+        path.on_sent(packet, headers);
         self.outgoing = Outgoing { path: path.id, stream: index, transport, sequence, kind: next.kind, media, resent };
         true
     }

@@ -178,9 +178,9 @@ impl SendPath {
         !self.window_closed
     }
 
-    /// A packet was sent.
+    /// A packet was sent, whose RTP header and extensions have so many bytes.
     #[inline]
-    pub(crate) fn on_sent(&mut self, mut sent: SentPacket) {
+    pub(crate) fn on_sent(&mut self, mut sent: SentPacket, headers: u32) {
         if !self.target.overhead.is_zero() && !sent.is_padding {
             self.packet_size += PACKET_SIZE_WEIGHT * (sent.size.as_bytes() as f64 - self.packet_size);
         }
@@ -190,7 +190,9 @@ impl SendPath {
         sent.bytes_in_flight = self.history.bytes_in_flight();
         self.controller.on_packet_sent(&sent);
         self.breaker.on_packet_sent(&sent, self.target.media_rate);
-        self.pacer.on_sent(sent.now, sent.size, sent.is_padding, sent.probe);
+        let uncounted = if self.target.paces_payload { headers } else { 0 };
+        let paced = sent.size.saturating_sub(DataSize::from_bytes(uncounted.into()));
+        self.pacer.on_sent(sent.now, paced, sent.is_padding, sent.probe);
     }
 
     /// Matches per-packet feedback to sent packets and passes it to the controller. `holding` is the time from the

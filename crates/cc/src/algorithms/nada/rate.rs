@@ -108,6 +108,8 @@ impl ReferenceRate {
         let media = self.limits.clamp(DataRate::from_bps_f64(r_vin));
         let age = config.max_queue_age;
         Target {
+            // Both rates of the authors' program are of payload (ns3-rmcat 23ceb874, `RmcatSender::SendPacket`).
+            paces_payload: true,
             max_queue_age: (age > TimeDelta::ZERO).then_some(age),
             ..Target::paced(media, DataRate::from_bps_f64(r_send * config.pacing_factor).max(media))
         }

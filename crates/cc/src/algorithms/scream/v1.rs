@@ -108,6 +108,7 @@ impl Scream {
             max_queue_age: (self.may_discard && age > TimeDelta::ZERO).then_some(age),
             repair: RepairPlan::Off,
             overhead: DataSize::ZERO,
+            paces_payload: false,
         };
     }
 

@@ -104,6 +104,7 @@ impl Scream {
             max_queue_age: (now >= self.discard_from && age > TimeDelta::ZERO).then_some(age),
             repair: RepairPlan::Off,
             overhead: DataSize::ZERO,
+            paces_payload: false,
         };
     }
 
