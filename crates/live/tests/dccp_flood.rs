@@ -215,6 +215,7 @@ fn silent_connections_from_eight_addresses_give_way_to_a_newcomer() {
         serving.join().expect("served").expect("served");
         took
     });
+    println!("flood | DCCP | finished and silent | 8 | {:.2} | - |", took.as_secs_f64());
     assert!(took < TimeDelta::from_secs(2), "{took}");
     assert!(port.connections() <= 256 && port.counters().gave_way >= 100, "{:?}", port.counters());
     assert!(seen.reports.iter().any(|r| r.closed && r.tally.bytes > 15_000), "{} reports", seen.reports.len());

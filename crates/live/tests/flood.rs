@@ -3,7 +3,7 @@
 #[path = "support/flood.rs"]
 mod flood;
 
-use flood::{Away, Flood, Kind};
+use flood::{Away, Flood, Kind, print_row};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,6 +102,8 @@ fn a_newcomer_is_answered_under_each_flood() {
             (Kind::Storm(1_000), 200, 300),
         ] {
             let times = times(secured, &kind, addresses, count);
+            let seconds = times.map(|t| Duration::from_secs_f64(t.as_secs_f64()));
+            print_row(if secured { "signalling, TLS" } else { "signalling" }, &kind, addresses, seconds);
             assert!(times.iter().all(|t| *t < SERVED), "{secured}, {kind:?} from {addresses}: {times:?}");
         }
     }

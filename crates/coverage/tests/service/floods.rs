@@ -1,6 +1,6 @@
 //! Floods by strangers, and what one caller cannot take from the others.
 
-use crate::flood::{Away, Flood, Kind};
+use crate::flood::{Away, Flood, Kind, print_row};
 use crate::newcomer::ask;
 use crate::support::{Service, batch, config, database, open, run, update};
 use std::net::SocketAddr;
@@ -57,6 +57,7 @@ fn a_newcomer_is_served_under_each_flood() {
             (Kind::Storm(1_000), 50, 300),
         ] {
             let (label, asks) = (format!("{kind:?} from {addresses}"), asks.clone());
+            let shown = kind.clone();
             let answers = tokio::task::spawn_blocking(move || {
                 let flood = Flood::begin(at, &kind, addresses, count);
                 let far = Away::from(at, DELAY);
@@ -65,7 +66,9 @@ fn a_newcomer_is_served_under_each_flood() {
                 drop(flood);
                 answers
             });
-            for ((took, health), (took_too, looked)) in answers.await.expect("no panic") {
+            let answers = answers.await.expect("no panic");
+            print_row("coverage", &shown, addresses, [&answers[0], &answers[1]].map(|a| a.0.0.max(a.1.0)));
+            for ((took, health), (took_too, looked)) in answers {
                 assert!(health.starts_with("HTTP/1.1 200"), "{label:.80}: {took:?} {health}");
                 // It is a request that was read and checked.
                 assert!(looked.starts_with("HTTP/1.1 400"), "{label:.80}: {took_too:?} {looked}");

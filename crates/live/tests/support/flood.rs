@@ -22,6 +22,25 @@ pub(crate) enum Kind {
     Storm(usize),
 }
 
+impl Kind {
+    /// Its name in the table.
+    fn name(&self) -> String {
+        match self {
+            Self::HalfOpen => "half-open".into(),
+            Self::Slow(begun) if begun.windows(4).any(|w| w == b"\r\n\r\n") => "slow bodies".into(),
+            Self::Slow(_) => "slow heads".into(),
+            Self::Finished(_) => "finished and silent".into(),
+            Self::Storm(rate) => format!("{rate} new ones a second"),
+        }
+    }
+}
+
+/// Prints a row of the table that `tools/floods.sh` makes: the time until a newcomer was served, near and 100 ms away.
+pub(crate) fn print_row(listener: &str, kind: &Kind, addresses: usize, times: [Duration; 2]) {
+    let [near, far] = times.map(|t| t.as_secs_f64());
+    println!("flood | {listener} | {} | {addresses} | {near:.2} | {far:.2} |", kind.name());
+}
+
 /// Between two bytes of a slow connection.
 const DRIP: Duration = Duration::from_millis(200);
 /// Connections of a storm that are kept open.
