@@ -1,6 +1,7 @@
 //! Judgements of results: rows with goals, the criteria of RFCs, other implementations, papers' numbers, tuning, maps of
-//! stability, harm to others and sweeps of parameters.
+//! stability, harm to others, contradictions between numbers and sweeps of parameters.
 
+pub mod contradictions;
 pub mod harm;
 pub mod paper;
 pub mod rfc;

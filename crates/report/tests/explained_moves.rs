@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use weir_cc::{Registry, Transport};
 use weir_lab::run::{RunOptions, run};
 use weir_lab::scenario::{Scenario, ScenarioFile};
-use weir_report::explain::{Reason, explain};
+use weir_report::explain::explain;
 use weir_units::TimeDelta;
 
 const REORDERED: &str = r#"
@@ -36,11 +36,6 @@ const SHIPPED: [&str; 6] = [
 /// A rate that changes by less is steady.
 const STEADY: f64 = 0.03;
 
-/// Words that explain a rise alone, and a fall alone.
-const UP: [&str; 5] = ["grows", "no sign of congestion", "room: ", "below wanted", "increases until"];
-const DOWN: [&str; 6] =
-    ["above wanted", "delay rises", "delay up", "empties the queue", "feedback is missing", "loss without a queue"];
-
 fn check(scenario: &Scenario, registry: &Registry) -> usize {
     let stop = AtomicBool::new(false);
     let options = RunOptions { registry, series: true, stop: &stop, progress: &|_| {} };
@@ -58,16 +53,7 @@ fn check(scenario: &Scenario, registry: &Registry) -> usize {
                 continue;
             }
             moves += 1;
-            let is_up = to > from;
-            let wrong = match span.reason {
-                Reason::Start | Reason::Room | Reason::Ceiling | Reason::Competition => !is_up,
-                Reason::Delay | Reason::Marks | Reason::Drain | Reason::Silence | Reason::Floor => is_up,
-                Reason::Loss => is_up && !span.text.contains("allows"),
-                _ => false,
-            };
-            let words: &[&str] = if is_up { &DOWN } else { &UP };
-            let wrong = wrong || words.iter().any(|w| span.text.contains(w));
-            assert!(!wrong, "{}, {}: {span:?}", scenario.name, flow.controller);
+            assert!(!span.contradicts_move(), "{}, {}: {span:?}", scenario.name, flow.controller);
         }
     }
     moves

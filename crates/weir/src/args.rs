@@ -17,7 +17,8 @@ mod show;
 pub(crate) use bench::{BenchArgs, Ns3};
 pub(crate) use compare::{CompareArgs, WorkArgs};
 pub(crate) use judge::{
-    FigureFormat, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs, StabilityGrid, TwinsArgs,
+    ContradictionsArgs, FigureFormat, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs,
+    StabilityGrid, TwinsArgs,
 };
 pub(crate) use media::{ClipArgs, Luma, MediaCommand, QualityArgs};
 pub(crate) use open::OpenArgs;

@@ -1,5 +1,6 @@
 //! `weir judge`: controllers beside criteria.
 
+mod contradictions;
 mod harm;
 mod paper;
 mod rfc;
@@ -23,6 +24,7 @@ pub(crate) fn judge(session: &Session, command: &JudgeCommand) -> Done {
         JudgeCommand::Twins(a) => twins::judge_twins(session, a),
         JudgeCommand::Paper(a) => paper::judge_paper(session, a),
         JudgeCommand::Harm(a) => harm::judge_harm(session, a),
+        JudgeCommand::Contradictions(a) => contradictions::find(session, a),
         JudgeCommand::Stability(a) => stability::map(session, a),
     }
 }

@@ -67,6 +67,7 @@ fn of_commands_that_simulate() {
         ("judge stability --grid huge", &["--grid", "'huge'", "possible values"]),
         ("judge harm --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
         ("judge harm --links 0", &["--links", "0", "1..=100000"]),
+        ("judge contradictions --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
         ("judge twins gcc/x", &["gcc/x", "no twin has this name", "one of"]),
         ("overlay --controller ncc", &["--controller", "no controller is named `ncc`", "did you mean `gcc`?"]),
         ("overlay --rate 5", &["--rate", "`5` has no unit: such as 500kbps"]),

@@ -38,6 +38,29 @@ pub struct Span {
     pub text: String,
 }
 
+/// Words that explain a rise alone, and a fall alone.
+const UP: [&str; 5] = ["grows", "no sign of congestion", "room: ", "below wanted", "increases until"];
+const DOWN: [&str; 6] =
+    ["above wanted", "delay rises", "delay up", "empties the queue", "feedback is missing", "loss without a queue"];
+
+impl Span {
+    /// Whether the rate moved, and the reason or its words explain a move the other way.
+    pub fn contradicts_move(&self) -> bool {
+        let (from, to) = (self.from_bps, self.to_bps);
+        // Not so either where one of them is no number.
+        let moves = (to - from).abs() > STEADY * from.max(1.0);
+        let is_up = to > from;
+        let reason = match self.reason {
+            Reason::Start | Reason::Room | Reason::Ceiling | Reason::Competition => !is_up,
+            Reason::Delay | Reason::Marks | Reason::Drain | Reason::Silence | Reason::Floor => is_up,
+            Reason::Loss => is_up && !self.text.contains("allows"),
+            _ => false,
+        };
+        let words: &[&str] = if is_up { &DOWN } else { &UP };
+        moves && (reason || words.iter().any(|w| self.text.contains(w)))
+    }
+}
+
 /// Explains the flows of a series, in spans of `step` s; bounds on the target in bit/s, where they are known, by flow.
 pub fn explain(series: &Series, step: f64, bounds: &dyn Fn(&str) -> Option<(f64, f64)>) -> Vec<Explanation> {
     let adapts = |f: &&FlowSeries| f.target_bps.iter().any(|t| t.is_finite());

@@ -1,5 +1,6 @@
 //! Arguments of `weir judge`.
 
+mod contradictions;
 mod harm;
 mod paper;
 mod rfc;
@@ -7,6 +8,7 @@ mod rows;
 mod stability;
 mod twins;
 
+pub(crate) use contradictions::ContradictionsArgs;
 pub(crate) use harm::HarmArgs;
 pub(crate) use paper::{FigureFormat, PaperArgs};
 pub(crate) use rfc::RfcArgs;
@@ -45,6 +47,9 @@ pub(crate) enum JudgeCommand {
     /// Run controllers over generated links: losses of more than a twentieth that half of the rate would not have had
     #[command(after_help = harm::EXAMPLES)]
     Harm(HarmArgs),
+    /// Look for numbers of a result that contradict each other: over rows, shipped scenarios and generated links
+    #[command(after_help = contradictions::EXAMPLES)]
+    Contradictions(ContradictionsArgs),
 }
 
 /// The form of the scores.
