@@ -38,9 +38,8 @@ fn numbers_of_the_scoreboards_rows_agree() {
     let registry = Registry::builtin();
     let mut places = Places::default();
     places.add_rows(&controllers(&registry), &registry).expect("they exist");
-    let sample = places.every(3);
-    assert!(sample.len() >= 400, "{}", sample.len());
-    holds(&sample, &registry);
+    assert!(places.len() >= 400, "{}", places.len());
+    holds(&places, &registry);
 }
 
 #[test]
