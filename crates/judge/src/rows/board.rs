@@ -185,28 +185,36 @@ pub fn scenario(row: &Row, controller: &str, registry: &Registry) -> Result<Scen
         }
         _ => (controller, None),
     };
-    let with = |text: &str| params.map_or_else(|| text.to_owned(), |params| with_params(text, name, params));
-    let file = match &row.source {
-        Source::BuiltIn(built_in) => {
-            let file = ScenarioFile::builtin(built_in, registry)?;
-            if params.is_some() { ScenarioFile::edited(built_in, &with(file.text()), registry)? } else { file }
+    let with = |text: &str, params| {
+        let unread = || InputError::whole(controller, format!("`{params}` is no PARAMETER=VALUE:..."));
+        with_params(text, name, params).ok_or_else(|| unread().help("such as `gcc:beta=0.9:probe_in_alr=false`"))
+    };
+    let file = match (&row.source, params) {
+        (Source::BuiltIn(built_in), None) => ScenarioFile::builtin(built_in, registry)?,
+        (Source::BuiltIn(built_in), Some(params)) => {
+            let text = with(ScenarioFile::builtin(built_in, registry)?.text(), params)?;
+            ScenarioFile::edited(built_in, &text, registry)?
         }
-        Source::Text(text, files) => {
-            ScenarioFile::parse_with_files(&format!("row {}", row.key), &with(text), files.clone(), registry)?
+        (Source::Text(text, files), _) => {
+            let text = params.map_or_else(|| Ok(text.clone()), |params| with(text, params))?;
+            ScenarioFile::parse_with_files(&format!("row {}", row.key), &text, files.clone(), registry)?
         }
     };
     file.scenario(None, Some(name), registry)
 }
 
-/// A scenario's text with `PARAMETER=VALUE:...` among the settings of a controller.
-fn with_params(text: &str, name: &str, params: &str) -> String {
-    let fields: Vec<String> = params.split(':').map(|p| p.replacen('=', " = ", 1)).collect();
-    let line = format!("params = {{ {} }}\n", fields.join(", "));
-    let table = format!("[controllers.{name}]\n");
-    match text.split_once(&table) {
-        Some((before, after)) => format!("{before}{table}{line}{after}"),
-        None => format!("{text}\n[controllers.\"{name}\"]\n{line}"),
+/// A scenario's text with `PARAMETER=VALUE:...` among the parameters of a controller, in place of its own values. `None` if a value is
+/// no TOML or the text has something else there.
+fn with_params(text: &str, name: &str, params: &str) -> Option<String> {
+    let mut scenario: toml::Table = text.parse().ok()?;
+    let own: toml::Table = params.split(':').map(|p| format!("{p}\n")).collect::<String>().parse().ok()?;
+    let table = || toml::Value::Table(toml::Table::new());
+    let mut place = &mut scenario;
+    for key in ["controllers", name, "params"] {
+        place = place.entry(key).or_insert_with(table).as_table_mut()?;
     }
+    place.extend(own);
+    toml::to_string(&scenario).ok()
 }
 
 /// Writes the rows' scenarios and what they name into a folder, for `weir run`: one folder a row.
@@ -251,6 +259,8 @@ mod tests {
             assert!(error.contains("no_such"), "{}: {error}", row.key);
         }
         assert!(scenario(&rows()[0], "nobody", &registry).is_err());
+        let error = scenario(&rows()[0], "gcc:beta", &registry).expect_err("no value").to_string();
+        assert!(error.contains("`beta` is no PARAMETER=VALUE"), "{error}");
     }
 
     #[test]

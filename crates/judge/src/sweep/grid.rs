@@ -276,6 +276,10 @@ fn changed(text: &str, values: &[(&str, &Value)]) -> Result<Given, InputError> {
         for part in above.split('.').filter(|p| !p.is_empty()) {
             let tables = at.iter().filter(|(_, v)| v.is_table()).map(|(name, _)| name.as_str());
             let help = suggest::help(part, &tables.collect::<Vec<_>>());
+            // A scenario may leave a controller at its defaults; that it exists is checked with the scenario.
+            if place.starts_with("controllers.") && !at.contains_key(part) {
+                at.insert(part.into(), toml::Value::Table(toml::Table::new()));
+            }
             at = at.get_mut(part).and_then(toml::Value::as_table_mut).ok_or_else(|| {
                 wrong("set", format!("`{place}`: the scenario has no table `{part}` there")).help(help.clone())
             })?;
@@ -285,4 +289,21 @@ fn changed(text: &str, values: &[(&str, &Value)]) -> Result<Given, InputError> {
     let name = tables.get("title").and_then(toml::Value::as_str).unwrap_or(UNNAMED).to_owned();
     let toml = toml::to_string(&tables).map_err(|e| wrong("set", e.to_string()))?;
     Ok(Given::Text { name, toml })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_set_where_the_scenario_has_none_and_other_tables_are_not_made() {
+        let (text, half) = ("title = \"x\"\n[links.b]\nrate = \"1 Mbps\"\n", Value::from(0.5));
+        let Ok(Given::Text { toml, .. }) = changed(text, &[("controllers.gcc.params.beta", &half)]) else {
+            unreachable!("a text")
+        };
+        let table: toml::Table = toml.parse().expect("TOML");
+        assert_eq!(table["controllers"]["gcc"]["params"]["beta"].as_float(), Some(0.5));
+        let Err(error) = changed(text, &[("lniks.b.loss", &half)]) else { unreachable!("no such table") };
+        assert!(error.to_string().contains("no table `lniks`"), "{error}");
+    }
 }
