@@ -155,7 +155,7 @@ impl<'a> Grid<'a> {
         lines: Vec<DocumentLine>,
     ) -> DocumentChart {
         let (start_s, interval_s) = (self.start_s, INTERVAL_S);
-        DocumentChart { title: title.into(), unit, start_s, interval_s, step, peaks, lines }
+        DocumentChart { title: title.into(), unit, start_s, interval_s, step, peaks, lines, notes: Vec::new() }
     }
 
     fn lost(&self, lines: Vec<DocumentLine>) -> DocumentChart {

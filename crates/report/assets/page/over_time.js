@@ -5,6 +5,9 @@ const plots = [];
 const resample = (values, from, x) => x.map(t => values[Math.min(values.length - 1, Math.max(0, Math.ceil(t / from.dt - 1e-6) - 1))] ?? null);
 const grid = (t0, dt, points) => Array.from({ length: points }, (_, i) => +(t0 + i * dt).toFixed(3));
 
+// The first point ends an interval, with whose begin the axis begins: 0, or that of a window.
+const beginOf = x => x.length > 1 ? Math.max(0, +(2 * x[0] - x[1]).toFixed(3)) : 0;
+
 // What a chart shows of "all" runs or of a seed: times, and for each line its values and, for all runs, its band.
 function viewOf(chart, runs, first) {
   const scaled = line => line.v.map(v => v == null ? null : v * line.scale);
@@ -43,7 +46,14 @@ function bounds(chart, view, clip) {
 }
 const tickText = v => number(v, v % 1 ? (v * 10 % 1 ? 2 : 1) : 0);
 
-function tooltip(view) {
+// Texts of a point's interval, the first of them.
+function notesAt(chart, view, idx) {
+  const end = view.x[idx], begin = end - chart.dt, all = chart.notes.filter(([t]) => t > begin - 1e-9 && t <= end - 1e-9);
+  const shown = all.slice(0, 10).map(([, text]) => element("div", {}, text));
+  return all.length > 10 ? [...shown, element("div", {}, `and ${all.length - 10} more`)] : shown;
+}
+
+function tooltip(chart, view) {
   const tip = element("div", { class: "tip", hidden: "" });
   return {
     hooks: {
@@ -56,7 +66,7 @@ function tooltip(view) {
           const d = decimals(l.scale), range = l.low ? ` (${number(l.low[idx], d)} to ${number(l.high[idx], d)})` : "";
           return element("div", {}, key(l.style), l.label, element("b", {}, number(l.values[idx], d) + range));
         });
-        tip.replaceChildren(element("div", {}, `${number(u.data[0][idx], 1)} s`), ...rows);
+        tip.replaceChildren(element("div", {}, `${number(u.data[0][idx], 1)} s`), ...rows, ...(chart.notes ? notesAt(chart, view, idx) : []));
         tip.hidden = false;
         const right = left > u.over.clientWidth / 2;
         tip.style.left = right ? "auto" : `${left + 14}px`;
@@ -106,10 +116,9 @@ function draw(chart, view, clip, host, zoom) {
   const axis = { stroke: () => variable("--soft"), font: `12px ${FONT}`, grid: { stroke: () => variable("--grid"), width: 1 }, ticks: { stroke: () => variable("--rule"), width: 1, size: 5 } };
   const width = () => Math.max(240, host.clientWidth);
   const u = new uPlot({
-    width: width(), height: host.clientHeight, legend: { show: false }, plugins: [tooltip(view)], bands,
+    width: width(), height: host.clientHeight, legend: { show: false }, plugins: [tooltip(chart, view)], bands,
     cursor: { sync: { key: zoom.key, setSeries: false }, y: false, points: { size: 6 }, drag: { x: true, y: false } },
-    // The first point ends an interval that begins at 0, so the axis does too.
-    scales: { x: { time: false, range: (_, min, max) => [min <= x[0] ? 0 : min, max] }, y: { range: () => bounds(chart, view, clip) } },
+    scales: { x: { time: false, range: (_, min, max) => [min <= x[0] ? beginOf(x) : min, max] }, y: { range: () => bounds(chart, view, clip) } },
     axes: [
       { ...axis, values: (_, ticks) => ticks.map(t => number(t, t % 1 ? 1 : 0)), label: "Time, s", labelSize: 20, labelFont: `12px ${FONT}`, size: 34 },
       { ...axis, values: (_, ticks) => ticks.map(tickText), size: 56 },
@@ -139,7 +148,7 @@ function drawing(chart, view, clip, title, hidden) {
   const svg = Plot.plot({
     width: 760, height: 340, marginLeft: 56, marginBottom: 40, marginTop: 14,
     style: { background: "none", color: "var(--soft)", fontSize: "12px", fontFamily: FONT },
-    x: { domain: [0, view.x[view.x.length - 1]], label: "Time, s", labelArrow: "none", labelAnchor: "center" },
+    x: { domain: [beginOf(view.x), view.x[view.x.length - 1]], label: "Time, s", labelArrow: "none", labelAnchor: "center" },
     y: { domain: [low, high], label: null, grid: true },
     marks: lines.flatMap(l => l.style < 0
       ? [Plot.areaY(at, { x, y1: 0, y2: i => l.values[i], curve: "step-before", fill: "var(--fill)" }), Plot.lineY(at, { x, y: i => l.values[i], curve: "step-before", stroke: "var(--capacity)" })]

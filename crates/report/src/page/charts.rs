@@ -54,12 +54,20 @@ pub(super) struct Chart {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stacked: bool,
     lines: Vec<Line>,
+    /// Times in s, and texts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<(f64, String)>,
 }
 
 impl Chart {
     /// Moves it to begin at this time, in s.
     pub(super) fn starting(mut self, at_s: f64) -> Self {
         self.t0 += at_s;
+        self
+    }
+    /// Shows texts under the cursor at their times, in s.
+    pub(super) fn with_notes(mut self, notes: &[(f64, String)]) -> Self {
+        self.notes = notes.to_vec();
         self
     }
     /// Fills the area below each line; the first line is drawn first.
@@ -373,6 +381,7 @@ pub(super) fn chart(title: &str, unit: &'static str, raw: Vec<Raw>, t: Thinned, 
         max,
         stacked: false,
         lines: raw.into_iter().filter(|r| !r.values.is_empty()).map(line).collect(),
+        notes: Vec::new(),
     }
 }
 

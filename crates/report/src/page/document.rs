@@ -37,6 +37,8 @@ pub struct DocumentChart {
     pub peaks: bool,
     /// Its lines; those without a single value are left out, and a plot without lines is too.
     pub lines: Vec<DocumentLine>,
+    /// Times in s, in order, and a line of text each: those of a point's interval are shown under the cursor.
+    pub notes: Vec<(f64, String)>,
 }
 
 /// A table.
@@ -129,7 +131,8 @@ fn drawn(plot: &DocumentChart, points: usize) -> Option<Chart> {
         .collect();
     let thin = if plot.peaks { Join::Max } else { Join::Mean };
     let thinned = Thinned::new(plot.interval_s, points, plot.step, thin);
-    (!raw.is_empty()).then(|| chart(&plot.title, plot.unit, raw, thinned, None).starting(plot.start_s))
+    (!raw.is_empty())
+        .then(|| chart(&plot.title, plot.unit, raw, thinned, None).starting(plot.start_s).with_notes(&plot.notes))
 }
 
 fn table(t: &DocumentTable) -> Table {
@@ -161,6 +164,7 @@ mod tests {
             step: 1.0,
             peaks: false,
             lines: vec![line("sent", &[100.0, f64::NAN, 300.2]), line("none", &[f64::NAN; 3])],
+            notes: vec![(5.2, "packet <1>".into())],
         };
         let section = DocumentSection {
             title: "One call".into(),
@@ -187,6 +191,7 @@ mod tests {
         assert_eq!((&chart["t0"], &chart["dt"]), (&5.5.into(), &0.5.into()));
         let lines = chart["lines"].as_array().expect("lines");
         assert_eq!((lines.len(), &lines[0]["v"]), (1, &serde_json::json!([100, null, 300])));
+        assert_eq!(chart["notes"], serde_json::json!([[5.2, "packet <1>"]]));
         for there in ["&lt;VP8&gt;", ">Quantity</th>", "<td>7</td>", "What was sent."] {
             assert!(html.contains(there), "{there}");
         }
