@@ -35,7 +35,7 @@ fn table(folder: &Path, level: &str) -> Result<(), Failure> {
         _ => return Err(format!("{level}: not packets, log or stats").into()),
     };
     // By true cause: the first episode's first answer, and how often.
-    let mut table: BTreeMap<String, BTreeMap<&'static str, u32>> = BTreeMap::new();
+    let mut table: BTreeMap<String, BTreeMap<String, u32>> = BTreeMap::new();
     let mut calls: Vec<_> = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|e| e.path()).collect();
     calls.sort();
     for call in calls.iter().filter(|c| c.join("truth.json").is_file()) {
@@ -45,7 +45,7 @@ fn table(folder: &Path, level: &str) -> Result<(), Failure> {
         let files: Vec<String> = names.iter().map(|n| call.join(n).display().to_string()).collect();
         let found = episodes(&files)?;
         let near = found.iter().find(|e| e.to_ms >= begin.saturating_sub(1000));
-        let said = near.and_then(|e| e.causes.first()).map_or("no episode", |c| c.name);
+        let said = near.and_then(|e| e.causes.first()).map_or("no episode", |c| &c.name).to_owned();
         *table.entry(cause).or_default().entry(said).or_default() += 1;
     }
     println!("{level}");

@@ -120,6 +120,10 @@ fn event_log(head: &[u8]) -> Result<Format, ReadError> {
         let shown: Vec<String> = head.iter().take(8).map(|b| format!("{b:02x}")).collect();
         ReadError::Unknown(format!("it begins with {}", shown.join(" ")))
     };
+    // The letters of a text are lengths and fields too, but no record is without a byte below the letters.
+    if head.iter().take(64).all(|b| *b >= b' ' || b.is_ascii_whitespace()) {
+        return Err(unknown());
+    }
     let (mut at, mut seen) = (head, 0);
     while seen < 3 {
         let Some((key, rest)) = varint(at) else { break };
@@ -171,6 +175,7 @@ mod tests {
         let why = |head: &[u8]| Format::recognise(head).expect_err("refused").to_string();
         assert!(why(&[0x0a, 4, 8, 1, 16, 2]).contains("version 1"));
         assert!(why(b"\x89PNG\r\n").contains("89 50 4e 47"));
+        assert!(why(b"\"\"\"A program in Python, whose quotes are the key of field 4.").contains("22 22 22"));
         assert!(why(b"").contains("empty"));
     }
 }

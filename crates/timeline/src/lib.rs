@@ -18,23 +18,29 @@ mod pion;
 mod recording;
 pub mod redact;
 pub mod replay;
+mod report;
 mod rtcp;
 mod rtpdump;
 mod schema;
 mod source;
 mod stats;
+mod tables;
 mod varint;
 pub mod why;
+mod window;
 
 pub use call::{Call, Counts};
 pub use format::Format;
 pub use recording::Recording;
+pub use report::Report;
 pub use schema::{
     BlockReport, CandidatePair, Clock, Detector, Direction, Estimate, EstimateKind, Event, EventKind, Frame, Limited,
     NetworkType, OtherTraffic, Packet, PairChange, Probe, ProbeStep, Reported, Rtcp, RtcpKind, Series, Stop, Stream,
     StreamKind,
 };
 pub use source::{Interruption, Packets, Source};
+pub use tables::{TABLES, Table, Values};
+pub use window::Window;
 
 use std::io::Read;
 use thiserror::Error;

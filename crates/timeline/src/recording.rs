@@ -55,8 +55,8 @@ pub struct Recording {
     rows: u64,
 }
 
-/// Most rows of one recording. An hour at 3 Mbit/s has some 4 million; each takes at most 56 bytes.
-const MAX_ROWS: u64 = 12_000_000;
+/// Most rows of one recording. An hour at 3 Mbit/s has some 4 million; with what sorting takes they stay below 500 MB.
+const MAX_ROWS: u64 = 7_000_000;
 
 impl Recording {
     pub(crate) fn new(name: &str, format: Format) -> Self {

@@ -8,21 +8,26 @@
 
 mod bins;
 mod curves;
+mod drift;
 mod episodes;
 mod evidence;
 mod frames;
+mod layers;
+mod own;
 mod passage;
 mod rules;
 mod statistics;
 
 pub use curves::{Column, Curves, curves};
+pub use own::{QUANTITIES, RuleError, Rules};
 
 use crate::Call;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Kind of an episode.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EpisodeKind {
     /// The rate fell by a fifth or more for a second and more.
@@ -37,7 +42,7 @@ pub enum EpisodeKind {
 #[derive(Clone, PartialEq, Debug, JsonSchema, Serialize)]
 pub struct Cause {
     /// Its name on every face, such as `capacity-fell`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// 0 to 1.
     pub confidence: f64,
     /// Numbers that speak for it.
@@ -100,7 +105,7 @@ fn ranked(mut causes: Vec<Cause>) -> Vec<Cause> {
     causes.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
     if causes.is_empty() {
         let evidence = vec!["no rule recognises the numbers around it".into()];
-        causes.push(Cause { name: "not-known", confidence: 0.0, evidence });
+        causes.push(Cause { name: "not-known".into(), confidence: 0.0, evidence });
     }
     causes
 }

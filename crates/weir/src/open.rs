@@ -8,35 +8,22 @@ use crate::output::{Failure, print, print_report, remark};
 use crate::reading::heeding;
 use crate::session::Session;
 use crate::tables::{fold, table};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use weir_lab::scenario::InputError;
-use weir_timeline::lint::{Finding, lint};
+use weir_timeline::lint::lint;
 use weir_timeline::redact::{Pseudonyms, redact};
-use weir_timeline::replay::{self, Replay};
-use weir_timeline::why::{Episode, EpisodeKind, Explanation, Level, curves, explain};
-use weir_timeline::{Call, ReadError, Recording, Source, read};
+use weir_timeline::replay::{self, ReplayError};
+use weir_timeline::why::{Curves, EpisodeKind, Explanation, Level, Rules, curves, explain};
+use weir_timeline::{Call, ReadError, Recording, Report, Source, Window, read};
 use weir_units::TimeDelta;
 
-/// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Report {
-    /// The files, in the order given.
-    sources: Vec<Source>,
-    /// Evidence that episodes and causes are found on.
-    level: Level,
-    /// Falls of the rate, freezes and slow starts, in order of time.
-    episodes: Vec<Episode>,
-    /// Rules of RTP and RTCP that the files break; with `--lint`.
-    findings: Vec<Finding>,
-    /// Targets of controllers on the recorded feedback; with `--controllers`.
-    replays: Vec<Replay>,
-}
+/// Largest file of rules, in bytes.
+const MAX_RULES: u64 = 1 << 20;
 
 fn open_file(path: &Path) -> Result<Recording, InputError> {
     let name = path.display().to_string();
@@ -80,45 +67,41 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         let (files, out) = (args.files.clone(), out.clone());
         return heeding(&session.stop, "the recordings", move || write_redacted(&files, &out))?;
     }
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from >= to
+    {
+        let why = format!("{to} s is not behind --from, {from} s");
+        return Err(InputError::whole("--to", why).help("give a later time, or leave it out").into());
+    }
+    let rules = args.rules.as_deref().map(rules).transpose()?;
     let mut recordings = Vec::new();
     for path in &args.files {
         let given = path.clone();
         recordings.push(heeding(&session.stop, &path.display().to_string(), move || open_file(&given))??);
     }
     let call = Call::new(recordings);
-    let (call, found) = if args.why || args.json || args.report.is_some() {
-        heeding(&session.stop, "the recordings", move || {
-            let found = explain(&call);
-            (call, found)
-        })?
-    } else {
-        (call, Explanation { level: Level::None, episodes: Vec::new() })
+    let wanted = Wanted {
+        episodes: args.why || args.json || args.report.is_some() || rules.is_some(),
+        findings: args.lint || args.report.is_some(),
+        curves: args.report.is_some() || rules.is_some(),
+        rules,
+        controllers: args.controllers.clone(),
+        window: (args.from, args.to),
     };
-    let sources = call.recordings.iter().map(Source::from).collect();
-    let findings =
-        if args.lint || args.report.is_some() { call.recordings.iter().flat_map(lint).collect() } else { Vec::new() };
-    let (call, replays) = replays(session, call, &args.controllers)?;
-    let report = Report { sources, level: found.level, episodes: found.episodes, findings, replays };
-    let call = match args.report.clone() {
-        None => call,
-        Some(path) => {
-            let (call, over_time) = heeding(&session.stop, "the recordings", move || {
-                let over_time = curves(&call);
-                (call, over_time)
-            })?;
-            page::write(&path, &report, over_time.as_ref())?;
-            if !args.quiet {
-                remark(&format!("report: {}", path.display()));
-            }
-            call
+    let found = heeding(&session.stop, "the recordings", move || wanted.find(call))?;
+    let found = found.map_err(|e| InputError::whole("--controllers", e.to_string()))?;
+    if let Some(path) = &args.report {
+        page::write(path, &found)?;
+        if !args.quiet {
+            remark(&format!("report: {}", path.display()));
         }
-    };
-    if args.json {
-        print_report("open", &report)?;
-    } else {
-        print(&text(&call, &report, args))?;
     }
-    let damaged: Vec<String> = (report.sources.iter())
+    if args.json {
+        print_report("open", &found.report)?;
+    } else {
+        print(&text(&found, args))?;
+    }
+    let damaged: Vec<String> = (found.report.sources.iter())
         .filter_map(|s| s.stopped.as_ref().map(|at| format!("{}: stopped at byte {}: {}", s.path, at.offset, at.why)))
         .collect();
     if damaged.is_empty() {
@@ -130,32 +113,81 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
     Err(Failure::Damaged)
 }
 
-/// The call again, and each controller's targets on it.
-fn replays(session: &Session, call: Call, names: &[String]) -> Result<(Call, Vec<Replay>), Failure> {
-    if names.is_empty() {
-        return Ok((call, Vec::new()));
-    }
-    let names = names.to_vec();
-    let (call, found) = heeding(&session.stop, "the recordings", move || {
-        let found: Result<Vec<Replay>, _> = names.iter().map(|name| replay::replay(&call, name)).collect();
-        (call, found)
-    })?;
-    Ok((call, found.map_err(|e| InputError::whole("--controllers", e.to_string()))?))
+/// Findings that are wanted.
+struct Wanted {
+    episodes: bool,
+    findings: bool,
+    curves: bool,
+    rules: Option<Rules>,
+    controllers: Vec<String>,
+    /// Begin and end, in s.
+    window: (Option<f64>, Option<f64>),
 }
 
-fn text(call: &Call, report: &Report, args: &OpenArgs) -> String {
+/// The part of a call that is shown, and what was found in it.
+struct Found {
+    call: Call,
+    report: Report,
+    curves: Option<Curves>,
+    /// First time in any of the files, in Unix ms: zero of what is shown, in a window too.
+    start_ms: i64,
+}
+
+impl Wanted {
+    /// Episodes and targets are found in the whole call, as they depend on what was before.
+    fn find(self, mut call: Call) -> Result<Found, ReplayError> {
+        let none = Explanation { level: Level::None, episodes: Vec::new() };
+        let mut found = if self.episodes { explain(&call) } else { none };
+        let mut over_time = if self.curves { curves(&call) } else { None };
+        if let (Some(rules), Some(curves)) = (&self.rules, &over_time) {
+            rules.apply(&mut found.episodes, curves);
+        }
+        let replays = self.controllers.iter().map(|name| replay::replay(&call, name)).collect::<Result<_, _>>()?;
+        let window = match self.window {
+            (None, None) => None,
+            (from, to) => Window::of(&call, from.unwrap_or(0.0), to),
+        };
+        let start_ms = call.recordings.iter().filter_map(Recording::span).map(|s| s.0.as_millis()).min().unwrap_or(0);
+        if let Some(window) = window {
+            window.cut(&mut call);
+        }
+        let mut report = Report { replays, ..Report::new(&call, found) };
+        if self.findings {
+            report.findings = call.recordings.iter().flat_map(lint).collect();
+        }
+        if let Some(window) = window {
+            window.cut_report(&mut report);
+            over_time.iter_mut().for_each(|curves| window.cut_curves(curves));
+        }
+        Ok(Found { call, report, curves: over_time, start_ms })
+    }
+}
+
+/// Rules of a user's file.
+fn rules(path: &Path) -> Result<Rules, Failure> {
+    let name = path.display().to_string();
+    let text = weir_files::read_text(path, MAX_RULES).map_err(|e| InputError::whole(&name, e.to_string()))?;
+    let text: Arc<str> = text.into();
+    Rules::parse(&text).map_err(|e| {
+        let fault = InputError::at(&name, &text, e.span, e.message).field(e.field);
+        e.help.map_or(fault.clone(), |help| fault.help(help)).into()
+    })
+}
+
+fn text(found: &Found, args: &OpenArgs) -> String {
+    let Found { call, report, .. } = found;
     let mut out = String::new();
     for (recording, source) in call.recordings.iter().zip(&report.sources) {
         file(&mut out, recording, source);
     }
-    if args.why {
-        episodes(&mut out, report);
+    if args.why || args.rules.is_some() {
+        episodes(&mut out, report, found.start_ms);
     }
     if args.lint {
         findings(&mut out, report);
     }
     if !report.replays.is_empty() {
-        targets(&mut out, report);
+        targets(&mut out, report, found.start_ms);
     }
     out
 }
@@ -177,13 +209,14 @@ fn findings(out: &mut String, report: &Report) {
 }
 
 /// Targets of each controller each 5 s, and what they are.
-fn targets(out: &mut String, report: &Report) {
+fn targets(out: &mut String, report: &Report, start_ms: i64) {
     let mut head = vec!["s".to_owned()];
     head.extend(report.replays.iter().map(|r| format!("{} kbit/s", r.controller)));
     let mut t = table(&head.iter().map(String::as_str).collect::<Vec<_>>(), 1);
     let longest = report.replays.iter().map(|r| r.targets.len()).max().unwrap_or(0);
     for i in (0..longest).step_by(50) {
-        let mut row = vec![format!("{}", i / 10)];
+        let at = report.replays.iter().find_map(|r| r.targets.get(i)).map_or(start_ms, |t| t.0);
+        let mut row = vec![format!("{:.0}", (at - start_ms) as f64 / 1e3)];
         row.extend(report.replays.iter().map(|r| r.targets.get(i).map_or("-".into(), |t| format!("{:.0}", t.1))));
         t.add_row(row);
     }
@@ -266,7 +299,7 @@ fn streams(out: &mut String, recording: &Recording) {
     }
 }
 
-fn episodes(out: &mut String, report: &Report) {
+fn episodes(out: &mut String, report: &Report, start: i64) {
     let evidence = match report.level {
         Level::None => {
             out.push_str("No rate over time is in it: episodes and causes are not known.\n");
@@ -281,7 +314,6 @@ fn episodes(out: &mut String, report: &Report) {
         out.push_str("No fall of the rate, no freeze and no slow start.\n");
         return;
     }
-    let start = report.sources.iter().filter_map(|s| s.from_ms).min().unwrap_or(0);
     for episode in &report.episodes {
         let second = |ms: i64| format!("{:.1}", (ms - start) as f64 / 1000.0);
         let kind = match episode.kind {

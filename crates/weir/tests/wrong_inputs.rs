@@ -240,3 +240,35 @@ fn help_says_how_long_a_token_is() {
         assert!(help.contains("16 letters and digits or more"), "{line:?}");
     }
 }
+
+#[test]
+fn of_recordings_windows_and_rules() {
+    refused(&[
+        ("open a.log --from 5x", &["--from", "`x` is no unit of time: ms, s, min or h"]),
+        ("open a.log --from -5s", &["--from", "'-5s'", "not below zero"]),
+        ("open a.log --from 9 --to 8", &["--to", "8 s is not behind --from, 9 s", "give a later time"]),
+        ("open a.log --rules absent.toml", &["absent.toml"]),
+        ("open absent.log", &["absent.log"]),
+    ]);
+    let folder = tempfile::tempdir().expect("a folder");
+    // 20 packets a second, and half as many from 20 s on.
+    let line = |i: u64| format!("{},102,7,{i},0,false,1250,0,{i},1\n", 1_700_000_000_000 + i * 50);
+    let log: String = (0..800).filter(|i| *i < 400 || i % 2 == 0).map(line).collect();
+    std::fs::write(folder.path().join("rtp.log"), log).expect("written");
+    let rule =
+        "[[rules]]\nname = \"odd\"\nconfidence = 0.7\n[[rules.when]]\nquantity = \"sent_kbps\"\nstatistic = \"mean\"\n";
+    std::fs::write(folder.path().join("good.toml"), format!("{rule}of = \"in\"\nbelow = 1000\n")).expect("written");
+    std::fs::write(folder.path().join("bad.toml"), format!("{rule}of = \"in\"\nbelow = inf\n")).expect("written");
+    let bad = weir(folder.path(), &["open", "rtp.log", "--rules", "bad.toml"]);
+    let said = String::from_utf8_lossy(&bad.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(bad.status.code(), Some(2), "{said}");
+    for part in ["bad.toml", "rules[0].when[0].below", "inf", ":8:", "leave out a bound"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let good = weir(folder.path(), &["open", "rtp.log", "--rules", "good.toml", "--from", "5", "--to", "10", "--json"]);
+    assert_eq!(good.status.code(), Some(0), "{}", String::from_utf8_lossy(&good.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&good.stdout).expect("JSON");
+    let packets = &json["sources"][0]["packets"];
+    let all = ["sent", "received", "passing"].map(|way| packets[way].as_u64().expect("a count")).iter().sum::<u64>();
+    assert_eq!((all, json["sources"][0]["from_ms"].as_i64()), (100, Some(1_700_000_005_000)), "{json}");
+}

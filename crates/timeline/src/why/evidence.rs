@@ -1,7 +1,9 @@
 //! The numbers around an episode that rules are written in.
 
 use super::bins::{BIN, Bin};
+use super::drift::{Drift, drift};
 use super::episodes::Span;
+use super::layers::{self, Layer};
 use super::passage::{Fate, Passages};
 
 /// Times around an episode's begin, in s: signs come up to so long before a fall, and last so long into it.
@@ -50,6 +52,10 @@ pub(super) struct Evidence {
     pub(super) usual_unanswered_s: f64,
     /// Way of answers, above the least, before and in it, in ms.
     pub(super) answer_delay: Option<(f64, f64)>,
+    /// Slopes of both ways' delays from the time before into it, by two clocks.
+    pub(super) drift: Option<Drift>,
+    /// A layer of a picture that stopped while another went on.
+    pub(super) layer: Option<Layer>,
     /// Rates at which the path served packets one behind the other, before and in it: the median, in kbit/s.
     pub(super) service: (f64, f64),
     /// Slowest and fastest median service of a half second in which a queue stands, within 20 s.
@@ -134,6 +140,8 @@ impl Evidence {
         e.large = fallen.iter().filter(|p| p.size > LARGE).count() as f64 / seconds;
         e.dark_s = dark(of, (from, to));
         e.answers(of, past, (from, to));
+        e.drift = drift(of, bins, (past.0, to)).filter(|_| e.has_past);
+        e.layer = layers::stopped(of, span);
         let begins: Vec<f64> = standing.iter().map(|b| b.at).collect();
         e.serve(of, past, (from, to), &begins);
         let near = within((span.from - EARLY, span.from + NEAR));
@@ -166,9 +174,12 @@ impl Evidence {
         }
         let ways = |range: (f64, f64)| {
             let inside = of.answers.iter().filter_map(|a| Some((a.sent?, a.arrived?)));
-            median(inside.filter(|(_, at)| *at >= range.0 && *at < range.1).map(|(s, a)| (a - s) * 1000.0).collect())
+            let ways: Vec<f64> =
+                inside.filter(|(_, at)| (range.0..range.1).contains(at)).map(|(s, a)| (a - s) * 1000.0).collect();
+            // Two clocks: without a time before there is nothing to compare with.
+            (!ways.is_empty()).then(|| median(ways))
         };
-        self.answer_delay = of.both_ends.then(|| (ways(past), ways((now.0 + EARLY, now.1))));
+        self.answer_delay = ways(past).zip(ways((now.0 + EARLY, now.1))).filter(|_| of.both_ends);
     }
 
     /// Rates of service. Behind a queue alone is it the path that spaces packets; before, bursts of a frame make one.

@@ -1,7 +1,7 @@
 //! The way of each packet from the sender to the receiver, from captures at both ends or from one log with feedback.
 
 use crate::recording::Recording;
-use crate::schema::{Direction, Packet};
+use crate::schema::{Direction, Packet, Rtcp};
 use crate::{Call, RtcpKind};
 use std::collections::BTreeMap;
 use weir_units::Timestamp;
@@ -28,7 +28,8 @@ pub(super) struct Passage {
     pub(super) fate: Fate,
 }
 
-/// One RTCP compound on its way back to the sender, in s; `None`: never arrived.
+/// One RTCP compound on its way back to the sender, in s, each time by its end's clock; `None`: not known, or never
+/// arrived.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Answer {
     pub(super) sent: Option<f64>,
@@ -44,7 +45,7 @@ pub(super) struct Passages {
     pub(super) answers: Vec<Answer>,
     /// Whether fates are known from a capture at the receiver, else from feedback.
     pub(super) captured: bool,
-    /// Whether answers are known at both ends.
+    /// Whether both times of answers are known: by captures, or by the feedback in them.
     pub(super) both_ends: bool,
     /// Bytes of others' traffic from the sender's host, by time.
     pub(super) other: Vec<(f64, f64)>,
@@ -181,5 +182,22 @@ fn answers(sender: &Recording, receiver: Option<&Recording>, seconds: &dyn Fn(Ti
         return both;
     }
     let feedback = |k: &RtcpKind| matches!(k, RtcpKind::Twcc { .. } | RtcpKind::Ccfb | RtcpKind::Unread(_));
-    here.filter(|r| feedback(&r.kind)).map(|r| Answer { sent: None, arrived: Some(seconds(r.at)) }).collect()
+    let told = told(sender);
+    let answer = |r: &Rtcp| Answer { sent: told.get(&r.at).copied(), arrived: Some(seconds(r.at)) };
+    here.filter(|r| feedback(&r.kind)).map(answer).collect()
+}
+
+/// By the arrival of each transport-wide feedback message, the time of the newest packet in it, in s by the receiver's
+/// clock: the message is sent soon behind it.
+fn told(sender: &Recording) -> BTreeMap<Timestamp, f64> {
+    let rows = sender.reported.iter().filter(|r| r.direction == Direction::Received && r.ssrc.is_none());
+    let rows: Vec<(Timestamp, i128)> = rows.filter_map(|r| Some((r.at, i128::from(r.arrival?.as_nanos())))).collect();
+    // Clocks differ by decades: small numbers keep their digits.
+    let base = rows.first().map_or(0, |r| r.1);
+    let mut newest: BTreeMap<Timestamp, f64> = BTreeMap::new();
+    for (at, arrival) in rows {
+        let arrival = (arrival - base) as f64 * 1e-9;
+        newest.entry(at).and_modify(|t| *t = t.max(arrival)).or_insert(arrival);
+    }
+    newest
 }

@@ -14,12 +14,12 @@ pub(super) use told::Signals;
 
 /// A cause.
 fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<Cause> {
-    Some(Cause { name, confidence, evidence })
+    Some(Cause { name: name.into(), confidence, evidence })
 }
 
 /// The causes of an episode, in no order.
 pub(super) fn causes(e: &Evidence, signals: &Signals, span: &Span) -> Vec<Cause> {
-    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 15] = [
+    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 17] = [
         loss::outage,
         loss::random,
         loss::burst,
@@ -30,10 +30,12 @@ pub(super) fn causes(e: &Evidence, signals: &Signals, span: &Span) -> Vec<Cause>
         delay::step,
         delay::jitter,
         delay::stalls,
+        delay::clock_drift,
         feedback::lost,
         feedback::late,
         sender::paused,
         sender::limited,
+        sender::layer_paused,
         sender::asked,
     ];
     let mut found: Vec<Cause> = rules.iter().filter_map(|rule| rule(e, span)).collect();

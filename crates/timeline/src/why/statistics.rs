@@ -4,6 +4,7 @@
 //! confidence. Both ends' statistics show more than one's.
 
 mod evidence;
+mod layers;
 mod rules;
 mod seconds;
 
@@ -80,7 +81,8 @@ fn direction(
     let stood = stood.map(|(i, r)| (i as f64 + 1.0 - r.frozen_s.clamp(0.2, 1.0 + i as f64), i as f64 + 1.0));
     spans.extend(episodes::freezes(stood, &rates, 1.0));
     Some(episodes::explained(spans, seconds.zero, |span: &Span| {
-        let evidence = Evidence::around(&seconds, span);
+        let mut evidence = Evidence::around(&seconds, span);
+        evidence.layer = layers::stopped(sender, seconds.zero, span);
         let mut causes = if span.kind == EpisodeKind::Freeze { vec![] } else { signals.causes(span) };
         causes.extend(rules::causes(&evidence, span));
         causes

@@ -43,10 +43,10 @@ fn explain(call: &Call) -> Vec<Episode> {
     super::explain(call).episodes
 }
 
-fn first(episodes: &[Episode]) -> (&'static str, f64) {
+fn first(episodes: &[Episode]) -> (&str, f64) {
     let e = episodes.first().expect("an episode");
     assert!(e.from_ms <= e.to_ms && e.causes.is_sorted_by(|a, b| a.confidence >= b.confidence), "{e:?}");
-    (e.causes[0].name, e.causes[0].confidence)
+    (e.causes[0].name.as_ref(), e.causes[0].confidence)
 }
 
 /// Half of the rate from 20 s on.
@@ -131,7 +131,7 @@ fn statistics_tell_a_queue_from_loss_and_from_the_sender_itself() {
         );
         let (name, confidence) = first(&found.episodes);
         assert!((0.5..0.9).contains(&confidence), "{found:#?}");
-        name
+        name.to_owned()
     };
     let capped = statistics(|t| (rate(t), 0.04, 3e6), |_| (0, 0));
     assert_eq!(known(capped), "sender-limited");
@@ -235,3 +235,5 @@ fn curves_of_clocks_that_lie_years_apart_are_bounded() {
     let found = super::curves(&far).expect("times");
     assert!(found.columns.iter().all(|c| c.values.len() <= 345_600));
 }
+
+mod log;

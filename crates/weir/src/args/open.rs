@@ -12,6 +12,7 @@ Examples:
   weir open event.log
   weir open left.pcap.gz right.pcap.gz --why
   weir open left.pcap.gz right.pcap.gz --report call.html
+  weir open event.log --why --from 60 --to 90 --rules my-rules.toml
   weir open capture.pcap --lint
   weir open event.log --controllers gcc,nada,sluice
   weir open dump.gz --redact handed-on.json
@@ -25,6 +26,15 @@ pub(crate) struct OpenArgs {
     /// Say why the rate fell, and why pictures froze
     #[arg(long)]
     pub(crate) why: bool,
+    /// Rules of your own beside the built-in ones, in a TOML file (docs/open.md)
+    #[arg(long, value_name = "TOML")]
+    pub(crate) rules: Option<PathBuf>,
+    /// Show the call from this time on, counted from its begin (seconds or a time such as 90s)
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds_from_zero, allow_hyphen_values = true)]
+    pub(crate) from: Option<f64>,
+    /// Show the call up to this time
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds, allow_hyphen_values = true)]
+    pub(crate) to: Option<f64>,
     /// List the rules of RTP and RTCP that the files break, with packet numbers
     #[arg(long)]
     pub(crate) lint: bool,

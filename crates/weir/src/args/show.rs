@@ -39,6 +39,7 @@ Examples:
   weir show schema run > run.schema.json
   weir show schema judge rfc | jq '.properties | keys'
   weir show schema scenario             of scenario files, for editors
+  weir show schema rules                of rules for weir open --rules
   weir show schema --markdown           every field of every command, as a page")]
     Schema(SchemaArgs),
 }
@@ -81,7 +82,7 @@ pub(crate) struct ShownScenarioArgs {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct SchemaArgs {
-    /// The command, such as `run` or `judge rfc`; or `scenario`, for scenario files
+    /// The command, such as `run` or `judge rfc`; or `scenario`, for scenario files, or `rules`, for weir open --rules
     #[arg(value_name = "COMMAND", required_unless_present = "markdown")]
     pub(crate) command: Vec<String>,
     /// Print tables of all commands' fields, as a page in Markdown

@@ -1,12 +1,14 @@
 //! The report of recorded calls as a page: numbers over time with the episodes behind them, causes and files as tables.
 
-use super::Report;
+mod rows;
+
+use super::Found;
 use crate::output::Failure;
 use std::path::Path;
 use weir_report::atomic_write::write_atomically;
 use weir_report::page::{Document, DocumentChart, DocumentLine, DocumentSection, DocumentTable, render_document};
-use weir_timeline::Source;
 use weir_timeline::why::{Curves, EpisodeKind, Level};
+use weir_timeline::{Report, Source};
 
 /// Label of the grey spans behind all lines.
 const EPISODES: &str = "episode";
@@ -95,13 +97,14 @@ const NOTES: [(&str, &str); 7] = [
 ];
 
 /// Writes the page, completely or not at all.
-pub(super) fn write(path: &Path, report: &Report, curves: Option<&Curves>) -> Result<(), Failure> {
-    let html = render_document(&document(report, curves)).map_err(Failure::work)?;
+pub(super) fn write(path: &Path, found: &Found) -> Result<(), Failure> {
+    let html = render_document(&document(found)).map_err(Failure::work)?;
     write_atomically(path, |out| out.write_all(html.as_bytes()))
         .map_err(|e| Failure::Work(format!("cannot write {}: {e}", path.display())))
 }
 
-fn document(report: &Report, curves: Option<&Curves>) -> Document {
+fn document(found: &Found) -> Document {
+    let (report, curves) = (&found.report, found.curves.as_ref());
     let level = match report.level {
         Level::None => "none: no rate over time with its losses, so that episodes are not known",
         Level::Statistics => "statistics",
@@ -113,15 +116,22 @@ fn document(report: &Report, curves: Option<&Curves>) -> Document {
         ("Evidence".into(), level.into()),
         ("Episodes".into(), report.episodes.len().to_string()),
     ];
-    if let Some(c) = curves {
-        facts.push(("Begin".into(), format!("{} ms (Unix time, where the files know it)", c.start_ms)));
+    if let Some(begin) = curves.and_then(|_| rows::utc(found.start_ms)) {
+        facts.push(("Begin".into(), begin));
     }
-    let charts = curves.map_or_else(Vec::new, |c| plots(report, c));
-    let tables = [causes(report, curves), files(report), findings(report)];
+    if let Some(c) = curves.filter(|c| c.start_ms > found.start_ms) {
+        facts.push(("Shown from".into(), format!("{:.1} s", (c.start_ms - found.start_ms) as f64 / 1e3)));
+    }
+    let over_time = curves.map_or_else(Vec::new, |c| plots(found, c));
+    let streams = curves.and_then(|c| rows::streams(found, c)).into_iter().collect();
+    let charts = [("Over time", over_time), ("Streams and layers", streams)];
+    let tables = [causes(found), rows::events(found), files(report), findings(report), rows::packets(found)];
     let section = DocumentSection {
         title: "The call".into(),
         facts,
-        charts: if charts.is_empty() { Vec::new() } else { vec![("Over time".into(), charts)] },
+        charts: (charts.into_iter().filter(|(_, plots)| !plots.is_empty()))
+            .map(|(title, plots)| (title.to_owned(), plots))
+            .collect(),
         tables: tables.into_iter().filter(|t| !t.rows.is_empty()).collect(),
         ..DocumentSection::default()
     };
@@ -153,7 +163,9 @@ fn summary(report: &Report) -> String {
     format!("Episodes: {}. The causes are those that the rules find likeliest.", parts.join(", "))
 }
 
-fn plots(report: &Report, curves: &Curves) -> Vec<DocumentChart> {
+fn plots(found: &Found, curves: &Curves) -> Vec<DocumentChart> {
+    let report = &found.report;
+    let start_s = (curves.start_ms - found.start_ms) as f64 / 1e3;
     let rows = curves.columns.first().map_or(0, |c| c.values.len());
     let row_ms = curves.interval_s * 1e3;
     let marked: Vec<bool> = {
@@ -189,11 +201,12 @@ fn plots(report: &Report, curves: &Curves) -> Vec<DocumentChart> {
         Some(DocumentChart {
             title: (*title).into(),
             unit,
-            start_s: 0.0,
+            start_s,
             interval_s: curves.interval_s,
             step: *step,
             peaks: *peaks,
             lines,
+            notes: Vec::new(),
         })
     };
     PLOTS.iter().filter_map(chart).collect()
@@ -210,8 +223,8 @@ fn held(targets: &[(i64, f64)], curves: &Curves, rows: usize) -> Vec<f64> {
     (0..rows).map(value).collect()
 }
 
-fn causes(report: &Report, curves: Option<&Curves>) -> DocumentTable {
-    let start = curves.map_or(0, |c| c.start_ms);
+fn causes(found: &Found) -> DocumentTable {
+    let (report, start) = (&found.report, found.start_ms);
     let second = |ms: i64| format!("{:.1}", (ms - start) as f64 / 1e3);
     let mut rows = Vec::new();
     for e in &report.episodes {
@@ -224,7 +237,7 @@ fn causes(report: &Report, curves: Option<&Curves>) -> DocumentTable {
             let label =
                 if i == 0 { format!("{} to {} s: {kind}", second(e.from_ms), second(e.to_ms)) } else { String::new() };
             let confidence = format!("{:.0}", cause.confidence * 100.0);
-            rows.push((label, vec![cause.name.to_owned(), confidence, cause.evidence.join("; ")]));
+            rows.push((label, vec![cause.name.to_string(), confidence, cause.evidence.join("; ")]));
         }
     }
     DocumentTable {
@@ -296,11 +309,13 @@ fn findings(report: &Report) -> DocumentTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_timeline::Call;
     use weir_timeline::why::{Cause, Column, Episode};
 
     #[test]
     fn the_page_has_lines_grey_episodes_and_causes_as_text() {
-        let cause = Cause { name: "capacity-fell", confidence: 0.85, evidence: vec!["served at 474 <kbit/s>".into()] };
+        let cause =
+            Cause { name: "capacity-fell".into(), confidence: 0.85, evidence: vec!["served at 474 <kbit/s>".into()] };
         let episode = Episode { from_ms: 2_000, to_ms: 3_000, kind: EpisodeKind::Fall, causes: vec![cause] };
         let report =
             Report { sources: vec![], level: Level::Log, episodes: vec![episode], findings: vec![], replays: vec![] };
@@ -310,11 +325,12 @@ mod tests {
             interval_s: 0.5,
             columns: vec![column("sent_kbps", &[100.0, 100.0, 40.0, 40.0, 90.0]), column("loss_percent", &[0.0; 5])],
         };
-        let html = render_document(&document(&report, Some(&curves))).expect("renders");
+        let found = Found { call: Call::new(vec![]), report, curves: Some(curves), start_ms: 1_000 };
+        let html = render_document(&document(&found)).expect("renders");
         for there in ["1.0 to 2.0 s: fall", "<td>capacity-fell</td>", "<td>85</td>", "474 &lt;kbit"] {
             assert!(html.contains(there), "{there}");
         }
-        let charts = plots(&report, &curves);
+        let charts = plots(&found, found.curves.as_ref().expect("curves"));
         assert_eq!(charts.iter().map(|c| c.title.as_str()).collect::<Vec<_>>(), ["Rates", "Packets lost"]);
         let grey: Vec<bool> = charts[0].lines[0].values.iter().map(|v| v.is_finite()).collect();
         assert_eq!((charts[0].lines[0].label.as_str(), grey), (EPISODES, vec![false, false, true, true, false]));

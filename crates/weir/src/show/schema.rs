@@ -6,7 +6,7 @@
 
 use super::lists;
 use crate::output::{Failure, print, schema_id};
-use crate::{Done, bench, compare, judge, media, open, overlay, run};
+use crate::{Done, bench, compare, judge, media, overlay, run};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -45,6 +45,8 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
 
 /// Name of the schema of scenario files.
 const SCENARIO: &str = "scenario";
+/// Name of the schema of files of rules (`weir open --rules`).
+const RULES: &str = "rules";
 
 /// The schema of this name.
 pub(super) fn schema(of: &str) -> Option<Schema> {
@@ -63,7 +65,7 @@ pub(super) fn schema(of: &str) -> Option<Schema> {
         "harm" => generate::<weir_judge::harm::Ledger>(),
         "contradictions" => generate::<weir_judge::contradictions::Scan>(),
         "tune" => generate::<weir_judge::tune::Report>(),
-        "open" => generate::<open::Report>(),
+        "open" => generate::<weir_timeline::Report>(),
         "overlay" => generate::<overlay::Report>(),
         "bench" => generate::<weir_bench::report::Report>(),
         "bench-against" => generate::<bench::AgainstJson>(),
@@ -126,6 +128,14 @@ fn generate<T: JsonSchema>() -> Schema {
     schema
 }
 
+/// The schema of files of rules.
+fn rules() -> Schema {
+    SchemaSettings::draft2020_12()
+        .for_deserialize()
+        .into_generator()
+        .into_root_schema_for::<weir_timeline::why::Rules>()
+}
+
 fn text(schema: &Schema) -> Result<String, Failure> {
     let mut text = serde_json::to_string_pretty(schema).map_err(Failure::work)?;
     text.push('\n');
@@ -159,9 +169,12 @@ pub(super) fn show(command: &[String]) -> Done {
     if of == SCENARIO {
         return print(&weir_lab::scenario::schema());
     }
+    if of == RULES {
+        return print(&text(&rules())?);
+    }
     let name = COMMANDS.iter().find(|c| c.0 == of || c.1 == of).map(|c| c.0);
     let Some(schema) = name.and_then(schema) else {
-        let names: Vec<&str> = COMMANDS.iter().map(|c| c.1).chain([SCENARIO]).collect();
+        let names: Vec<&str> = COMMANDS.iter().map(|c| c.1).chain([SCENARIO, RULES]).collect();
         return Err(InputError::whole(of, "no command with this name has a schema").help(names.join(", ")).into());
     };
     print(&text(&schema)?)
@@ -175,6 +188,17 @@ mod tests {
     fn links_to_the_source_become_names() {
         assert_eq!(unlinked("By [`RunResult::values`], see [`x`](crate::x)."), "By `values`, see `x`.");
         assert_eq!(unlinked("A list [a, b] of `c`"), "A list [a, b] of `c`");
+    }
+
+    #[test]
+    fn rules_have_a_schema_that_refuses_other_fields() {
+        let rule = json!({ "name": "satellite", "confidence": 0.7, "when": [
+            { "quantity": "rtt_ms", "statistic": "least", "of": "around", "above": 500 }] });
+        let validator = jsonschema::validator_for(rules().as_value()).expect("a schema");
+        assert!(validator.is_valid(&json!({ "rules": [rule] })));
+        let mut other = rule.clone();
+        other["sure"] = 1.into();
+        assert!(!validator.is_valid(&json!({ "rules": [other] })) && !validator.is_valid(&json!({ "rules": [{}] })));
     }
 
     #[test]

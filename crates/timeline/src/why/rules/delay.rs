@@ -18,6 +18,12 @@ const HIGH: f64 = 250.0;
 /// Least peaks, and their height in ms.
 const LEAST_SPIKES: u32 = 2;
 
+/// Least slope of a clock, in ms a second: ten times the 100 ppm that crystals keep to, and twice the 500 ppm at which
+/// NTP slews (RFC 5905). How far the ways' slopes may differ, as a share, and what the line may leave, in ms.
+const DRIFTS: f64 = 1.0;
+const OPPOSED: f64 = 0.2;
+const ON_LINE: f64 = 3.0;
+
 pub(super) fn step(e: &Evidence, _: &Span) -> Option<Cause> {
     let (floor, spread) = e.floor;
     let is = e.has_past
@@ -51,4 +57,14 @@ pub(super) fn stalls(e: &Evidence, _: &Span) -> Option<Cause> {
     let is = e.spikes >= LEAST_SPIKES && e.loss < 0.02 && e.floor.0 < 2.0 * STANDING && e.peak > 120.0;
     let text = format!("{} times delay rose to {:.0} ms at most, and was back at once", e.spikes, e.peak);
     is.then(|| cause("stalls", if e.spikes > 2 { 0.88 } else { 0.6 }, vec![text]))?
+}
+
+/// No queue grows one way at the speed at which the other way gets shorter: one clock is faster than the other.
+pub(super) fn clock_drift(e: &Evidence, _: &Span) -> Option<Cause> {
+    let d = e.drift?;
+    let is = d.there.abs() >= DRIFTS && (d.there + d.back).abs() < OPPOSED * d.there.abs() && d.wander < ON_LINE;
+    let ways =
+        format!("delay changed by {:.1} ms a second to the receiver and by {:.1} on the way back", d.there, d.back);
+    let line = format!("on a line (±{:.1} ms), before and in it", d.wander);
+    is.then(|| cause("clock-drift", 0.9, vec![ways, line]))?
 }

@@ -77,3 +77,13 @@ pub(super) fn asked(e: &Evidence, span: &Span) -> Option<Cause> {
     }
     cause("estimator", 0.4, vec![fall])
 }
+
+/// A layer stopped, and the picture went on in another one. Where the path shows signs they come first: they made the
+/// estimate too small for the layer.
+pub(super) fn layer_paused(e: &Evidence, span: &Span) -> Option<Cause> {
+    let layer = e.layer.filter(|_| span.kind == EpisodeKind::Fall)?;
+    let ssrc = layer.ssrc.map_or_else(String::new, |s| format!(" ({s:08x})"));
+    let stopped = format!("a layer of {:.0} kbit/s{ssrc} stopped", layer.kbps);
+    let left = format!("{:.0} kbit/s of the same picture went on", layer.left_kbps);
+    cause("layer-paused", if quiet(e) { 0.88 } else { 0.4 }, vec![stopped, left])
+}

@@ -1,9 +1,9 @@
 //! Causes that a log or the other end tells.
 
 use super::cause;
-use crate::schema::{EventKind, PairChange, RtcpKind};
-use crate::why::Cause;
+use crate::schema::{EventKind, PairChange, ProbeStep, RtcpKind};
 use crate::why::episodes::Span;
+use crate::why::{Cause, EpisodeKind};
 use crate::{Call, Direction, EstimateKind};
 
 /// Times around an episode's begin in which they are looked for, in s.
@@ -18,6 +18,11 @@ const HELD: f64 = 6.0;
 /// Pictures asked for in that time, from which it is a storm: one each second is usual after loss.
 const STORM: usize = 6;
 
+/// Share of the usual rate below which the estimate holds a start down, and longest time from the first estimate to the
+/// first probe, in s: libwebrtc probes at three and six times the start rate at once.
+const HELD_DOWN: f64 = 0.75;
+const FIRST_PROBE: f64 = 5.0;
+
 /// Signals with their times, in s.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(in crate::why) struct Signals {
@@ -29,6 +34,8 @@ pub(in crate::why) struct Signals {
     pictures: Vec<f64>,
     /// Logged estimates in kbit/s, those by delay and by loss apart.
     estimates: [Vec<(f64, f64)>; 2],
+    /// Steps of probes, of logs that have them.
+    probes: Vec<(f64, ProbeStep)>,
     /// Whether RTCP of the other end could be read.
     pub(in crate::why) told: bool,
 }
@@ -53,6 +60,7 @@ impl Signals {
                     _ => {}
                 }
             }
+            out.probes.extend(r.probes.iter().map(|p| (s(p.at), p.step)));
             for estimate in &r.estimates {
                 let kinds = match estimate.kind {
                     EstimateKind::Delay => 0,
@@ -98,6 +106,32 @@ impl Signals {
         let pictures = (pictures >= STORM).then(|| {
             cause("keyframe-requests", 0.6, vec![format!("{pictures} pictures were asked for in {EARLY:.0} s")])
         });
-        [asked, route, pictures.flatten()].into_iter().flatten().collect()
+        [asked, route, pictures.flatten(), self.probe(span)].into_iter().flatten().collect()
+    }
+
+    /// A start that the estimate held down, because no probe showed that there is more.
+    fn probe(&self, span: &Span) -> Option<Cause> {
+        let (_, estimate, _) = self.estimate(&Span { from: span.from + 2.0 * SETTLED, ..*span })?;
+        if span.kind != EpisodeKind::SlowStart || estimate >= HELD_DOWN * span.before_kbps {
+            return None;
+        }
+        let inside = |steps: &dyn Fn(&ProbeStep) -> bool| {
+            self.probes.iter().filter(|(at, step)| *at >= span.from && *at < span.to && steps(step)).count()
+        };
+        let failed = inside(&|s| matches!(s, ProbeStep::Failed(_)));
+        if inside(&|s| *s == ProbeStep::Succeeded) > 0 {
+            return None;
+        }
+        let held = format!("the estimate was {estimate:.0} kbit/s, {:.0} are usual in the call", span.before_kbps);
+        let why = self.probes.iter().rev().find_map(|(at, step)| match step {
+            ProbeStep::Failed(why) if *at >= span.from && *at < span.to => Some(*why),
+            _ => None,
+        });
+        if let Some(why) = why {
+            let probes = format!("{failed} probes failed in it, the last one by {why}, and none succeeded");
+            return cause("probe-failed", 0.85, vec![held, probes]);
+        }
+        let missing = inside(&|s| matches!(s, ProbeStep::Made { .. })) == 0 && span.to - span.from > FIRST_PROBE;
+        missing.then(|| cause("probe-failed", 0.6, vec![held, "no probe was made in it".into()]))?
     }
 }

@@ -2,6 +2,7 @@
 
 use super::seconds::{Second, Seconds};
 use crate::why::episodes::Span;
+use crate::why::layers::Layer;
 
 /// Seconds that an episode is compared with, and those around its begin that show signs.
 const PAST: usize = 8;
@@ -45,6 +46,8 @@ pub(super) struct Evidence {
     /// Frames a second that the source gave, and that were encoded, before and in it.
     pub(super) source: Option<(f64, f64)>,
     pub(super) encoded: Option<(f64, f64)>,
+    /// A layer of a picture that stopped while another went on.
+    pub(super) layer: Option<Layer>,
     /// Share of the time limited by the processor.
     pub(super) cpu: f64,
 }

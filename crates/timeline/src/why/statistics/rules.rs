@@ -32,13 +32,25 @@ const HELD: usize = 4;
 const LONGER: f64 = 15.0;
 
 fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<Cause> {
-    Some(Cause { name, confidence, evidence })
+    Some(Cause { name: name.into(), confidence, evidence })
 }
 
 /// The causes of an episode, in no order.
 pub(super) fn causes(e: &Evidence, span: &Span) -> Vec<Cause> {
-    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 11] =
-        [outage, feedback_lost, loss, capacity, crossed, longer, jitter, held, paused, limited, freeze_of_source];
+    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 12] = [
+        outage,
+        feedback_lost,
+        loss,
+        capacity,
+        crossed,
+        longer,
+        jitter,
+        held,
+        paused,
+        limited,
+        layer_paused,
+        freeze_of_source,
+    ];
     rules.iter().filter_map(|rule| rule(e, span)).collect()
 }
 
@@ -201,6 +213,14 @@ fn limited(e: &Evidence, span: &Span) -> Option<Cause> {
     // A picture that needs less is no limit.
     let deep = span.least_kbps < LIMITED * span.before_kbps && span.to - span.from >= 2.0;
     cause("sender-limited", if deep { sure } else { 0.3 }, evidence)
+}
+
+/// A layer stopped, and the picture went on in another one.
+fn layer_paused(e: &Evidence, span: &Span) -> Option<Cause> {
+    let layer = e.layer.filter(|_| span.kind == EpisodeKind::Fall)?;
+    let stopped = format!("a layer of {:.0} kbit/s stopped", layer.kbps);
+    let left = format!("{:.0} kbit/s of other layers went on", layer.left_kbps);
+    cause("layer-paused", if quiet(e) { 0.82 } else { 0.4 }, vec![stopped, left, rtts(e), losses(e)])
 }
 
 /// A picture that stands because its source does.

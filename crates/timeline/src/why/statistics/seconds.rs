@@ -66,6 +66,11 @@ fn counter(series: &Series, time: f64) -> f64 {
     }
 }
 
+/// Growth of a counter between two Unix times in ms.
+pub(in crate::why) fn growth_between(series: &Series, from: f64, to: f64) -> f64 {
+    (counter(series, to) - counter(series, from)).max(0.0)
+}
+
 /// The last value at or before a time.
 fn step(series: &Series, time: f64) -> f64 {
     let n = series.points.partition_point(|p| ms(p.0) <= time);
