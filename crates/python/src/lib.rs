@@ -5,6 +5,7 @@ mod controller;
 mod gym;
 mod interrupt;
 mod live;
+mod open;
 mod outcome;
 mod scenario;
 mod sweep;
@@ -181,11 +182,13 @@ fn scenarios() -> PyResult<String> {
 fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Series>()?;
+    module.add_class::<open::Recorded>()?;
     module.add_class::<gym::Calls>()?;
     for function in [
         wrap_pyfunction!(run, module)?,
         wrap_pyfunction!(compare, module)?,
         wrap_pyfunction!(live::call, module)?,
+        wrap_pyfunction!(open::open, module)?,
         wrap_pyfunction!(reproduce, module)?,
         wrap_pyfunction!(controllers, module)?,
         wrap_pyfunction!(scenarios, module)?,

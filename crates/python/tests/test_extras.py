@@ -37,6 +37,17 @@ class Tables(unittest.TestCase):
         delays = run.series[run.flows[0].name, "delay_ms"]
         self.assertEqual(np.isnan(arrow[f"{run.flows[0].name}.delay_ms"].to_numpy()).sum(), np.isnan(delays).sum())
 
+    def test_rows_of_recordings_go_to_other_libraries(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rtp.log"
+            path.write_text("".join(f"{1747225741000 + 10 * i},102,7,{i},9000,false,1200,0,{i},1\n" for i in range(50)))
+            packets = weir.open(path).recordings[0]["packets"]
+        table = packets.to_arrow()
+        self.assertEqual((table.num_rows, table["direction"].to_pylist()[0] in ("sent", "received", "passing")), (50, True))
+        self.assertEqual(packets.to_polars()["size"].sum(), 50 * 1200)
+        frame = packets.to_pandas()
+        self.assertEqual((len(frame), frame["at_ms"].iloc[-1] - frame["at_ms"].iloc[0]), (50, 490))
+
     def test_results_are_tables(self):
         import pyarrow
 

@@ -145,6 +145,54 @@ class Runs(unittest.TestCase):
             weir.run("quick", controller=3)
 
 
+class Recordings(unittest.TestCase):
+    def setUp(self):
+        self.path = os.path.join(os.environ["WEIR_FOLDER"], "getstats.jsonl")
+        with open(self.path, "w") as file:
+            sent = 0
+            for second in range(40):
+                sent += 250_000 if second < 20 else 60_000
+                outbound = {"type": "outbound-rtp", "bytesSent": sent, "packetsSent": sent // 1000, "framesEncoded": 30 * second}
+                pair = {"type": "candidate-pair", "availableOutgoingBitrate": 3e6}
+                times = {"type": "remote-inbound-rtp", "totalRoundTripTime": 0.04 * (second + 1),
+                         "roundTripTimeMeasurements": second + 1, "packetsLost": 0}
+                line = {"epoch_ms": 1_700_000_000_000 + 1000 * second, "stats": {"O": outbound, "C": pair, "R": times}}
+                file.write(json.dumps(line) + "\n")
+
+    def test_a_recorded_call_has_the_command_lines_findings_and_arrays(self):
+        call = weir.open(self.path)
+        self.assertEqual(call.to_dict(), binary("open", self.path, "--lint", "--json"))
+        self.assertEqual((call.level, len(call.episodes)), ("statistics", 1))
+        self.assertEqual(call.episodes[0].causes[0].name, "sender-limited")
+        sent = call.series["sent_kbps"]
+        self.assertEqual((sent.dtype, len(sent)), (np.float64, len(call.series["time_s"])))
+        self.assertTrue(1990 < np.nanmax(sent) < 2010 and 475 < np.nanmin(sent) < 485, sent)
+        self.assertEqual(call.start_ms, 1_700_000_000_000)
+        numbers = call.recordings[0]["series"]
+        mine = numbers["value"][numbers["name"] == "bytesSent"]
+        self.assertEqual((len(mine), mine[-1]), (40, 6_200_000))
+        self.assertEqual(call.recordings[0]["packets"].rows, 0)
+        self.assertEqual(list(numbers), ["at_ms", "value", "kind", "id", "name", "text"])
+
+    def test_what_is_damaged_unknown_or_absent_is_told(self):
+        with open(self.path) as file:
+            text = file.read()
+        with open(self.path, "w") as file:
+            file.write(text[:3000] + "}{")
+        cut = weir.open([self.path])
+        self.assertTrue(cut.sources[0].stopped or cut.sources[0].faults.to_dict(), cut.sources[0].to_dict())
+        with self.assertRaisesRegex(OSError, "absent.log"):
+            weir.open("absent.log")
+        with self.assertRaisesRegex(ValueError, "(?s)not a recording.*docs/open.md"):
+            weir.open(__file__)
+        with self.assertRaisesRegex(ValueError, "controllers"):
+            weir.open(self.path, controllers=["gcc"])
+        with self.assertRaisesRegex(KeyError, "packets"):
+            cut.recordings[0]["packet"]
+        with self.assertRaisesRegex(ValueError, "files"):
+            weir.open([])
+
+
 class Controllers(unittest.TestCase):
     def test_a_class_is_a_controller_by_its_name(self):
         run = weir.run(SHORT, controller=Steady)

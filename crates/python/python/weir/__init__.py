@@ -9,6 +9,8 @@
 
 from ._controllers import Controller, Feedback, PACKET
 from ._live import Call, call
+from ._open import Opened, Recording, Table
+from ._open import open as open
 from ._results import Comparison, Reproduction, Run, Series
 from ._simulate import Scenario, compare, controllers, reproduce, run, scenarios
 from ._sweep import Sweep, sweep
@@ -19,12 +21,15 @@ __all__ = [
     "Comparison",
     "Controller",
     "Feedback",
+    "Opened",
     "PACKET",
+    "Recording",
     "Reproduction",
     "Run",
     "Scenario",
     "Series",
     "Sweep",
+    "Table",
     "__version__",
     "call",
     "compare",
