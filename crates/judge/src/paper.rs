@@ -11,12 +11,16 @@
 
 mod claims;
 pub mod data;
+mod explained;
 mod place;
 
 pub use claims::{Check, ClaimSpec};
+pub use explained::{Condition, End};
 pub use place::Place;
 use place::{Reduce, split};
-pub use weir_report::published::{Agreement, Cell, Claim, Measured, Note, Reproduction, TableTitle};
+pub use weir_report::published::{
+    Agreement, Cell, Claim, ExplainedCell, Measured, Note, OpenCondition, Reproduction, TableTitle, Verdict, is_near,
+};
 
 use serde::{Deserialize, Serialize};
 use weir_lab::results::{FlowKind, FlowSummary, RunResult, Stat, WindowSummary};
@@ -57,6 +61,8 @@ pub struct Paper {
     pub published: Vec<Published>,
     /// Where numbers are measured whose condition does not determine it.
     pub places: Vec<Place>,
+    /// Conditions that the paper leaves open, and the two ends between which they are shown.
+    pub explained: Vec<Condition>,
     /// The paper's claims as checks.
     pub claims: Vec<ClaimSpec>,
     /// Remarks on the reproduction.
@@ -65,12 +71,14 @@ pub struct Paper {
 
 /// Compares a paper's numbers and claims with the runs. A number or claim without a run is kept, unmeasured.
 pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
-    let cells: Vec<Cell> = paper.published.iter().map(|p| cell(p, &paper.places, runs)).collect();
+    let mut cells: Vec<Cell> = paper.published.iter().map(|p| cell(p, &paper.places, runs)).collect();
+    let explanations = paper.explained.iter().map(|e| e.explain(paper, &mut cells, runs)).collect();
     Reproduction {
         paper: paper.name.clone(),
         title: paper.title.clone(),
         agreement: Agreement::of(&cells),
         cells,
+        explanations,
         claims: paper.claims.iter().map(|c| claims::check(&paper.name, c, runs)).collect(),
         tables: paper.tables.clone(),
         notes: paper.notes.clone(),
@@ -85,17 +93,9 @@ impl Paper {
 }
 
 fn cell(p: &Published, places: &[Place], runs: &[RunResult]) -> Cell {
-    let stat = match places.iter().find(|place| place.is_for(p)) {
-        Some(place) => measure_at(place, p, runs),
-        None => measure(runs, &p.scenario, Some(&p.condition), &p.algorithm, &p.metric),
-    };
-    // Ratios are kept as such; tables of percentages have a hundred times that.
-    let scale = match p.unit.as_str() {
-        "percent" => 100.0,
-        "kbps" => 1e-3,
-        "Mbps" => 1e-6,
-        _ => 1.0,
-    };
+    let stat = stat(p, places.iter().find(|place| place.is_for(p)), runs);
+    let measured = stat.map(|s| s.mean);
+    let near = measured.map(|m| is_near(&p.metric, &p.unit, p.value, m));
     Cell {
         paper: p.paper.clone(),
         table: p.table.clone(),
@@ -106,10 +106,36 @@ fn cell(p: &Published, places: &[Place], runs: &[RunResult]) -> Cell {
         unit: p.unit.clone(),
         published: p.value,
         published_sigma: p.sigma,
-        measured: stat.map(|s| s.mean * scale),
-        measured_sigma: stat.and_then(|s| s.sigma).map(|s| s * scale),
+        measured,
+        measured_sigma: stat.and_then(|s| s.sigma),
+        measured_ci95: stat.and_then(|s| s.ci95),
         runs: stat.map_or(0, |s| s.runs),
+        verdict: near.map(|near| if near { Verdict::Near } else { Verdict::Far }),
     }
+}
+
+/// A number over the runs that measured it, in the unit of the published one.
+fn stat(p: &Published, place: Option<&Place>, runs: &[RunResult]) -> Option<Stat> {
+    let stat = match place {
+        Some(place) => measure_at(place, p, runs),
+        None => measure(runs, &p.scenario, Some(&p.condition), &p.algorithm, &p.metric),
+    }?;
+    // Ratios are kept as such; tables of percentages have a hundred times that.
+    let scale = match p.unit.as_str() {
+        "percent" => 100.0,
+        "kbps" => 1e-3,
+        "Mbps" => 1e-6,
+        _ => 1.0,
+    };
+    let scaled = |v: f64| v * scale;
+    Some(Stat {
+        mean: scaled(stat.mean),
+        sigma: stat.sigma.map(scaled),
+        ci95: stat.ci95.map(scaled),
+        min: scaled(stat.min),
+        max: scaled(stat.max),
+        runs: stat.runs,
+    })
 }
 
 /// A metric over the variants of a place.

@@ -21,7 +21,7 @@ use weir_judge::paper::data::PaperData;
 use weir_lab::catalogue;
 use weir_lab::compare::{KEPT_RUNS, Outcome, Plan, Repeat};
 use weir_lab::run::{RunError, RunOptions};
-use weir_lab::scenario::{InputError, ScenarioFile};
+use weir_lab::scenario::InputError;
 
 /// Runs of each scenario if neither the caller nor the paper states a number, as on the command line.
 const PAPER_RUNS: u32 = 5;
@@ -135,8 +135,7 @@ fn reproduce(
     if let Some(table) = table {
         data = data.with_table(table).map_err(|e| value_error(&e))?;
     }
-    let files = data.scenarios().iter().map(|s| ScenarioFile::open(s, &registry)).collect::<Result<Vec<_>, _>>();
-    let files = files.map_err(|e| value_error(&e))?;
+    let files = data.files(&registry).map_err(|e| value_error(&e))?;
     let repeat = Repeat { runs: runs.or(data.runs).unwrap_or(PAPER_RUNS), own: runs.is_none(), seed };
     let plan = Plan::new(&files, None, repeat, &registry).map_err(|e| value_error(&e))?;
     if !plan.keeps_runs() {

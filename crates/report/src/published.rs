@@ -3,7 +3,7 @@
 mod agreement;
 mod text;
 
-pub use agreement::Agreement;
+pub use agreement::{Agreement, Verdict, is_near};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,52 @@ pub struct Cell {
     pub measured: Option<f64>,
     /// Standard deviation over the runs; `None` with fewer than two.
     pub measured_sigma: Option<f64>,
+    /// Half-width of the mean's 95 % confidence interval over the runs (Student's t); `None` with fewer than two.
+    #[serde(default)]
+    pub measured_ci95: Option<f64>,
     /// Runs that measured it.
     pub runs: usize,
+    /// Near, explained or far; `None` if it was not measured.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+}
+
+/// A condition that a paper leaves open and that decides some of its numbers, set to two ends.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OpenCondition {
+    /// Short name.
+    pub id: String,
+    /// The condition in words.
+    pub condition: String,
+    /// Its two ends in words.
+    pub ends: [String; 2],
+    /// The numbers that it is to explain: those that are not near.
+    pub cells: Vec<ExplainedCell>,
+}
+
+/// A number that is not near, and its value at both ends of a condition.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedCell {
+    /// The paper's own number of the table.
+    pub table: String,
+    /// Condition.
+    pub condition: String,
+    /// Algorithm.
+    pub algorithm: String,
+    /// Metric.
+    pub metric: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// The published value.
+    pub published: f64,
+    /// Mean over the runs as the scenario has the condition.
+    pub measured: f64,
+    /// Mean at each end; `None` if no run measured it.
+    pub at_ends: [Option<f64>; 2],
+    /// Half-widths of these means' 95 % confidence intervals; `None` with fewer than two runs.
+    pub at_ends_ci95: [Option<f64>; 2],
+    /// Whether one end is near, or the two enclose the published value.
+    pub explained: bool,
 }
 
 /// A remark on a result, such as what does not reproduce and what was tried.
@@ -68,6 +112,9 @@ pub struct Reproduction {
     pub agreement: Agreement,
     /// Every published number.
     pub cells: Vec<Cell>,
+    /// The conditions that are to explain numbers that are not near.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<OpenCondition>,
     /// The paper's claims as checks.
     pub claims: Vec<Claim>,
     /// Titles of the tables.

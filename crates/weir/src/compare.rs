@@ -4,7 +4,7 @@ use crate::args::{CompareArgs, WorkArgs};
 use crate::output::{Failure, check_folder, print, print_report, remark};
 use crate::session::{Session, threads};
 use crate::tables::fold;
-use crate::{Done, result_tables};
+use crate::{Done, reproduction, result_tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -78,7 +78,7 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
         let (cells, claims) = (r.map(|r| &r.cells[..]), r.map(|r| &r.claims[..]));
         print_report("compare", &Json { outcome: outcome.json(), cells, claims })
     } else {
-        let beside = reproduction.as_ref().map_or_else(String::new, result_tables::reproduction);
+        let beside = reproduction.as_ref().map_or_else(String::new, reproduction::text);
         print(&(stopped(&outcome) + &result_tables::outcome(&outcome) + &beside))
     };
     if outcome.count() > 0 {

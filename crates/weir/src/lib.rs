@@ -21,6 +21,7 @@ mod overlay;
 mod policies;
 mod progress;
 mod reading;
+mod reproduction;
 mod result_tables;
 mod run;
 mod search;

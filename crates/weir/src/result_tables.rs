@@ -2,7 +2,6 @@
 
 use crate::tables::{Table, fold, table};
 use std::collections::BTreeMap;
-use weir_judge::paper::Reproduction;
 use weir_lab::compare::Outcome;
 use weir_lab::results::{Aggregate, FlowKind, RunResult, Stat, StreamSummary};
 use weir_lab::scenario::{Scenario, differing_limits};
@@ -232,52 +231,6 @@ fn paths(run: &RunResult) -> String {
             m.longest_gap_at_s
         );
         out.push_str(&format!("{t}\n{}", fold(&text)));
-    }
-    out
-}
-
-/// A paper's numbers and claims.
-pub(crate) fn reproduction(r: &Reproduction) -> String {
-    let mut out = format!("{}: published beside measured\n", r.paper);
-    let mut tables: Vec<&str> = r.cells.iter().map(|c| c.table.as_str()).collect();
-    tables.dedup();
-    for number in tables {
-        let title = r.tables.iter().find(|t| t.table == number).map_or("", |t| t.title.as_str());
-        let mut t =
-            table(&["algorithm", "condition", "metric", "published", "measured", "sigma", "difference", "runs"], 3)
-                .keys(3);
-        for c in r.cells.iter().filter(|c| c.table == number) {
-            let show = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-            t.add_row([
-                c.algorithm.clone(),
-                c.condition.clone(),
-                format!("{} ({})", c.metric, c.unit),
-                show(Some(c.published)),
-                show(c.measured),
-                show(c.measured_sigma),
-                c.measured.map_or("-".to_owned(), |m| format!("{:+.2}", m - c.published)),
-                c.runs.to_string(),
-            ]);
-        }
-        out.push_str(&format!("\n{}\n{t}\n", fold(&format!("Table {number}: {title}"))));
-    }
-    let a = r.agreement;
-    out.push_str(&fold(&format!(
-        "\nmeasured: mean over the runs; sigma: their standard deviation; difference: measured less published.\n\
-         {} of {} numbers measured: {} within 20 % or inside the bound, {} of {} orders between algorithms kept\n",
-        a.measured, a.cells, a.near, a.orders_kept, a.orders
-    )));
-    if !r.claims.is_empty() {
-        let mut t = table(&["holds", "claim", "source"], 3);
-        for c in &r.claims {
-            let holds = match c.holds {
-                Some(true) => "yes",
-                Some(false) => "NO",
-                None => "not measured",
-            };
-            t.add_row([holds, &c.statement, &c.source]);
-        }
-        out.push_str(&format!("\nThe paper's claims\n{t}\n"));
     }
     out
 }

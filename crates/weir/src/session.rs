@@ -68,6 +68,12 @@ impl Session {
         Ok(heeding(&self.stop, name, move || PaperData::open(&given))??)
     }
 
+    /// The scenario files of a paper; reading them ends at the stop flag.
+    pub(crate) fn open_files_of(&self, paper: &PaperData) -> Result<Vec<ScenarioFile>, Failure> {
+        let (given, registry) = (paper.clone(), self.registry.clone());
+        Ok(heeding(&self.stop, &paper.paper.name, move || given.files(&registry))??)
+    }
+
     /// A row of the scoreboard under the controller of the arguments, and its seed.
     fn row(&self, key: &str, args: &OneArgs) -> Result<(Scenario, u64), Failure> {
         let rows = scoreboard::rows();

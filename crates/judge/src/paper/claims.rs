@@ -46,15 +46,21 @@ pub struct Check {
     /// The metric is above that of each of these controllers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub above: Vec<String>,
+    /// The metric is below that under each of these conditions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below_conditions: Vec<String>,
+    /// The metric is above that under each of these conditions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above_conditions: Vec<String>,
 }
 
 pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult]) -> Claim {
     let mut measured: Vec<Measured> = Vec::new();
     let mut holds = Some(true);
     for c in &spec.checks {
-        let mut mean = |controller: &str| -> Option<f64> {
-            let stat = measure(runs, &c.scenario, c.condition.as_deref(), controller, &c.metric);
-            let scenario = match &c.condition {
+        let mut mean = |controller: &str, condition: Option<&str>| -> Option<f64> {
+            let stat = measure(runs, &c.scenario, condition, controller, &c.metric);
+            let scenario = match condition {
                 Some(condition) => format!("{} {condition}", c.scenario),
                 None => c.scenario.clone(),
             };
@@ -71,13 +77,22 @@ pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult]) -> Claim 
             }
             stat.map(|s| s.mean)
         };
-        let own = mean(&c.controller);
+        let condition = c.condition.as_deref();
+        let own = mean(&c.controller, condition);
         let mut results = vec![
             c.at_least.map_or(Some(true), |bound| own.map(|v| v >= bound)),
             c.at_most.map_or(Some(true), |bound| own.map(|v| v <= bound)),
         ];
-        results.extend(c.below.iter().map(|other| mean(other).and_then(|o| own.map(|v| v < o))));
-        results.extend(c.above.iter().map(|other| mean(other).and_then(|o| own.map(|v| v > o))));
+        for (others, conditions, is_below) in
+            [(&c.below, &c.below_conditions, true), (&c.above, &c.above_conditions, false)]
+        {
+            let mut holds = |controller: &str, condition: Option<&str>| {
+                let other = mean(controller, condition)?;
+                own.map(|v| if is_below { v < other } else { v > other })
+            };
+            results.extend(others.iter().map(|other| holds(other, condition)));
+            results.extend(conditions.iter().map(|other| holds(&c.controller, Some(other))));
+        }
         for result in results {
             // One failed check refutes the claim, even if other numbers are missing.
             holds = match (holds, result) {

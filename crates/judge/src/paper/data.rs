@@ -1,13 +1,14 @@
 //! The papers that Weir reproduces, as data: published numbers, figures and claims, and their scenarios.
 
-use super::{ClaimSpec, Note, Paper, Place, Published, TableTitle};
+use super::{ClaimSpec, Condition, Note, Paper, Place, Published, TableTitle};
 use serde::Deserialize;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use weir_cc::Registry;
 use weir_lab::embedded::PAPERS as FILES;
 use weir_lab::results::RunResult;
-use weir_lab::scenario::{InputError, MAX_SCENARIO, read_text, suggest};
+use weir_lab::scenario::{InputError, MAX_SCENARIO, ScenarioFile, read_text, suggest};
 use weir_report::figures::{self, Overlay};
 
 mod figure;
@@ -60,6 +61,8 @@ struct Description {
     places: Vec<Place>,
     #[serde(default)]
     figures: Vec<Figure>,
+    #[serde(default)]
+    explained: Vec<Condition>,
     #[serde(default)]
     claims: Vec<ClaimSpec>,
     #[serde(default)]
@@ -124,6 +127,7 @@ impl PaperData {
             tables: d.tables,
             published,
             places: d.places,
+            explained: d.explained,
             claims: d.claims,
             notes: d.notes,
         };
@@ -148,6 +152,8 @@ impl PaperData {
             return Err(InputError::whole(&self.paper.name, format!("the paper has no table {table}"))
                 .help(suggest::help(table, &known)));
         }
+        let left = &self.paper.published;
+        self.paper.explained.retain(|e| left.iter().any(|p| e.covers(p)));
         self.paper.claims.clear();
         self.figures.clear();
         Ok(self)
@@ -164,14 +170,29 @@ impl PaperData {
         let checks = self.paper.claims.iter().flat_map(|c| &c.checks).map(|c| &c.scenario);
         let mut all: Vec<String> = Vec::new();
         for short in numbers.chain(figures).chain(checks) {
-            let whole = format!("{}/{short}", self.paper.name);
-            let name =
-                if weir_lab::scenario::builtin_scenarios().any(|s| s.0 == whole) { whole } else { short.clone() };
+            let name = self.full_name(short);
             if !all.contains(&name) {
                 all.push(name);
             }
         }
         all
+    }
+
+    /// The name of one of its scenarios that [`ScenarioFile::open`] accepts, from its last part.
+    fn full_name(&self, short: &str) -> String {
+        let whole = format!("{}/{short}", self.paper.name);
+        if weir_lab::scenario::builtin_scenarios().any(|s| s.0 == whole) { whole } else { short.into() }
+    }
+
+    /// The files of [`Self::scenarios`], and those of the ends of its open conditions. Errors: a scenario that does not exist, or
+    /// an end that does not fit its scenario.
+    pub fn files(&self, registry: &Registry) -> Result<Vec<ScenarioFile>, InputError> {
+        let mut files =
+            self.scenarios().iter().map(|s| ScenarioFile::open(s, registry)).collect::<Result<Vec<_>, _>>()?;
+        for condition in &self.paper.explained {
+            files.extend(condition.files(&self.paper, &|short| self.full_name(short), registry)?);
+        }
+        Ok(files)
     }
 
     /// Draws its figures from runs with time series, as `figN.svg` in a folder; those without such a run are
@@ -248,8 +269,6 @@ fn published(file: &str, text: &Arc<str>) -> Result<Vec<Published>, InputError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_cc::Registry;
-    use weir_lab::scenario::ScenarioFile;
 
     #[test]
     fn every_cell_figure_and_claim_has_its_scenario() {
@@ -286,9 +305,15 @@ mod tests {
             for f in &data.figures {
                 f.controllers.iter().for_each(|c| there(&f.scenario, None, c));
             }
+            data.files(&registry).unwrap_or_else(|e| panic!("{name}: {e}"));
+            for e in &data.paper.explained {
+                assert!(data.paper.published.iter().any(|p| e.covers(p)), "{name}: {}", e.id);
+            }
             for c in data.paper.claims.iter().flat_map(|c| &c.checks) {
                 let all = std::iter::once(&c.controller).chain(&c.above).chain(&c.below);
                 all.for_each(|controller| there(&c.scenario, c.condition.as_deref(), controller));
+                let others = c.above_conditions.iter().chain(&c.below_conditions);
+                others.for_each(|condition| there(&c.scenario, Some(condition), &c.controller));
             }
         }
     }

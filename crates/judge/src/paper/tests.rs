@@ -115,6 +115,8 @@ fn paper() -> Paper {
                     Check { at_most: Some(0.1), ..check("gcc") },
                 ],
             ),
+            claim("falls", vec![Check { above_conditions: vec!["5%".into()], ..check("gcc") }]),
+            claim("rises", vec![Check { below_conditions: vec!["5%".into()], ..check("gcc") }]),
         ],
         ..Default::default()
     }
@@ -140,13 +142,56 @@ fn cells_find_their_runs() {
     // The window of half the run's utilisation.
     assert!((steps.measured.expect("ran") - 30.0).abs() < 1e-9);
     assert_eq!((steps.measured_sigma, absent.measured), (None, None));
+    // Student's t of one degree of freedom, 12.706, times sigma over the root of 2.
+    assert!((loss.measured_ci95.expect("two runs") - 63.53).abs() < 0.01);
+    let verdicts = [loss, steps, absent].map(|c| c.verdict);
+    assert_eq!(verdicts, [Some(Verdict::Near), Some(Verdict::Far), None]);
+}
+
+#[test]
+fn a_number_is_explained_by_the_runs_of_two_ends() {
+    let end = |name: &str, place: &str, value: &str| End {
+        name: name.into(),
+        set: toml::from_str(&format!("\"{place}\" = \"{value}\"")).expect("TOML"),
+        variants: vec![],
+        scenario: None,
+        controller: None,
+    };
+    let condition = Condition {
+        id: "delay".into(),
+        condition: "The delay of the link".into(),
+        ends: [end("short", "links.a.delay", "1 ms"), end("long", "links.a.delay", "9 ms")],
+        tables: vec!["1".into()],
+        conditions: vec!["0-20s".into()],
+        algorithms: vec![],
+        metrics: vec![],
+    };
+    let paper = Paper { explained: vec![condition], ..paper() };
+    let at_ends = |short: f64, long: f64| {
+        let mut runs = runs();
+        runs.push(run("p/steps~delay-1", "", "gcc", 1, short));
+        runs.push(run("p/steps~delay-2", "", "gcc", 1, long));
+        reproduce(&paper, &runs)
+    };
+    // 50 is published; the window has half of the run's utilisation, 30 as the scenario is.
+    let enclosed = at_ends(0.2, 1.4);
+    assert_eq!(enclosed.cells[1].verdict, Some(Verdict::Explained));
+    let [cell] = &enclosed.explanations[0].cells[..] else { panic!("one number is far") };
+    assert!((cell.measured - 30.0).abs() < 1e-9 && cell.explained);
+    let ends = cell.at_ends.map(|v| v.expect("ran"));
+    assert!((ends[0] - 10.0).abs() < 1e-9 && (ends[1] - 70.0).abs() < 1e-9);
+    assert_eq!((enclosed.agreement.near, enclosed.agreement.explained), (1, 1));
+    assert_eq!(at_ends(0.2, 0.7).cells[1].verdict, Some(Verdict::Far));
+    assert_eq!(at_ends(0.9, 0.7).cells[1].verdict, Some(Verdict::Explained));
+    // Without the runs of its ends a condition explains nothing.
+    assert_eq!(reproduce(&paper, &runs()).cells[1].verdict, Some(Verdict::Far));
 }
 
 #[test]
 fn claims_hold_fail_or_stay_open() {
     let r = reproduce(&paper(), &runs());
     let outcomes: Vec<Option<bool>> = r.claims.iter().map(|c| c.holds).collect();
-    assert_eq!(outcomes, [Some(true), Some(false), None, Some(false)]);
+    assert_eq!(outcomes, [Some(true), Some(false), None, Some(false), Some(true), Some(false)]);
     assert_eq!(r.claims[0].measured.len(), 2);
     assert_eq!((r.claims[0].measured[0].runs, r.claims[0].measured[1].value), (2, Some(0.5)));
 }
@@ -168,7 +213,9 @@ fn json_has_the_agreed_fields() {
         "published_sigma",
         "measured",
         "measured_sigma",
+        "measured_ci95",
         "runs",
+        "verdict",
     ];
     agreed.sort_unstable();
     assert_eq!(fields, agreed);
@@ -179,7 +226,7 @@ fn json_has_the_agreed_fields() {
 fn text_lines_up() {
     let text = reproduce(&paper(), &runs()).to_string();
     assert!(
-        text.contains("loss      1%         gcc        utilisation, percent      85.00  85.00 ±7.07       +0.00"),
+        text.contains("loss      1%         gcc        utilisation, percent      85.00  85.00 ±7.07       +0.00  near"),
         "{text}"
     );
     assert!(text.contains("FAILS"), "{text}");

@@ -228,6 +228,7 @@ fn paper() -> Paper {
             row("2", "random-loss", "1%", "scream", 15.30),
         ],
         places: vec![],
+        explained: vec![],
         claims: vec![
             claim(
                 "queue",

@@ -224,6 +224,25 @@ impl ScenarioFile {
         self
     }
 
+    /// This file with another name and text; files that the text names are searched where this file's are. Errors: as of
+    /// [`Self::parse`].
+    pub fn with_text(&self, name: &str, text: &str, registry: &Registry) -> Result<Self, InputError> {
+        let text = Text { file: name.into(), text: text.into() };
+        Self::load(name.into(), text, self.traces.folder().clone(), registry)
+    }
+
+    /// The file with only some of its variants and controllers; all variants, or all controllers, if none of those named is its.
+    pub fn narrowed(mut self, variants: &[String], controllers: &[String]) -> Self {
+        let wanted = |v: &Option<String>| v.as_ref().is_some_and(|v| variants.contains(v));
+        if self.versions.iter().any(|v| wanted(&v.0)) {
+            self.versions.retain(|v| wanted(&v.0));
+        }
+        if self.compare.iter().any(|c| controllers.contains(c)) {
+            self.compare.retain(|c| controllers.contains(c));
+        }
+        self
+    }
+
     /// The scenario of one variant and controller. `controller` is required if the file has the placeholder, and
     /// otherwise ignored. Errors: an unknown name.
     pub fn scenario(

@@ -2,7 +2,7 @@
 
 use super::paragraphs;
 use super::tables::{FLOW_COLUMNS, RUN_COLUMNS, grouped};
-use crate::published::{Cell, Measured, Reproduction};
+use crate::published::{Cell, Measured, Reproduction, Verdict};
 use serde::Serialize;
 
 /// A reproduction, for the template.
@@ -13,6 +13,7 @@ pub(super) struct PublishedView {
     measured: usize,
     total: usize,
     near: usize,
+    explained: usize,
     orders: usize,
     orders_kept: usize,
     claims_held: usize,
@@ -41,6 +42,7 @@ struct CellView {
     published: String,
     measured: String,
     spread: String,
+    verdict: &'static str,
     difference: String,
     /// Positions on a scale of 0 to 100.
     published_at: f64,
@@ -92,6 +94,7 @@ pub(super) fn view(r: &Reproduction) -> PublishedView {
         measured: r.cells.iter().filter(|c| c.measured.is_some()).count(),
         total: r.cells.len(),
         near: r.agreement.near,
+        explained: r.agreement.explained,
         orders: r.agreement.orders,
         orders_kept: r.agreement.orders_kept,
         claims_held: count(Some(true)),
@@ -135,7 +138,8 @@ fn published_table(caption: String, cells: &[&Cell]) -> PublishedTable {
     let view = |c: &Cell| CellView {
         published: grouped(c.published, 2),
         measured: c.measured.map_or("not measured".into(), |m| grouped(m, 2)),
-        spread: c.measured_sigma.map_or(String::new(), |s| format!("σ {}", grouped(s, 2))),
+        spread: c.measured_ci95.map_or(String::new(), |s| format!("±{}", grouped(s, 2))),
+        verdict: c.verdict.map_or("", Verdict::word),
         difference: c.measured.map_or(String::new(), |m| {
             let d = m - c.published;
             format!("{}{}", if d >= 0.0 { "+" } else { "" }, grouped(d, 2))

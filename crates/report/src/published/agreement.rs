@@ -1,39 +1,85 @@
-//! How far measured numbers agree with published ones, as two shares.
+//! How far measured numbers agree with published ones: a verdict on each, and counts.
 
 use super::Cell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Relative difference from the published number up to which a number counts as near.
+/// Greatest relative difference of a number that is near.
 const NEAR: f64 = 0.2;
+/// Greatest difference of a level that is near, in dB.
+const NEAR_DB: f64 = 1.5;
+/// Share in percent up to which the difference counts, not the ratio.
+const SMALL_PERCENT: f64 = 0.5;
+/// Greatest difference of a small share that is near, in points.
+const NEAR_POINTS: f64 = 0.1;
+/// Greatest difference of a time in whole seconds that is near, in seconds: it is rounded.
+const NEAR_SECONDS: f64 = 0.5;
+/// Relative difference of two published numbers up to which neither is the greater.
+const TIE: f64 = 0.02;
 
-/// Shares of numbers near the published ones, and of published orders between algorithms that are kept. Bounds (metrics that
-/// end in `_at_least` and `_at_most`) count as near if they hold.
+/// How a measured number stands beside the published one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Within what [`is_near`] allows.
+    Near,
+    /// Not near, but at one end of a condition that the paper leaves open it is, or the two ends enclose the published value.
+    Explained,
+    /// Neither.
+    Far,
+}
+
+impl Verdict {
+    /// In the words of a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Near => "near",
+            Self::Explained => "near, explained",
+            Self::Far => "far",
+        }
+    }
+}
+
+/// Counts of verdicts, and of published orders between algorithms that are kept. Bounds (metrics that end in `_at_least` and
+/// `_at_most`) are near if they hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// Published numbers.
     pub cells: usize,
     /// Those measured.
     pub measured: usize,
-    /// Those within 20 % of the published value, or, for bounds, on the right side of it.
+    /// Those near: levels in dB within 1.5 dB, percentages up to 0.5 within 0.1 points, times of whole seconds within half a second or
+    /// 20 %, others within 20 %; bounds on the right side.
     pub near: usize,
-    /// Pairs of algorithms that a paper's number distinguishes under one condition.
+    /// Those that are not near and explained: a condition that the paper leaves open was set to two ends, and one is near or the
+    /// two enclose the published value.
+    #[serde(default)]
+    pub explained: usize,
+    /// Pairs of algorithms that a paper's number distinguishes by more than 2 % under one condition.
     pub orders: usize,
     /// Pairs whose order is the published one.
     pub orders_kept: usize,
 }
 
 impl Agreement {
-    /// Of some cells.
+    /// Goal of the share of measured numbers that are near.
+    pub const NEAR_GOAL: f64 = 0.7;
+    /// Goal of the share of measured numbers that are near or explained.
+    pub const EXPLAINED_GOAL: f64 = 0.95;
+    /// Goal of the share of orders that are kept.
+    pub const ORDERS_GOAL: f64 = 0.9;
+
+    /// Of some cells, by their verdicts.
     pub fn of(cells: &[Cell]) -> Self {
         let mut a = Self { cells: cells.len(), ..Self::default() };
         for (i, c) in cells.iter().enumerate() {
             let Some(measured) = c.measured else { continue };
             a.measured += 1;
-            a.near += usize::from(is_near(&c.metric, c.published, measured));
+            a.near += usize::from(c.verdict == Some(Verdict::Near));
+            a.explained += usize::from(c.verdict == Some(Verdict::Explained));
             let comparable = |o: &&Cell| {
                 (&o.table, &o.scenario, &o.condition, &o.metric) == (&c.table, &c.scenario, &c.condition, &c.metric)
-                    && o.published != c.published
+                    && (o.published - c.published).abs() > TIE * o.published.abs().max(c.published.abs())
             };
             for other in cells[i + 1..].iter().filter(comparable) {
                 let Some(theirs) = other.measured else { continue };
@@ -45,14 +91,23 @@ impl Agreement {
     }
 }
 
-fn is_near(metric: &str, published: f64, measured: f64) -> bool {
+/// Whether a measured number is near the published one. `unit` decides by how much it may differ: see [`Agreement::near`].
+pub fn is_near(metric: &str, unit: &str, published: f64, measured: f64) -> bool {
     if metric.ends_with("_at_least") {
-        measured >= published
-    } else if metric.ends_with("_at_most") {
-        measured <= published
-    } else {
-        (measured - published).abs() <= NEAR * published.abs()
+        return measured >= published;
     }
+    if metric.ends_with("_at_most") {
+        return measured <= published;
+    }
+    let relative = NEAR * published.abs();
+    let tolerance = match unit {
+        "dB" => NEAR_DB,
+        "percent" if published.abs() <= SMALL_PERCENT => NEAR_POINTS,
+        "s" if published.fract() == 0.0 => relative.max(NEAR_SECONDS),
+        _ => relative,
+    };
+    // Decimals have no exact representation: 1.2 is 20 % above 1.
+    (measured - published).abs() <= tolerance * (1.0 + 1e-9)
 }
 
 #[cfg(test)]
@@ -72,7 +127,9 @@ mod tests {
             published_sigma: None,
             measured,
             measured_sigma: None,
+            measured_ci95: None,
             runs: 1,
+            verdict: measured.map(|m| if is_near(metric, "kbps", published, m) { Verdict::Near } else { Verdict::Far }),
         }
     }
 
@@ -86,6 +143,32 @@ mod tests {
             cell("b", "loss_at_least", 1.0, Some(0.9)),
         ];
         // 80 is 20 % off 100, 109 more than 20 % off 90; the order of a and b is reversed.
-        assert_eq!(Agreement::of(&cells), Agreement { cells: 5, measured: 4, near: 2, orders: 1, orders_kept: 0 });
+        let expected = Agreement { cells: 5, measured: 4, near: 2, explained: 0, orders: 1, orders_kept: 0 };
+        assert_eq!(Agreement::of(&cells), expected);
+    }
+
+    #[test]
+    fn a_tie_is_no_order() {
+        let orders = |a: f64, b: f64| {
+            let cells = [cell("a", "goodput", a, Some(1.0)), cell("b", "goodput", b, Some(2.0))];
+            (Agreement::of(&cells).orders, Agreement::of(&cells).orders_kept)
+        };
+        assert_eq!([orders(100.0, 98.0), orders(100.0, 97.9), orders(97.9, 100.0)], [(0, 0), (1, 0), (1, 1)]);
+        assert_eq!(orders(0.0, 0.0), (0, 0));
+    }
+
+    #[test]
+    fn the_unit_decides_how_much_is_near() {
+        let near = |unit, published, measured| is_near("m", unit, published, measured);
+        // 1.5 dB, whatever the level.
+        assert!(near("dB", 27.48, 28.98) && !near("dB", 27.48, 29.0) && !near("dB", 5.0, 3.4));
+        // A tenth of a point up to half a percent, a fifth above.
+        assert!(near("percent", 0.0, 0.1) && !near("percent", 0.0, 0.11));
+        assert!(near("percent", 0.5, 0.6) && !near("percent", 0.5, 0.61) && !near("percent", 0.1, 0.21));
+        assert!(near("percent", 10.0, 12.0) && !near("percent", 10.0, 12.1) && !near("percent", 0.6, 0.73));
+        // Whole seconds are rounded, others are not.
+        assert!(near("s", 1.0, 1.5) && !near("s", 1.0, 1.51) && near("s", 10.0, 12.0) && !near("s", 1.5, 1.81));
+        assert!(near("kbps", 100.0, 80.0) && !near("kbps", 100.0, 79.9));
+        assert!(is_near("x_at_most", "percent", 1.0, 0.0) && !is_near("x_at_least", "percent", 1.0, 0.99));
     }
 }

@@ -1,12 +1,12 @@
 //! A reproduction as text for a terminal.
 
-use super::Reproduction;
+use super::{Reproduction, Verdict};
 use std::fmt::{self, Write as _};
 
 impl fmt::Display for Reproduction {
     /// The cells of each table, then the claims, in lines of at most about 100 columns.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows: Vec<[String; 7]> = Vec::new();
+        let mut rows: Vec<[String; 8]> = Vec::new();
         let mut table = None;
         for c in &self.cells {
             if table != Some(&c.table) {
@@ -15,7 +15,7 @@ impl fmt::Display for Reproduction {
                 let title = self.tables.iter().find(|t| t.table == c.table).map_or("", |t| t.title.as_str());
                 writeln!(f, "{} table {}  {title}", self.paper, c.table)?;
                 rows.push(
-                    ["scenario", "condition", "algorithm", "metric", "published", "measured", "difference"]
+                    ["scenario", "condition", "algorithm", "metric", "published", "measured", "difference", "verdict"]
                         .map(Into::into),
                 );
             }
@@ -28,6 +28,7 @@ impl fmt::Display for Reproduction {
                 format!("{:.2}{}", c.published, spread(c.published_sigma)),
                 c.measured.map_or("-".into(), |m| format!("{m:.2}{}", spread(c.measured_sigma))),
                 c.measured.map_or("-".into(), |m| format!("{:+.2}", m - c.published)),
+                c.verdict.map_or("-", Verdict::word).into(),
             ]);
         }
         flush(f, &mut rows)?;
@@ -51,13 +52,13 @@ impl fmt::Display for Reproduction {
     }
 }
 
-fn flush(f: &mut fmt::Formatter<'_>, rows: &mut Vec<[String; 7]>) -> fmt::Result {
+fn flush(f: &mut fmt::Formatter<'_>, rows: &mut Vec<[String; 8]>) -> fmt::Result {
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..7).map(width).collect();
+    let widths: Vec<usize> = (0..8).map(width).collect();
     for row in rows.iter() {
         let mut line = String::new();
         for (i, (text, w)) in row.iter().zip(&widths).enumerate() {
-            if i < 4 {
+            if i < 4 || i == 7 {
                 write!(line, "{text:<w$}  ")?;
             } else {
                 write!(line, "{text:>w$}  ")?;

@@ -1,13 +1,14 @@
 //! `weir judge paper`.
 
 use crate::args::{FigureFormat, PaperArgs};
-use crate::compare::{SIMULATED, finish, open_all, report_of, run_all, stopped, write_report};
+use crate::compare::{SIMULATED, finish, report_of, run_all, stopped, write_report};
 use crate::output::{check_folder, print, print_report};
 use crate::session::Session;
-use crate::{Done, result_tables};
+use crate::{Done, reproduction as tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::num::NonZeroU32;
+use std::time::Instant;
 use weir_judge::paper::Reproduction;
 use weir_lab::compare::{KEPT_FLOWS, KEPT_RUNS, Plan, Repeat, Stopped};
 use weir_lab::scenario::InputError;
@@ -33,7 +34,7 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
     }
     let runs = args.runs.map_or(data.runs.unwrap_or(DEFAULT_RUNS), NonZeroU32::get);
     let repeat = Repeat { runs, own: args.runs.is_none(), seed: args.seed };
-    let files = open_all(session, &data.scenarios())?;
+    let files = session.open_files_of(&data)?;
     let plan = Plan::new(&files, None, repeat, &session.registry)?;
     if !plan.keeps_runs() {
         let message = format!(
@@ -44,14 +45,19 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
         return Err(InputError::whole("--runs", message).help("fewer --runs, or one --table").into());
     }
     args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
-    let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
+    let (outcome, seconds) = timed(|| run_all(session, &plan, &args.work, args.resume.as_deref()));
+    let outcome = outcome?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
     let reproduction = weir_judge::paper::reproduce(&data.paper, &runs);
     // The report is written even if nobody reads the tables.
     let shown = if args.json {
         print_report("reproduce", &Json { stopped: outcome.stopped.as_ref(), reproduction: &reproduction })
+    } else if args.markdown {
+        // Runs that were kept took their time elsewhere.
+        let seconds = args.resume.is_none().then_some(seconds);
+        print(&(stopped(&outcome) + &tables::markdown(&reproduction, &command(args), seconds)))
     } else {
-        print(&(stopped(&outcome) + &result_tables::reproduction(&reproduction)))
+        print(&(stopped(&outcome) + &tables::text(&reproduction)))
     };
     if let Some(folder) = args.out.as_ref().filter(|_| outcome.count() > 0) {
         let report = report_of(&data.paper.title, &outcome, SIMULATED, Some(reproduction));
@@ -63,4 +69,30 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
         write_report(&report, Some(&data), &outcome, (folder, &formats), args.work.quiet)?;
     }
     finish(outcome).and(shown)
+}
+
+/// The command that makes the same numbers.
+fn command(args: &PaperArgs) -> String {
+    let mut words = format!("weir judge paper {}", args.paper);
+    if let Some(table) = &args.table {
+        words += &format!(" --table {table}");
+    }
+    if let Some(runs) = args.runs {
+        words += &format!(" --runs {runs}");
+    }
+    if let Some(seed) = args.seed {
+        words += &format!(" --seed {seed}");
+    }
+    words + " --markdown"
+}
+
+/// The result of work, and the seconds that it took.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a table for readers says how long its runs took; no result depends on it"
+)]
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let begun = Instant::now();
+    let done = work();
+    (done, begun.elapsed().as_secs_f64())
 }

@@ -1,0 +1,234 @@
+//! A paper's numbers and claims beside the measured ones, as text and as the Markdown of docs/papers.md.
+
+use crate::tables::{fold, table};
+use std::fmt::Write as _;
+use weir_judge::paper::{Agreement, Cell, Claim, OpenCondition, Reproduction, Verdict};
+
+const LEGEND: &str = "measured: mean over the runs; 95 %: half-width of its confidence interval; difference: measured less \
+                      published. Near: within 1.5 dB; percentages up to 0.5 within 0.1 points; times of whole seconds within 20 % or \
+                      0.5 s; anything else within 20 %; bounds, if they hold. An order is a pair of algorithms that a number \
+                      distinguishes by more than 2 %.";
+
+/// Tables for a terminal.
+pub(crate) fn text(r: &Reproduction) -> String {
+    let mut out = format!("{}: published beside measured\n", r.paper);
+    for (number, title) in tables(r) {
+        let header =
+            ["algorithm", "condition", "metric", "published", "measured", "95 %", "difference", "runs", "verdict"];
+        let mut t = table(&header, 3).keys(3).last_is_text().spares(&["runs", "difference", "95 %"]);
+        for c in r.cells.iter().filter(|c| c.table == number) {
+            let show = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
+            t.add_row([
+                c.algorithm.clone(),
+                c.condition.clone(),
+                format!("{} ({})", c.metric, c.unit),
+                show(Some(c.published)),
+                show(c.measured),
+                c.measured_ci95.map_or("-".to_owned(), |v| format!("±{v:.2}")),
+                c.measured.map_or("-".to_owned(), |m| format!("{:+.2}", m - c.published)),
+                c.runs.to_string(),
+                verdict(c.verdict).into(),
+            ]);
+        }
+        out.push_str(&format!("\n{}\n{t}\n", fold(&format!("Table {number}: {title}"))));
+    }
+    out.push_str(&fold(&format!("\n{LEGEND}\n")));
+    for e in r.explanations.iter().filter(|e| !e.cells.is_empty()) {
+        let header = ["algorithm", "condition", "metric", "published", "measured", "one end", "other end", "explained"];
+        let mut t = table(&header, 3).keys(3).last_is_text().spares(&["measured"]);
+        e.cells.iter().for_each(|c| t.add_row(ends_row(c)));
+        let heading = format!("{}. One end: {}; the other: {}.", e.condition, e.ends[0], e.ends[1]);
+        out.push_str(&format!("\n{}\n{t}\n", fold(&heading)));
+    }
+    out.push('\n');
+    for (what, count, of, goal) in score(&r.agreement) {
+        let _ = writeln!(out, "{what}: {}", counted(count, of, goal));
+    }
+    if !r.claims.is_empty() {
+        let mut t = table(&["holds", "claim", "source"], 3);
+        r.claims.iter().for_each(|c| t.add_row([outcome(c), &c.statement, &c.source]));
+        let _ = write!(out, "\nThe paper's claims: {}\n{t}\n", claims_held(&r.claims));
+    }
+    out
+}
+
+/// A section of docs/papers.md; `command` made it in `seconds`.
+pub(crate) fn markdown(r: &Reproduction, command: &str, seconds: Option<f64>) -> String {
+    let time = seconds.map_or_else(String::new, |s| format!(" in {s:.0} s"));
+    let mut out = format!("Made by `{command}`{time}.\n\n| score | reached |\n|---|---|\n");
+    for (what, count, of, goal) in score(&r.agreement) {
+        let _ = writeln!(out, "| {what} | {} |", counted(count, of, goal));
+    }
+    let _ = writeln!(out, "| claims that hold | {} |\n", claims_held(&r.claims));
+    out.push_str(
+        "| table | condition | algorithm | number | published | measured | verdict |\n|---|---|---|---|---|---|---|\n",
+    );
+    for c in &r.cells {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {}, {} | {} | {} | {} |",
+            c.table,
+            format!("{} {}", c.scenario, c.condition).trim_end(),
+            c.algorithm,
+            c.metric.replace('_', " "),
+            c.unit,
+            plain(c.published),
+            c.measured.map_or("-".into(), |m| with_interval(m, c.measured_ci95)),
+            verdict(c.verdict)
+        );
+    }
+    for e in r.explanations.iter().filter(|e| !e.cells.is_empty()) {
+        explanation(&mut out, e);
+    }
+    if !r.claims.is_empty() {
+        out.push_str("\n| claim | source | holds |\n|---|---|---|\n");
+        for c in &r.claims {
+            let _ = writeln!(out, "| {} | {} | {} |", c.statement, c.source, outcome(c));
+        }
+    }
+    out
+}
+
+fn explanation(out: &mut String, e: &OpenCondition) {
+    let [one, other] = &e.ends;
+    let _ = write!(
+        out,
+        "\n{}.\n\n| table | condition | algorithm | number | published | measured | {one} | {other} | explained |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+        e.condition
+    );
+    for c in &e.cells {
+        let end = |i: usize| c.at_ends[i].map_or("-".into(), |v| with_interval(v, c.at_ends_ci95[i]));
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {}, {} | {} | {} | {} | {} | {} |",
+            c.table,
+            c.condition,
+            c.algorithm,
+            c.metric.replace('_', " "),
+            c.unit,
+            plain(c.published),
+            plain(c.measured),
+            end(0),
+            end(1),
+            yes(c.explained)
+        );
+    }
+}
+
+fn ends_row(c: &weir_judge::paper::ExplainedCell) -> [String; 8] {
+    let end = |i: usize| c.at_ends[i].map_or("-".into(), |v| with_interval(v, c.at_ends_ci95[i]));
+    [
+        c.algorithm.clone(),
+        c.condition.clone(),
+        format!("{} ({})", c.metric, c.unit),
+        plain(c.published),
+        plain(c.measured),
+        end(0),
+        end(1),
+        yes(c.explained).into(),
+    ]
+}
+
+/// Tables with numbers, in their order, and their titles.
+fn tables(r: &Reproduction) -> Vec<(&str, &str)> {
+    let mut numbers: Vec<&str> = r.cells.iter().map(|c: &Cell| c.table.as_str()).collect();
+    numbers.dedup();
+    let title = |n: &str| r.tables.iter().find(|t| t.table == n).map_or("", |t| t.title.as_str());
+    numbers.into_iter().map(|n| (n, title(n))).collect()
+}
+
+/// Each count with its name, its whole, and the goal as a share.
+fn score(a: &Agreement) -> [(&'static str, usize, usize, f64); 4] {
+    [
+        ("measured", a.measured, a.cells, 1.0),
+        ("near", a.near, a.measured, Agreement::NEAR_GOAL),
+        ("near or explained", a.near + a.explained, a.measured, Agreement::EXPLAINED_GOAL),
+        ("orders kept", a.orders_kept, a.orders, Agreement::ORDERS_GOAL),
+    ]
+}
+
+fn counted(count: usize, of: usize, goal: f64) -> String {
+    if of == 0 {
+        return "none".into();
+    }
+    let percent = 100.0 * count as f64 / of as f64;
+    format!("{count} of {of}, {percent:.0} % (goal {:.0} %)", goal * 100.0)
+}
+
+fn claims_held(claims: &[Claim]) -> String {
+    let held = claims.iter().filter(|c| c.holds == Some(true)).count();
+    format!("{held} of {}", claims.len())
+}
+
+fn outcome(c: &Claim) -> &'static str {
+    match c.holds {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "not measured",
+    }
+}
+
+fn yes(holds: bool) -> &'static str {
+    if holds { "yes" } else { "NO" }
+}
+
+fn verdict(v: Option<Verdict>) -> &'static str {
+    v.map_or("-", Verdict::word)
+}
+
+fn with_interval(value: f64, ci95: Option<f64>) -> String {
+    ci95.map_or_else(|| plain(value), |ci| format!("{} ±{}", plain(value), plain(ci)))
+}
+
+/// Two decimals where they matter.
+fn plain(v: f64) -> String {
+    if v.abs() >= 1_000.0 { format!("{v:.0}") } else { format!("{v:.2}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_stands_beside_its_goal() {
+        let a = Agreement { cells: 12, measured: 10, near: 6, explained: 2, orders: 0, orders_kept: 0 };
+        let lines: Vec<String> = score(&a).map(|(what, n, of, goal)| format!("{what} {}", counted(n, of, goal))).into();
+        assert_eq!(lines[1], "near 6 of 10, 60 % (goal 70 %)");
+        assert_eq!(lines[2], "near or explained 8 of 10, 80 % (goal 95 %)");
+        assert_eq!(
+            (lines[0].as_str(), lines[3].as_str()),
+            ("measured 10 of 12, 83 % (goal 100 %)", "orders kept none")
+        );
+    }
+
+    #[test]
+    fn every_number_has_its_verdict_in_both_forms() {
+        let cell = Cell {
+            paper: "p".into(),
+            table: "1".into(),
+            scenario: "s".into(),
+            condition: "c".into(),
+            algorithm: "gcc".into(),
+            metric: "loss_rate".into(),
+            unit: "percent".into(),
+            published: 4.27,
+            published_sigma: None,
+            measured: Some(1.25),
+            measured_sigma: Some(0.5),
+            measured_ci95: Some(0.75),
+            runs: 3,
+            verdict: Some(Verdict::Explained),
+        };
+        let far = Cell { verdict: Some(Verdict::Far), algorithm: "nada".into(), ..cell.clone() };
+        let r = Reproduction { paper: "p".into(), cells: vec![cell, far], ..Reproduction::default() };
+        let page = markdown(&r, "weir judge paper p --markdown", Some(61.2));
+        assert!(page.starts_with("Made by `weir judge paper p --markdown` in 61 s.\n"), "{page}");
+        assert!(
+            page.contains("| 1 | s c | gcc | loss rate, percent | 4.27 | 1.25 ±0.75 | near, explained |"),
+            "{page}"
+        );
+        let text = text(&r);
+        assert!(text.contains("near, explained") && text.contains("far"), "{text}");
+    }
+}
