@@ -110,6 +110,18 @@ fn a_coarse_clock_costs_little() {
 }
 
 #[test]
+fn a_browser_that_reports_seldom_through_stalls_costs_little() {
+    each("pathologies/browser-stalls", |controller, variant, result, undisturbed| {
+        let ((rate, queue), (own, _)) = (window(result, "last minute"), window(undisturbed, "last minute"));
+        eprintln!("{controller}, {variant}: {rate:.0} kbit/s, queue {queue:.1} ms, {own:.0} kbit/s to Weir's receiver");
+        if variant == "chromium" {
+            assert!((1_400.0..=2_600.0).contains(&rate) && rate >= 0.85 * own, "{controller}: {rate:.0} of {own:.0}");
+            assert!((10.0..=80.0).contains(&queue), "{controller}: {queue:.1} ms");
+        }
+    });
+}
+
+#[test]
 fn a_longer_path_is_no_queue() {
     each("pathologies/longer-path", |controller, variant, result, undisturbed| {
         let who = format!("{controller} with {variant}");

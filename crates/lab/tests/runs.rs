@@ -8,7 +8,7 @@ use weir_lab::scenario::{
 };
 use weir_media::Packetiser;
 use weir_path::{Capacity, Limit, LinkConfig, Schedule, Step};
-use weir_session::OutgoingOptions;
+use weir_session::{OutgoingOptions, ReceiverModel};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 
 fn scenario(controller: &str, seconds: i64) -> Scenario {
@@ -63,6 +63,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 },
                 playout_deadline: None,
                 feedback: registry.get(controller).and_then(|s| s.feedback),
+                receiver: ReceiverModel::default(),
                 reports: registry.get(controller).and_then(|s| s.reports),
                 rtcp_interval: TimeDelta::from_secs(1),
                 circuit_breaker: None,

@@ -13,6 +13,7 @@ mod reordering;
 pub use config::{NackConfig, NackCounters};
 
 use crate::identity::FeedbackSsrcs;
+use crate::receiver_model::ReceiverModel;
 use crate::rtcp_timer::RTCP_BANDWIDTH_SHARE;
 use reordering::Reordering;
 use std::collections::VecDeque;
@@ -92,6 +93,8 @@ pub(crate) struct Nacker {
     allowed: bool,
     /// Whether lost packets are requested.
     enabled: bool,
+    /// The program whose timing requests have.
+    model: ReceiverModel,
     pub counters: NackCounters,
 }
 
@@ -120,6 +123,7 @@ impl Nacker {
             gaps: 0,
             allowed: true,
             enabled: true,
+            model: ReceiverModel::default(),
             counters: NackCounters::default(),
         }
     }
@@ -133,6 +137,10 @@ impl Nacker {
     pub(crate) fn enable(&mut self, enabled: bool) {
         self.enabled = enabled;
         self.give_up_unless_asking();
+    }
+    /// Requests packets when this program would.
+    pub(crate) fn behave_as(&mut self, model: ReceiverModel) {
+        self.model = model;
     }
     fn give_up_unless_asking(&mut self) {
         if !(self.allowed && self.enabled) {
@@ -290,11 +298,20 @@ impl Nacker {
         true
     }
 
+    /// Time after a request before the packet is requested again.
+    fn wait_for_response(&self) -> TimeDelta {
+        let slack = if self.model.requests_at_once() { TimeDelta::ZERO } else { self.config.slack };
+        self.round_trip() + slack
+    }
+
     /// When a packet may be requested.
     fn ask_at(&self, m: &Missing) -> Timestamp {
-        let round_trip = self.round_trip() + self.config.slack;
+        let round_trip = self.wait_for_response();
         if m.requests > 0 {
-            return m.last + round_trip;
+            return self.model.request_again_at(m.last + round_trip);
+        }
+        if self.model.requests_at_once() {
+            return m.since;
         }
         let behind = self.highest.map_or(0, |h| h.sequence.saturating_sub(m.sequence));
         let lost = behind >= u64::from(self.config.reorder_packets);
@@ -321,7 +338,8 @@ impl Nacker {
 
     /// Whether the response to a request at `now` would arrive too late.
     fn is_too_late(&self, m: &Missing, now: Timestamp) -> bool {
-        m.requests >= self.config.max_requests || now + self.round_trip() > m.deadline
+        m.requests >= self.model.max_requests().unwrap_or(self.config.max_requests)
+            || now + self.round_trip() > m.deadline
     }
 
     fn refresh(&mut self, now: Timestamp) {
@@ -353,7 +371,7 @@ impl Nacker {
         let mut missing = core::mem::take(&mut self.missing);
         missing.retain(|m| {
             // Its last response may still be in flight.
-            let waits = m.requests > 0 && now < m.last + self.round_trip() + self.config.slack;
+            let waits = m.requests > 0 && now < m.last + self.wait_for_response();
             waits || !self.is_too_late(m, now)
         });
         self.counters.given_up += (before - missing.len()) as u64;

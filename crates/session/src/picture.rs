@@ -6,6 +6,7 @@
 //! request; so is one alone, unless both ends have [`PictureFeedback::acknowledge`] on, when it is an acknowledgement.
 
 use crate::identity::FeedbackSsrcs;
+use crate::receiver_model::ReceiverModel;
 use std::collections::VecDeque;
 use weir_media::{PictureId, VideoCodec};
 use weir_units::{TimeDelta, Timestamp};
@@ -192,6 +193,10 @@ pub(crate) struct FirId {
 #[derive(Debug)]
 pub(crate) struct PictureRequests {
     config: PictureFeedback,
+    /// The program whose timing requests have.
+    model: ReceiverModel,
+    /// Whether a picture was ever decoded intact.
+    has_decoded: bool,
     key: Option<Asked>,
     fir_sequence: u8,
     /// The RTP timestamp of the requested reference picture.
@@ -207,6 +212,8 @@ impl PictureRequests {
     pub(crate) fn new(config: PictureFeedback, now: Timestamp) -> Self {
         Self {
             config,
+            model: ReceiverModel::default(),
+            has_decoded: false,
             key: None,
             fir_sequence: 0,
             reference: None,
@@ -220,6 +227,10 @@ impl PictureRequests {
     pub(crate) fn config(&self) -> PictureFeedback {
         self.config
     }
+    /// Requests key frames when this program would.
+    pub(crate) fn behave_as(&mut self, model: ReceiverModel) {
+        self.model = model;
+    }
     /// Records a picture that is played, by any of its payloads.
     pub(crate) fn note(&mut self, rtp_timestamp: u32, payload: Option<&[u8]>) {
         self.pictures.note(self.config.name, rtp_timestamp, payload);
@@ -228,7 +239,8 @@ impl PictureRequests {
     /// Requests a key frame, with a new command if none is outstanding.
     pub(crate) fn want_key_frame(&mut self, now: Timestamp) {
         if self.key.is_none() {
-            self.key = Some(Asked::new(now));
+            let patience = if self.has_decoded { self.model.picture_patience() } else { TimeDelta::ZERO };
+            self.key = Some(Asked::new(now + patience));
             self.fir_sequence = self.fir_sequence.wrapping_add(1);
         }
     }
@@ -237,8 +249,9 @@ impl PictureRequests {
         if !intact {
             return;
         }
-        // A picture that was never requested is no answer.
-        self.key = self.key.filter(|k| k.tries == 0);
+        self.has_decoded = true;
+        // A picture that was never requested is no answer, but a request that has waited for one is void.
+        self.key = self.key.filter(|k| k.tries == 0 && self.model.picture_patience() == TimeDelta::ZERO);
         self.reference = self.reference.filter(|r| (rtp_timestamp.wrapping_sub(r.1) as i32) <= 0);
         if self.config.acknowledge {
             self.decoded = Some(rtp_timestamp);
@@ -252,7 +265,7 @@ impl PictureRequests {
 
     /// The other end has restarted: drops the state of its pictures.
     pub(crate) fn reset(&mut self) {
-        (self.key, self.reference, self.decoded) = (None, None, None);
+        (self.key, self.reference, self.decoded, self.has_decoded) = (None, None, None, false);
         self.pictures = Pictures::default();
     }
 
@@ -314,6 +327,7 @@ impl PictureRequests {
                 None => self.counters.unnamed += 1,
             }
         }
+        let spacing = self.model.key_frame_interval().unwrap_or(spacing);
         if let Some(asked) = self.key.as_mut().filter(|k| k.due <= now) {
             let by_fir = match c.key_frame_request {
                 KeyFrameRequest::Pli => false,
@@ -386,6 +400,24 @@ mod tests {
         assert_eq!((r.due(), r.counters.pli_sent, r.counters.fir_sent), (None, 2, 3));
         r.want_key_frame(at(900));
         assert_eq!([sent(&mut r, 900), sent(&mut r, 1_000), sent(&mut r, 1_100)], [["PLI 2"], ["PLI 2"], ["FIR 2 2"]]);
+    }
+
+    #[test]
+    fn chromium_waits_three_seconds_for_a_picture_before_it_asks() {
+        let mut r = PictureRequests::new(PictureFeedback::default(), at(0));
+        r.behave_as(ReceiverModel::Chromium);
+        // Nothing was ever decoded: at once, and each 200 ms.
+        r.want_key_frame(at(10));
+        assert_eq!([sent(&mut r, 10).len(), sent(&mut r, 209).len(), sent(&mut r, 210).len()], [1, 0, 1]);
+        r.on_decoded(3_000, true);
+        r.want_key_frame(at(1_000));
+        assert_eq!((sent(&mut r, 3_999).len(), r.due()), (0, Some(at(4_000))));
+        // A picture that is decoded meanwhile voids the request.
+        r.on_decoded(6_000, true);
+        assert_eq!(r.due(), None);
+        r.want_key_frame(at(5_000));
+        r.want_key_frame(at(6_000));
+        assert_eq!([sent(&mut r, 8_000).len(), sent(&mut r, 8_199).len(), sent(&mut r, 8_200).len()], [1, 0, 1]);
     }
 
     #[test]

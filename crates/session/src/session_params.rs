@@ -1,5 +1,6 @@
 //! Session parameters that can be changed during the session.
 
+use crate::receiver_model::ReceiverModel;
 use weir_cc::ReportPlan;
 use weir_media::ParamError;
 use weir_units::TimeDelta;
@@ -101,11 +102,13 @@ pub struct SessionParams {
     pub xr: Option<XrBlocks>,
     /// Rapid synchronisation.
     pub rapid_synchronisation: RapidSynchronisation,
+    /// The program whose receiving end this end behaves as: when it reports packets, and requests lost ones and key frames.
+    pub receiver: ReceiverModel,
 }
 
 impl SessionParams {
     /// The names accepted by [`Self::set`].
-    pub const NAMES: [&'static str; 4] = ["profile", "rtcp_interval_ms", "xr", "rapid_synchronisation"];
+    pub const NAMES: [&'static str; 5] = ["profile", "rtcp_interval_ms", "xr", "rapid_synchronisation", "receiver"];
 
     /// Sets a parameter by name:
     ///
@@ -115,6 +118,7 @@ impl SessionParams {
     /// | `rtcp_interval_ms` | milliseconds up to 60,000, or `default` |
     /// | `xr` | some of `reference_time`, `loss_rle`, `discard_rle`, `post_repair_loss_rle`, `one_way_delay` with commas between, `none`, or `default` |
     /// | `rapid_synchronisation` | `off`, `ntp-64` or `ntp-56`, with extension identifiers 4 and 5 |
+    /// | `receiver` | `weir` or `chromium`: [`ReceiverModel`] |
     ///
     /// # Errors
     /// An unknown name, or an unsupported value. Nothing changes then.
@@ -163,6 +167,10 @@ impl SessionParams {
                     _ => return wrong("off, ntp-64 or ntp-56"),
                 }
             }
+            "receiver" => match ReceiverModel::named(value) {
+                Some(model) => self.receiver = model,
+                None => return wrong("weir or chromium"),
+            },
             _ => return Err(ParamError::unknown(KIND, name, &Self::NAMES)),
         }
         Ok(())

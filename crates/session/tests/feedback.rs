@@ -7,19 +7,27 @@ use common::{Call, Fate, Link, Recorded, Recorder};
 use weir_cc::{FeedbackFormat, FeedbackPlan};
 use weir_media::PerfectCodec;
 use weir_session::allocation::{Demand, MediaKind};
-use weir_session::{EndConfig, EndPlan, IncomingConfig, OutgoingConfig, ReceivingPath, SendingPath, StreamIdentity};
+use weir_session::{
+    EndConfig, EndPlan, IncomingConfig, OutgoingConfig, ReceiverModel, ReceivingPath, SendingPath, SessionParams,
+    StreamIdentity,
+};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 
 fn call(recorder: &Recorder, plan: FeedbackPlan) -> Call {
+    call_with(recorder, plan, ReceiverModel::Weir)
+}
+
+fn call_with(recorder: &Recorder, plan: FeedbackPlan, receiver: ReceiverModel) -> Call {
     let config = EndConfig { ssrc: 11, remote_ssrc: 22, ..EndConfig::default() };
     let frames = PerfectCodec::frames(TimeDelta::from_millis(10), Timestamp::ZERO).into();
     let outgoing = OutgoingConfig::new(StreamIdentity::of(11), frames, Demand::default());
     let sending = SendingPath { per_packet_feedback: true, ..SendingPath::new(recorder.sender()) };
     let incoming = IncomingConfig::new(StreamIdentity::of(11), MediaKind::default());
     let receiving = ReceivingPath { feedback: Some(plan), ..ReceivingPath::default() };
-    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+    let params = SessionParams { receiver, ..config.params };
+    let other = EndConfig { ssrc: 22, remote_ssrc: 11, seed: 2, params, ..config.clone() };
     let (a, b) = (
         EndPlan::new(config).sends(outgoing).on(sending).make(Timestamp::ZERO).unwrap(),
         EndPlan::new(other).receives(incoming).on(receiving).make(Timestamp::ZERO).unwrap(),
@@ -70,4 +78,30 @@ fn after_a_mute_feedback_comes_as_often_as_before_it() {
     };
     let (before, after) = (within(4_000, 5_000), within(25_000, 26_000));
     assert!((20..=50).contains(&before) && after * 10 >= before * 8, "{before} messages a second, {after} after it");
+}
+
+#[test]
+fn chromium_reports_each_62_5_ms_whatever_the_rate_and_through_silence() {
+    let plan = ReceiverModel::Chromium.feedback(FeedbackPlan {
+        format: FeedbackFormat::CongestionControl,
+        min_interval: TimeDelta::from_millis(20),
+        max_interval: TimeDelta::from_millis(400),
+        bandwidth_share: 0.05,
+    });
+    for kbps in [60, 1_000, 20_000] {
+        let recorder = Recorder::new(kbps);
+        let mut c = call_with(&recorder, plan, ReceiverModel::Chromium);
+        for (until_ms, is_paused) in [(3_000, true), (4_111, false), (6_000, true)] {
+            c.run_until(Timestamp::from_millis(until_ms));
+            c.a.set_paused(is_paused);
+        }
+        let reports = recorder.recorded().iter().filter(|r| matches!(r, Recorded::Feedback(_))).count();
+        // Frames come each 10 ms, so that a report is due at each of the timer's turns but those of the pause.
+        let turns = (3_000.0_f64 + 6_000.0 - 4_111.0) / 62.5;
+        assert!((turns - 4.0..=turns + 2.0).contains(&(reports as f64)), "{kbps} kbit/s: {reports} of {turns:.0}");
+        let period = TimeDelta::from_micros(62_500).as_nanos();
+        let feedback = c.sent[1].iter().filter(|s| !s.2.is_rtp()).map(|s| (s.0 - Timestamp::ZERO).as_nanos());
+        let on_time = feedback.filter(|at| at % period == 0).count();
+        assert!(on_time == reports, "{kbps} kbit/s: {on_time} of {reports} reports at the timer's turns");
+    }
 }

@@ -77,6 +77,7 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     };
     let mut plan = CallPlan::new(control, config, receiver);
     plan.receiver.station_ssrc = Some(stations[1]);
+    plan.receiver.params.receiver = rtp.receiver;
     for path in &mut plan.sending {
         path.circuit_breaker = rtp.circuit_breaker.map(sc::CircuitBreaker::config);
         path.ecn = rtp.ecn;

@@ -11,7 +11,7 @@ use weir_cc::tcp::Equation;
 use weir_cc::wrappers::{self, MAP_SUFFIX};
 use weir_cc::{FeedbackPlan, Limits, ReportPlan, circuit_breaker};
 use weir_path::{Capacity, Dscp, LinkConfig};
-use weir_session::OutgoingOptions;
+use weir_session::{OutgoingOptions, ReceiverModel};
 /// How a TCP sender detects losses.
 pub use weir_sim::tcp::LossDetection as TcpLossDetection;
 /// TCP congestion control.
@@ -214,6 +214,8 @@ pub struct RtpFlow {
     pub playout_deadline: Option<TimeDelta>,
     /// Per-packet feedback: the controller's plan with the file's changes. None if it uses none.
     pub feedback: Option<FeedbackPlan>,
+    /// The program whose receiving end the receiver behaves as.
+    pub receiver: ReceiverModel,
     /// Receiver reports as requested by the controller; RFC 3550's timing if absent.
     pub reports: Option<ReportPlan>,
     /// UDP and IP headers around each packet.

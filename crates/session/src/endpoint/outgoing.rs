@@ -119,7 +119,7 @@ impl Endpoint {
         let (zero, mut reported) = (self.zero, false);
         if let Some(r) = &mut self.receiver
             && r.has_feedback()
-            && (feedback || (regular && is_avpf && r.news() > 0))
+            && (feedback || (regular && is_avpf && r.path.rides_along() && r.news() > 0))
         {
             r.write_feedback(ssrcs.sender, zero, now, out);
             reported = true;

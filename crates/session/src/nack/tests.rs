@@ -190,3 +190,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn chromium_asks_at_once_and_again_by_a_timer() {
+    let mut n = nacker(40);
+    n.behave_as(ReceiverModel::Chromium);
+    n.on_packet(ms(0), at(10, ms(60_000)));
+    n.on_packet(ms(1), at(12, ms(60_000)));
+    // One packet later, without waiting for reordered ones.
+    assert_eq!(asked(&mut n, ms(1)), [11]);
+    // A round trip later is 41 ms: the look at 60 ms, on a tick of 15.625 ms.
+    assert_eq!(n.poll_timeout(), Some(ms(0) + TimeDelta::from_micros(46_875)));
+    assert_eq!((asked(&mut n, ms(46)), asked(&mut n, ms(47))), (vec![], vec![11]));
+    // It goes on long after Weir's own limit of ten requests.
+    let requests = (48..2_000).filter(|t| !asked(&mut n, ms(*t)).is_empty()).count();
+    assert!((35..=48).contains(&requests), "{requests}");
+}

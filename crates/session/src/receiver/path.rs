@@ -8,6 +8,7 @@ use crate::arrivals::ArrivalLog;
 use crate::config::ReceivingPath;
 use crate::feedback::TwccWriter;
 use crate::received_packet::ReceivedPacket;
+use crate::receiver_model::ReceiverModel;
 use crate::sent::nearest;
 use crate::session_params::{Profile, SessionParams};
 use weir_cc::cue::{self, CapacityForecast, CapacityNotice};
@@ -51,6 +52,9 @@ pub(crate) struct ReceivePath {
     /// Arrivals by transport-wide numbers, if feedback uses them.
     pub log: Option<ArrivalLog>,
     last_feedback: Timestamp,
+    /// The program whose timing feedback has, and when its timer began.
+    model: ReceiverModel,
+    began: Timestamp,
     pub twcc: TwccWriter,
     pub reports: Option<ReportPlan>,
     /// Rate over the last feedback interval.
@@ -86,6 +90,8 @@ impl ReceivePath {
             controller,
             feedback_due: None,
             last_feedback: now,
+            model: ReceiverModel::default(),
+            began: now,
             bytes_since_feedback: 0,
             received_rate: DataRate::ZERO,
             feedback_size: FIRST_FEEDBACK_SIZE,
@@ -116,9 +122,9 @@ impl ReceivePath {
         let first_departure = self.departure.map_or(self.first_departure, |(_, at)| at + silence);
         let config = ReceivingPath { controller: self.controller.take(), ..self.feedback_config() };
         let next = Self::new(config, twcc, now);
-        let (feedback_allowed, newest, id) = (self.feedback_allowed, self.newest, self.id);
+        let (feedback_allowed, newest, id, model) = (self.feedback_allowed, self.newest, self.id, self.model);
         let subflow = self.subflow.as_ref().map(|s| s.clock_rate());
-        *self = Self { first_departure, feedback_allowed, newest, ..next };
+        *self = Self { first_departure, feedback_allowed, newest, model, ..next };
         if let Some(clock_rate) = subflow {
             self.make_subflow(id, clock_rate);
         }
@@ -126,6 +132,7 @@ impl ReceivePath {
 
     pub(crate) fn set_params(&mut self, params: &SessionParams) {
         self.feedback_allowed = params.profile == Profile::Avpf;
+        self.model = params.receiver;
         if !self.feedback_allowed {
             self.feedback_due = None;
         }
@@ -207,6 +214,10 @@ impl ReceivePath {
     /// Schedules feedback: a packet has arrived since the last message.
     pub(crate) fn schedule_feedback(&mut self, now: Timestamp) {
         let Some(plan) = self.plan else { return };
+        if let Some(interval) = self.model.feedback_interval(&plan) {
+            self.feedback_due = Some(self.next_turn(interval, now));
+            return;
+        }
         // The interval runs from the last message. For the first one, and after a silence, it starts with the packet.
         let is_first = self.received_rate == DataRate::ZERO;
         let silence = now.saturating_since(self.last_feedback);
@@ -214,6 +225,15 @@ impl ReceivePath {
         let is_silent = is_first || silence > plan.max_interval;
         let due = if is_silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
         self.feedback_due = Some(due.max(now));
+    }
+
+    /// The next time of a timer with this interval, after the last message.
+    fn next_turn(&self, interval: TimeDelta, now: Timestamp) -> Timestamp {
+        let nanos = interval.as_nanos().max(1);
+        let turns = |at: Timestamp| (at - self.began).as_nanos().div_euclid(nanos);
+        // A message that was sent late is that of the turn before it.
+        let turn = (turns(now - TimeDelta::from_nanos(1)) + 1).max(turns(self.last_feedback) + 1);
+        self.began + interval * turn
     }
 
     /// Interval of feedback messages: the plan's share of the received rate, within its bounds.
@@ -226,6 +246,11 @@ impl ReceivePath {
 
     pub(crate) fn is_feedback_due(&self, now: Timestamp) -> bool {
         self.feedback_due.is_some_and(|at| at <= now)
+    }
+
+    /// Whether feedback is written into a regular report too, before it is due.
+    pub(crate) fn rides_along(&self) -> bool {
+        self.plan.and_then(|p| self.model.feedback_interval(&p)).is_none()
     }
 
     /// Feedback was written into a datagram of `size`. If it has covered packets (`progress`) and others are `left` that did
@@ -247,7 +272,9 @@ impl ReceivePath {
         }
         self.last_feedback = now;
         self.bytes_since_feedback = 0;
-        self.feedback_due = (left && self.feedback_allowed).then(|| now + self.interval());
+        let next = self.plan.and_then(|p| self.model.feedback_interval(&p)).map(|i| self.next_turn(i, now));
+        let next = next.unwrap_or_else(|| now + self.interval());
+        self.feedback_due = (left && self.feedback_allowed).then_some(next);
     }
 
     /// The same for this path's own log, covered up to a number if any packet was.

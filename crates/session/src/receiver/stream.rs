@@ -264,7 +264,9 @@ impl IncomingStream {
         self.one_way_delay = meter.filter(|_| self.xr.one_way_delay);
         if let Some(nack) = &mut self.nack {
             nack.allow(params.profile == Profile::Avpf);
+            nack.behave_as(params.receiver);
         }
+        self.picture.behave_as(params.receiver);
     }
 
     /// Takes a packet of the media stream.

@@ -68,6 +68,9 @@ flow! {
         /// Changes to per-packet feedback, laid over the controller's settings.
         #[serde(default)]
         feedback: RawFeedback,
+        /// The program whose receiving end the flow's receiver behaves as: "weir", or "chromium" for transport-wide feedback, requests for
+        /// packets and for key frames when Chromium sends them; "weir" if absent. Feedback's own settings are laid over it.
+        receiver: Option<At<String>>,
         /// Spans in which the source is paused.
         #[serde(default)]
         pauses: Vec<At<RawPause>>,

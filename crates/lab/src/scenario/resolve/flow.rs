@@ -19,7 +19,7 @@ use weir_cc::{FeedbackPlan, Limits, Setup, Spec, Transport};
 use weir_media::Packetiser;
 use weir_media::resilience::{Choice, Mechanisms};
 use weir_path::Dscp;
-use weir_session::OutgoingOptions;
+use weir_session::{OutgoingOptions, ReceiverModel};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Represents every controller in `compare`.
@@ -250,9 +250,10 @@ impl Flows<'_> {
             params.retain(|p| p.0 != name);
             params.push((name, value));
         }
+        let receiver = self.receiver(spec, f)?;
         let feedback = match spec.feedback {
             None => None,
-            Some(plan) => Some(self.feedback(self.feedback(plan, &c.feedback)?, &f.feedback)?),
+            Some(plan) => Some(self.feedback(self.feedback(receiver.feedback(plan), &c.feedback)?, &f.feedback)?),
         };
         let setup = Setup {
             limits: Limits { floor, ceiling },
@@ -299,6 +300,7 @@ impl Flows<'_> {
             },
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,
+            receiver,
             reports: spec.reports,
             rtcp_interval: f
                 .rtcp_interval
@@ -326,6 +328,27 @@ impl Flows<'_> {
             forecast: self.forecast(f, spec, traces)?.map(Box::new),
             needs_marker: f.decodes_with.as_ref().is_some_and(|d| d.value == RawDecodesWith::FirstAndLast),
         })
+    }
+
+    fn receiver(&self, spec: &Spec, f: &RawRtp) -> Result<ReceiverModel, InputError> {
+        let Some(raw) = &f.receiver else { return Ok(ReceiverModel::default()) };
+        let error = |message: String| self.text.error(raw.span.clone(), message);
+        let Some(model) = ReceiverModel::named(&raw.value) else {
+            let known = ReceiverModel::ALL.map(|(name, _)| name);
+            return Err(error(format!("no receiver is named `{}`", raw.value)).help(suggest::help(&raw.value, &known)));
+        };
+        match spec.transport {
+            _ if model == ReceiverModel::Weir => {}
+            Transport::Udp if f.multipath.is_none() => {}
+            Transport::Udp => {
+                return Err(error("a browser receives on one path".into()).help("leave `multipath` or `receiver` out"));
+            }
+            _ => {
+                let message = format!("the controller `{}` runs over DCCP, which browsers do not have", spec.name);
+                return Err(error(message).help("leave `receiver` out, or take a controller over UDP"));
+            }
+        }
+        Ok(model)
     }
 
     fn clocks(&self, spec: &Spec, f: &RawRtp) -> Result<Clocks, InputError> {
