@@ -197,13 +197,14 @@ mod tests {
     fn shapes_as_equations_11_to_14() {
         let c = Config { max_queue_age: TimeDelta::ZERO, ..Config::default() };
         let kbps = DataRate::from_kbps;
+        let paced = |media, pacing| Target { paces_payload: true, ..Target::paced(media, pacing) };
         let r = rate(2_000);
-        assert_eq!(r.target(DataSize::ZERO, &c), Target::paced(kbps(2_000), kbps(2_000)));
+        assert_eq!(r.target(DataSize::ZERO, &c), paced(kbps(2_000), kbps(2_000)));
         // The RFC's own example: 2,000 bytes make 48 kbit/s.
-        assert_eq!(r.target(DataSize::from_bytes(2_000), &c), Target::paced(kbps(1_952), kbps(2_048)));
-        assert_eq!(r.target(DataSize::from_bytes(1_000_000), &c), Target::paced(kbps(1_900), kbps(2_100)));
+        assert_eq!(r.target(DataSize::from_bytes(2_000), &c), paced(kbps(1_952), kbps(2_048)));
+        assert_eq!(r.target(DataSize::from_bytes(1_000_000), &c), paced(kbps(1_900), kbps(2_100)));
         let full = DataSize::from_bytes(1_000_000);
-        assert_eq!(rate(150).target(full, &c), Target::paced(kbps(150), DataRate::from_bps(157_500)));
-        assert_eq!(rate(3_000).target(full, &c), Target::paced(kbps(2_850), kbps(3_000)));
+        assert_eq!(rate(150).target(full, &c), paced(kbps(150), DataRate::from_bps(157_500)));
+        assert_eq!(rate(3_000).target(full, &c), paced(kbps(2_850), kbps(3_000)));
     }
 }
