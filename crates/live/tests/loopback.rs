@@ -196,7 +196,8 @@ fn a_raised_flag_ends_both_ends_at_once() {
     let stop = AtomicBool::new(false);
     let mut sending = StopAfter(Timestamp::ZERO, &stop);
     let s = loopback(&fixed_rate(500), &Registry::builtin(), None, &stop, (&mut sending, &mut Unobserved)).unwrap();
-    assert!((0.2..1.0).contains(&s.receiver.duration_s), "{}", s.receiver.duration_s);
+    // The receiver may begin a little after the sender.
+    assert!((0.15..1.0).contains(&s.receiver.duration_s), "{}", s.receiver.duration_s);
     assert_eq!(s.receiver.counters.byes, 1);
 }
 
