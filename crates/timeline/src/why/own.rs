@@ -1,15 +1,17 @@
 //! Rules of users beside the built-in ones: a TOML file of bounds on the numbers over time around an episode.
 //!
-//!     [[rules]]
-//!     name = "satellite"
-//!     kinds = ["fall"]
-//!     confidence = 0.7
-//!     text = "the way leads over a satellite"
-//!     [[rules.when]]
-//!     quantity = "rtt_ms"
-//!     statistic = "least"
-//!     of = "around"
-//!     above = 500
+//! ```toml
+//! [[rules]]
+//! name = "satellite"
+//! kinds = ["fall"]
+//! confidence = 0.7
+//! text = "the way leads over a satellite"
+//! [[rules.when]]
+//! quantity = "rtt_ms"
+//! statistic = "least"
+//! of = "around"
+//! above = 500
+//! ```
 //!
 //! A rule holds where all of its conditions do. A condition whose quantity a recording does not have does not hold.
 
