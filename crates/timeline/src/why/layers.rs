@@ -1,6 +1,6 @@
 //! Layers of one picture as streams of their own (simulcast, RFC 8853), one of which stops.
 //!
-//! Layers are told from other streams by their timestamps: those of one picture are captured together, so that the
+//! Layers differ from other streams in their timestamps: those of one picture are captured together, so that the
 //! difference between two layers' timestamps stays the same. It is another number than zero, since each stream begins
 //! at one of its own (RFC 3550, section 5.1); retransmissions have the timestamps of what they repeat.
 
