@@ -2,7 +2,10 @@
 
 pub use crate::columns::Column;
 pub use crate::failure::Failure;
+pub use crate::recorded::{MAX_FILES, MAX_FILES_BYTES};
 
+use crate::columns::{Columns, columns};
+use crate::recorded::{Opened, replayed};
 use serde::Deserialize;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
@@ -24,6 +27,40 @@ pub enum Request {
     Outline(Given),
     /// One run.
     Run(Run),
+    /// Opens a recorded call, whose files come beside the request.
+    Open(Files),
+    /// The controllers that the feedback of a recorded call is enough for.
+    Replayed,
+    /// Targets of controllers on the feedback of the call that is open.
+    Replay(Replay),
+    /// Packets of the call that is open.
+    Packets(Span),
+}
+
+/// Names of the files of a call, in their order.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Files {
+    /// As they are shown.
+    pub names: Vec<String>,
+}
+
+/// Controllers by name.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// Such as `gcc`.
+    pub controllers: Vec<String>,
+}
+
+/// A time of a call, in s since the first one in any of its files.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// Begin.
+    pub from_s: f64,
+    /// End, which is not in it.
+    pub to_s: f64,
 }
 
 /// A scenario's text, and the shipped scenario that it was, beside which the files are that it names.
@@ -58,7 +95,7 @@ pub struct Run {
     pub digest: bool,
 }
 
-/// An answer: a text, and for runs with series their columns, and with a digest that.
+/// An answer: a text, and for runs with series and for recorded calls their columns, and with a digest that.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Answer {
     /// JSON.
@@ -77,17 +114,45 @@ impl From<String> for Answer {
     }
 }
 
-/// Answers a request as JSON. Errors: the request is none, or what it names cannot be run.
-pub fn answer(request: &str) -> Result<Answer, Failure> {
-    let request = serde_json::from_str(request).map_err(|e| Failure::request(e.to_string()))?;
-    let registry = Registry::builtin();
-    match request {
-        Request::Controllers => json(&catalogue::controllers(&registry)),
-        Request::Scenarios => json(&catalogue::scenarios(&registry)?),
-        Request::Schema => Ok(schema().into()),
-        Request::Outline(given) => outline(&given, &registry),
-        Request::Run(request) => one_run(&request, &registry),
+/// Answers requests, and has the recorded call that was opened last.
+#[derive(Debug, Default)]
+pub struct Lab {
+    opened: Option<Opened>,
+}
+
+impl Lab {
+    /// Answers a request as JSON, with the files that came beside it. Errors: the request is none, what it names cannot be run,
+    /// or a file is no recording; the call that was open is then closed.
+    pub fn answer(&mut self, request: &str, files: Vec<Vec<u8>>) -> Result<Answer, Failure> {
+        let request = serde_json::from_str(request).map_err(|e| Failure::request(e.to_string()))?;
+        let registry = Registry::builtin();
+        match request {
+            Request::Controllers => json(&catalogue::controllers(&registry)),
+            Request::Scenarios => json(&catalogue::scenarios(&registry)?),
+            Request::Schema => Ok(schema().into()),
+            Request::Outline(given) => outline(&given, &registry),
+            Request::Run(request) => one_run(&request, &registry),
+            Request::Open(given) => {
+                // Two calls at a time may be more than there is memory for.
+                self.opened = None;
+                let (opened, answer) = Opened::read(&given.names, files)?;
+                self.opened = Some(opened);
+                Ok(answer)
+            }
+            Request::Replayed => json(&replayed(&registry)),
+            Request::Replay(given) => self.opened()?.replay(&given.controllers),
+            Request::Packets(span) => self.opened()?.packets(span.from_s, span.to_s),
+        }
     }
+
+    fn opened(&self) -> Result<&Opened, Failure> {
+        self.opened.as_ref().ok_or_else(|| Failure::request("no recorded call is open"))
+    }
+}
+
+/// Answers a request that needs no file, as [`Lab::answer`].
+pub fn answer(request: &str) -> Result<Answer, Failure> {
+    Lab::default().answer(request, Vec::new())
 }
 
 fn json(value: &impl serde::Serialize) -> Result<Answer, Failure> {
@@ -122,8 +187,8 @@ fn one_run(request: &Run, registry: &Registry) -> Result<Answer, Failure> {
     let series = request.series || request.digest;
     let options = RunOptions { registry, series, stop: &stop, progress: &|_| {} };
     let result = run(&scenario, request.seed.unwrap_or(scenario.seed), &options)?;
-    let (columns, numbers) =
-        result.series.as_ref().filter(|_| request.series).map(crate::columns::columns).unwrap_or_default();
+    let Columns { table: columns, numbers } =
+        result.series.as_ref().filter(|_| request.series).map(columns).unwrap_or_default();
     let digest = request.digest.then(|| result.digest());
     Ok(Answer { columns, numbers, digest, ..json(&result)? })
 }

@@ -1,8 +1,9 @@
-//! Functions that JavaScript calls. Texts pass through buffers of this module: JavaScript writes a request where [`weir_reserve`]
-//! says, calls [`weir_answer`], and reads the outputs. No pointer comes in, so there is nothing unsafe to do with one.
+//! Functions that JavaScript calls. Texts and files pass through buffers of this module: JavaScript writes a request where
+//! [`weir_reserve`] says, each file that belongs to it where [`weir_attach`] says, calls [`weir_answer`], and reads the outputs.
+//! No pointer comes in, so there is nothing unsafe to do with one.
 #![expect(unsafe_code, reason = "names that JavaScript calls by are unmangled")]
 
-use crate::answer::answer;
+use crate::answer::{Lab, MAX_FILES, MAX_FILES_BYTES};
 use serde_json::json;
 use std::cell::RefCell;
 use std::sync::{Mutex, Once};
@@ -21,6 +22,7 @@ const PANIC: u32 = 3;
 #[derive(Default)]
 struct Buffers {
     request: Vec<u8>,
+    files: Vec<Vec<u8>>,
     text: String,
     about: String,
     numbers: Vec<f64>,
@@ -28,12 +30,14 @@ struct Buffers {
 
 thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::default();
+    static LAB: RefCell<Lab> = RefCell::default();
 }
 /// Apart from the rest, which may be in use when a panic writes here.
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 static HOOK: Once = Once::new();
 
-/// Makes room for a request of this many bytes. Returns where to write it, or null if it is too large.
+/// Makes room for a request of this many bytes. Returns where to write it, or null if it is too large. Files that came for an
+/// earlier one are dropped.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_reserve(len: usize) -> *mut u8 {
     HOOK.call_once(|| {
@@ -47,21 +51,38 @@ pub extern "C" fn weir_reserve(len: usize) -> *mut u8 {
         return std::ptr::null_mut();
     }
     BUFFERS.with_borrow_mut(|b| {
+        b.files = Vec::new();
         b.request.clear();
         b.request.resize(len, 0);
         b.request.as_mut_ptr()
     })
 }
 
+/// Makes room for a further file of the request, of this many bytes. Returns where to write it, or null if there are too many
+/// files, too many bytes of them, or no memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn weir_attach(len: usize) -> *mut u8 {
+    BUFFERS.with_borrow_mut(|b| {
+        let bytes = b.files.iter().map(Vec::len).fold(len, usize::saturating_add);
+        let mut file = Vec::new();
+        if b.files.len() >= MAX_FILES || bytes > MAX_FILES_BYTES || file.try_reserve_exact(len).is_err() {
+            return std::ptr::null_mut();
+        }
+        file.resize(len, 0);
+        b.files.push(file);
+        b.files.last_mut().map_or(std::ptr::null_mut(), Vec::as_mut_ptr)
+    })
+}
+
 /// Answers the request that was written. Returns 0, or 1 if the output text is an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_answer() -> u32 {
-    let request = BUFFERS.with_borrow_mut(|b| {
-        let request = std::mem::take(&mut b.request);
+    let (request, files) = BUFFERS.with_borrow_mut(|b| {
+        let given = (std::mem::take(&mut b.request), std::mem::take(&mut b.files));
         *b = Buffers::default();
-        request
+        given
     });
-    let made = answer(&String::from_utf8_lossy(&request));
+    let made = LAB.with_borrow_mut(|lab| lab.answer(&String::from_utf8_lossy(&request), files));
     BUFFERS.with_borrow_mut(|b| match made {
         Ok(made) => {
             b.about = json!({ "columns": made.columns, "digest": made.digest }).to_string();
@@ -112,6 +133,27 @@ mod tests {
         assert!(std::panic::catch_unwind(|| panic!("by design")).is_err());
         assert!(LAST_PANIC.lock().is_ok_and(|last| last.contains("by design")));
         assert!(output(PANIC).1 > 9 && output(4) == (std::ptr::null(), 0));
+    }
+
+    #[test]
+    fn files_have_bounds_and_go_with_their_request() {
+        assert!(!weir_reserve(1).is_null());
+        assert!(weir_attach(MAX_FILES_BYTES + 1).is_null());
+        for _ in 0..MAX_FILES {
+            assert!(!weir_attach(1).is_null());
+        }
+        assert!(weir_attach(1).is_null(), "one more than a call may have");
+        // Those of a request that was given up are gone.
+        assert!(!weir_reserve(1).is_null() && !weir_attach(3).is_null());
+        BUFFERS.with_borrow_mut(|b| {
+            assert_eq!(b.files, [vec![0; 3]]);
+            b.request = br#"{"ask":"open","names":["a.log"]}"#.to_vec();
+        });
+        assert_eq!(weir_answer(), 1);
+        BUFFERS.with_borrow(|b| {
+            assert!(b.files.is_empty() && b.text.contains("\"kind\":\"recording\""), "{}", b.text);
+            assert!(b.text.contains("a.log: not a recording") && b.text.contains("00 00 00"), "{}", b.text);
+        });
     }
 
     #[test]

@@ -7,7 +7,7 @@ use weir_lab::scenario::InputError;
 /// A failure: what, where in the scenario's text if it is there, and a way out if one is known.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Failure {
-    /// `request` (a fault of the page), `scenario` (of its text, or of what it names) or `run`.
+    /// `request` (a fault of the page), `scenario` (of its text, or of what it names), `run` or `recording`.
     pub kind: &'static str,
     /// The fault, with the value.
     pub message: String,
@@ -24,6 +24,10 @@ pub struct Failure {
 impl Failure {
     pub(crate) fn request(message: impl Into<String>) -> Self {
         Self { kind: "request", message: message.into(), field: None, line: None, column: None, help: None }
+    }
+
+    pub(crate) fn recording(message: impl Into<String>) -> Self {
+        Self { kind: "recording", ..Self::request(message) }
     }
 }
 

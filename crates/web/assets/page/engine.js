@@ -10,6 +10,8 @@ export class Fault extends Error {
   }
 }
 
+const SIMULATOR = { what: "The simulator", help: "It was started again: change the scenario and go on." };
+
 /** Compiled once; workers get it from here. Servers that do not know the media type of WebAssembly are fine. */
 async function compile(address) {
   const answer = await fetch(address);
@@ -25,10 +27,16 @@ export class Engine {
   /** How often a simulator had to be started again. */
   restarts = 0;
 
-  constructor(size, base) {
+  /** `words`: what has stopped after a crash, and what can be done then. `module`: of another engine. */
+  constructor(size, base, { module, words = SIMULATOR } = {}) {
     this.base = base;
-    this.#module = compile(new URL("weir.wasm", base));
+    this.words = words;
+    this.#module = module ?? compile(new URL("weir.wasm", base));
     for (let i = 0; i < size; i++) this.#workers.push(this.#start({}));
+  }
+
+  get module() {
+    return this.#module;
   }
 
   #start(slot) {
@@ -77,7 +85,7 @@ export class Engine {
     if (!slot.ready) return this.#breaks(why);
     this.restarts += 1;
     this.#start(slot);
-    job?.fail(new Fault({ kind: "crash", message: `The simulator has stopped: ${why}.`, help: "It was started again: change the scenario and go on." }));
+    job?.fail(new Fault({ kind: "crash", message: `${this.words.what} has stopped: ${why}.`, help: this.words.help }));
   }
 
   #pass() {
@@ -85,15 +93,15 @@ export class Engine {
       if (!slot.ready || slot.job || this.#waiting.length === 0) continue;
       slot.job = this.#waiting.shift();
       slot.job.since = performance.now();
-      slot.worker.postMessage({ id: slot.job.id, request: slot.job.request });
+      slot.worker.postMessage({ id: slot.job.id, request: slot.job.request, files: slot.job.files });
     }
   }
 
-  /** The answer to a request: { text, columns, digest, numbers }. Fails with a Fault. `of` names what it is for. */
-  ask(request, of = "") {
+  /** The answer to a request: { text, columns, digest, numbers }. Fails with a Fault. `of` names what it is for, `files` go with it. */
+  ask(request, of = "", files = []) {
     if (this.broken) return Promise.reject(this.broken);
     return new Promise((done, fail) => {
-      this.#waiting.push({ id: this.#next++, request, of, done, fail });
+      this.#waiting.push({ id: this.#next++, request, of, files, done, fail });
       this.#pass();
     });
   }

@@ -5,6 +5,7 @@ import { change, rateText, remove, split } from "./capacity.js";
 import { Editor } from "./editor.js";
 import { Engine, Fault } from "./engine.js";
 import { Plots } from "./plots.js";
+import { Recording } from "./recording.js";
 import { Schema } from "./schema.js";
 
 const $ = (id) => document.getElementById(id);
@@ -212,7 +213,8 @@ async function keep() {
   const fragment = await write(setting);
   if (fragment === kept) return;
   kept = fragment;
-  history.replaceState(null, "", fragment);
+  $("to-lab").href = fragment;
+  if (!inRecording()) history.replaceState(null, "", fragment);
 }
 
 function steps() {
@@ -324,7 +326,45 @@ $("share").addEventListener("click", async () => {
   setTimeout(() => ($("share").textContent = "Copy link"), 2_000);
 });
 $("settings").addEventListener("submit", (event) => event.preventDefault());
-addEventListener("hashchange", () => location.hash !== kept && load());
+
+// Views: the lab, and a recorded call.
+
+const recording = new Recording(document.baseURI, engine.module);
+const inRecording = () => location.hash === "#recording";
+
+function view() {
+  const there = inRecording();
+  $("lab").hidden = $("share").hidden = $("state").hidden = there;
+  $("recording").hidden = !there;
+  document.body.classList.toggle("in-recording", there);
+  $("to-call").toggleAttribute("aria-current", there);
+  $("to-lab").toggleAttribute("aria-current", !there);
+}
+
+addEventListener("hashchange", () => {
+  view();
+  if (inRecording()) return;
+  if (!started) start();
+  else if (location.hash !== kept) load();
+});
+
+const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+addEventListener("dragover", (event) => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  document.body.classList.add("dropping");
+});
+addEventListener("dragleave", (event) => event.relatedTarget === null && document.body.classList.remove("dropping"));
+addEventListener("drop", (event) => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  document.body.classList.remove("dropping");
+  location.hash = "#recording";
+  view();
+  recording.open(event.dataTransfer.files);
+});
+
+// Begin.
 
 async function load() {
   let strange = null;
@@ -361,4 +401,13 @@ async function lists() {
 }
 
 navigator.serviceWorker?.register("sw.js").catch(() => {});
-load().then(lists).catch((e) => failed(e));
+
+let started = false;
+function start() {
+  started = true;
+  load().then(lists).catch((e) => failed(e));
+}
+
+view();
+// Whoever comes to open a call waits for no run.
+if (!inRecording()) start();

@@ -3,23 +3,27 @@
 const NEAR_PX = 9;
 const NEAR_TOUCH_PX = 18;
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-class Plot {
+export class Plot {
   #into;
   #height;
+  #adapt;
   #plot = null;
+  #watch = new ResizeObserver(() => this.#plot?.setSize(this.#size()));
   #shape = "";
   #lines = [];
   #data = [[]];
   /** Highest value of the scale while something is dragged. */
   frozen = null;
 
-  constructor(into, height, ready) {
+  /** `ready` gets each plot that is made, `adapt` changes its options before. */
+  constructor(into, height, ready, adapt = (options) => options) {
     this.#into = into;
     this.#height = height;
+    this.#adapt = adapt;
     this.ready = ready;
-    new ResizeObserver(() => this.#plot?.setSize(this.#size())).observe(into);
+    this.#watch.observe(into);
   }
   get plot() {
     return this.#plot;
@@ -31,6 +35,12 @@ class Plot {
     this.#shape = "";
     this.show(this.#lines, this.#data);
   }
+  /** Nothing is drawn after it. */
+  end() {
+    this.#watch.disconnect();
+    this.#plot?.destroy();
+    this.#plot = null;
+  }
   /** `lines`: { label, colour, kind }, kind one of line, dots, steps. */
   show(lines, data) {
     const shape = JSON.stringify(lines);
@@ -38,7 +48,7 @@ class Plot {
     this.#data = data;
     if (shape !== this.#shape) {
       this.#plot?.destroy();
-      this.#plot = new uPlot(this.#options(), data, this.#into);
+      this.#plot = new uPlot(this.#adapt(this.#options()), data, this.#into);
       this.#shape = shape;
       this.ready?.(this.#plot);
     } else {

@@ -3,7 +3,9 @@
 #[expect(dead_code, reason = "shared with the coverage map's page")]
 #[path = "../../../coverage/tests/page/browser.rs"]
 mod browser;
+mod captures;
 mod files;
+mod recordings;
 
 use browser::Browser;
 use files::FileServer;
@@ -143,6 +145,7 @@ fn the_exported_page_gives_the_bytes_of_this_machine_and_can_be_worked_with() {
         faults_are_explained(&mut lab).await;
         a_link_holds_the_setting(&mut lab).await;
         all_controllers_are_seen(&mut lab).await;
+        recordings::recorded_calls_are_opened(&mut lab).await;
         assert_eq!(lab.browser.complaints, Vec::<String>::new());
         it_works_without_a_network(lab).await;
     });
