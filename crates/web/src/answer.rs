@@ -5,7 +5,7 @@ pub use crate::failure::Failure;
 pub use crate::recorded::{MAX_FILES, MAX_FILES_BYTES};
 
 use crate::columns::{Columns, columns};
-use crate::recorded::{Opened, replayed};
+use crate::recorded::{Found, Opened, replayed};
 use serde::Deserialize;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
@@ -114,6 +114,12 @@ impl From<String> for Answer {
     }
 }
 
+impl From<Found> for Answer {
+    fn from((text, columns): Found) -> Self {
+        Self { text, columns: columns.table, numbers: columns.numbers, digest: None }
+    }
+}
+
 /// Answers requests, and has the recorded call that was opened last.
 #[derive(Debug, Default)]
 pub struct Lab {
@@ -135,13 +141,13 @@ impl Lab {
             Request::Open(given) => {
                 // Two calls at a time may be more than there is memory for.
                 self.opened = None;
-                let (opened, answer) = Opened::read(&given.names, files)?;
+                let (opened, found) = Opened::read(&given.names, files)?;
                 self.opened = Some(opened);
-                Ok(answer)
+                Ok(found.into())
             }
             Request::Replayed => json(&replayed(&registry)),
-            Request::Replay(given) => self.opened()?.replay(&given.controllers),
-            Request::Packets(span) => self.opened()?.packets(span.from_s, span.to_s),
+            Request::Replay(given) => Ok(self.opened()?.replay(&given.controllers)?.into()),
+            Request::Packets(span) => Ok(self.opened()?.packets(span.from_s, span.to_s)?.into()),
         }
     }
 

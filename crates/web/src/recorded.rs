@@ -1,6 +1,5 @@
 //! Recorded calls of other programs, from the bytes of their files.
 
-use crate::answer::Answer;
 use crate::columns::Columns;
 use crate::failure::Failure;
 use serde::Serialize;
@@ -16,6 +15,9 @@ pub const MAX_FILES_BYTES: usize = 300_000_000;
 pub const MAX_FILES: usize = 16;
 /// Most packets of a list.
 const MAX_PACKETS: usize = 1_000;
+
+/// JSON, and numbers beside it.
+pub(crate) type Found = (String, Columns);
 
 /// A recorded call, and the grid that its numbers over time are on.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ struct Listed {
 impl Opened {
     /// Reads the files of a call. The answer's text is the object of `weir open --lint --json` without its schema's name, its
     /// numbers are the call's over time, on seconds since the first time in any file.
-    pub(crate) fn read(names: &[String], files: Vec<Vec<u8>>) -> Result<(Self, Answer), Failure> {
+    pub(crate) fn read(names: &[String], files: Vec<Vec<u8>>) -> Result<(Self, Found), Failure> {
         if names.is_empty() || names.len() != files.len() {
             return Err(Failure::request(format!("{} names for {} files", names.len(), files.len())));
         }
@@ -81,7 +83,7 @@ impl Opened {
     }
 
     /// Targets of controllers on the recorded feedback: the text is the list of them, the numbers are targets on the call's grid.
-    pub(crate) fn replay(&self, controllers: &[String]) -> Result<Answer, Failure> {
+    pub(crate) fn replay(&self, controllers: &[String]) -> Result<Found, Failure> {
         let made = controllers.iter().map(|name| replay::replay(&self.call, name)).collect::<Result<Vec<_>, _>>();
         let made = made.map_err(|e| Failure::recording(e.to_string()))?;
         let mut columns = Columns::default();
@@ -103,7 +105,7 @@ impl Opened {
     }
 
     /// The packets of a time in s, of the file that has most.
-    pub(crate) fn packets(&self, from_s: f64, to_s: f64) -> Result<Answer, Failure> {
+    pub(crate) fn packets(&self, from_s: f64, to_s: f64) -> Result<Found, Failure> {
         let most = self.call.recordings.iter().max_by_key(|r| r.packets.len());
         let most = most.ok_or_else(|| Failure::request("no file is open"))?;
         let first = Timestamp::from_millis(begin(&self.call));
@@ -141,9 +143,9 @@ const fn way(direction: Direction) -> &'static str {
     }
 }
 
-fn with(value: &impl Serialize, columns: Columns) -> Result<Answer, Failure> {
+fn with(value: &impl Serialize, columns: Columns) -> Result<Found, Failure> {
     let text = serde_json::to_string(value).map_err(|e| Failure::request(e.to_string()))?;
-    Ok(Answer { text, columns: columns.table, numbers: columns.numbers, digest: None })
+    Ok((text, columns))
 }
 
 fn unreadable(name: &str, e: &ReadError) -> Failure {

@@ -361,6 +361,7 @@ addEventListener("drop", (event) => {
   document.body.classList.remove("dropping");
   location.hash = "#recording";
   view();
+  $("files").value = "";
   recording.open(event.dataTransfer.files);
 });
 

@@ -66,6 +66,8 @@ export class Recording {
     this.#base = base;
     this.#module = module;
     $("files").addEventListener("change", () => this.open($("files").files));
+    // The same files can be chosen again.
+    $("files").addEventListener("click", () => ($("files").value = ""));
     $("call-stop").addEventListener("click", () => {
       this.#engine.forget("call", true);
       this.#ends("Stopped.");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::answer::Lab;
+use crate::answer::{Answer, Lab};
 use serde_json::{Value, json};
 use weir_timeline::why::QUANTITIES;
 

@@ -3,7 +3,6 @@
 use super::{Lab, captures, coloured};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 use weir_web::answer;
 
 /// For opening 20 MB, in ms. Less than a third of it is measured on an idle machine.
@@ -178,12 +177,15 @@ async fn controllers_and_packets_stand_beside(lab: &mut Lab) {
     // The shown time stays.
     assert_eq!(lab.browser.eval(SHOWN).await, "10.0 20.0");
     lab.browser
-        .until(&format!("{}.startsWith('1000 packets of left.pcap from 10.0 to 20.0 s')", text("packets-note")))
+        .until(&format!("{}.endsWith(' packets of left.pcap from 10.0 to 20.0 s.')", text("packets-note")))
         .await;
-    assert_eq!(lab.browser.eval("document.querySelectorAll('#packets tbody tr').length").await, 1000);
+    let rows = "document.querySelectorAll('#packets tbody tr').length";
+    // A pixel of the drag is two or three packets.
+    let listed = lab.browser.eval(rows).await.as_u64().expect("a number");
+    assert!((990..=1000).contains(&listed), "{listed}");
     lab.browser.eval("document.getElementById('whole').click()").await;
     lab.browser.until("document.getElementById('packets-note').innerText.includes('show a shorter time')").await;
-    assert_eq!(lab.browser.eval("document.querySelectorAll('#packets tbody tr').length").await, 0);
+    assert_eq!(lab.browser.eval(rows).await, 0);
 }
 
 async fn it_fits_a_phone(lab: &mut Lab) {
@@ -201,11 +203,11 @@ async fn faults_of_files_are_explained(lab: &mut Lab, folder: &Path, capture: &[
     assert!(words.starts_with("cut.pcap is damaged: it is read up to byte") && words.contains("ends"), "{words}");
     assert_eq!(lab.browser.eval("document.getElementById('call').hidden").await, false);
     // One of two is no recording: nothing of either is shown.
-    let stranger = write(folder, "<b>picture</b>.png", b"\x89PNG\r\n\x1a\n");
+    let stranger = write(folder, "<b>picture.png", b"\x89PNG\r\n\x1a\n");
     let whole = write(folder, "whole.pcap", capture);
     lab.drop_files(&[whole, stranger]).await;
     let words = lab.words("call-fault").await;
-    assert!(words.starts_with("<b>picture</b>.png: not a recording that Weir knows: it begins with 89 50"), "{words}");
+    assert!(words.starts_with("<b>picture.png: not a recording that Weir knows: it begins with 89 50"), "{words}");
     assert!(words.contains("pcapng"), "{words}");
     assert_eq!(lab.browser.eval("document.getElementById('call').hidden").await, true);
     lab.browser.picture("recording-fault", true).await;
@@ -225,11 +227,9 @@ async fn twenty_megabytes_open_soon(lab: &mut Lab, folder: &Path) {
     let bytes = left.len() + right.len();
     assert!((20_000_000..22_000_000).contains(&bytes), "{bytes}");
     let ends = [write(folder, "long-left.pcap", &left), write(folder, "long-right.pcap", &right)];
-    let since = Instant::now();
     lab.drop_files(&ends).await;
-    let waited = since.elapsed();
     let opened = lab.browser.eval("document.body.dataset.opened").await;
-    println!("{bytes} bytes: {opened}, {waited:?} with the driver; load {}", load());
+    println!("{bytes} bytes: {opened}; load {}", load());
     let opened: Value = serde_json::from_str(opened.as_str().expect("a text")).expect("JSON");
     assert_eq!(opened["bytes"], bytes);
     let shown = opened["shown"].as_f64().expect("a number");
