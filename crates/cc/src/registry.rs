@@ -218,6 +218,12 @@ macro_rules! controllers {
             fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.poll_probe(now)) }
             fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.metrics(out)) }
         }
+        impl Sender {
+            /// Whether the target is another than `known`. It is compared where it is, not copied first.
+            pub fn has_other_target(&self, known: &Target) -> bool {
+                dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.target() != *known)
+            }
+        }
         /// A receiver half: built-ins by enum, others boxed.
         #[non_exhaustive]
         pub enum Receiver {

@@ -197,6 +197,8 @@ pub(crate) struct Impairments {
     /// The loss in force, and for a chain whether it is in the bad state.
     loss: Loss,
     bad: bool,
+    /// The share of packets lost if that, alike for all, is the only draw.
+    only_loss: Option<f64>,
     policer: Option<Bucket>,
 }
 
@@ -208,7 +210,8 @@ impl Impairments {
         }
         let loss = model.variation.loss.as_ref().map_or(model.loss, |steps| steps.at(Timestamp::ZERO));
         let policer = model.policer.as_ref().map(Bucket::new);
-        let mut impairments = Self { random: Random::new(seed), model, loss, bad: false, policer };
+        let mut impairments =
+            Self { random: Random::new(seed), only_loss: only_loss(&model), model, loss, bad: false, policer };
         impairments.begin_loss();
         Some(impairments)
     }
@@ -221,7 +224,16 @@ impl Impairments {
         };
     }
 
+    #[inline]
     pub(crate) fn draw(&mut self, now: Timestamp) -> Draw {
+        match self.only_loss {
+            Some(share) => Draw { lost: self.random.uniform() < share, ..Draw::default() },
+            None => self.draw_all(now),
+        }
+    }
+
+    #[inline(never)]
+    fn draw_all(&mut self, now: Timestamp) -> Draw {
         if let Some(steps) = &self.model.variation.loss
             && steps.at(now) != self.loss
         {
@@ -273,6 +285,17 @@ impl Impairments {
     /// Whether the policer refuses a packet.
     pub(crate) fn is_policed(&mut self, now: Timestamp, bytes: u32) -> bool {
         self.policer.as_mut().is_some_and(|bucket| !bucket.take(now, bytes))
+    }
+}
+
+/// The share of packets lost if a link has no other random impairment, and always this one.
+fn only_loss(model: &Model) -> Option<f64> {
+    let varies = model.variation.loss.is_some() || model.variation.jitter.is_some();
+    let has_others =
+        model.jitter.is_some() || model.reordering.is_some() || model.duplication > 0.0 || model.ecn.is_some();
+    match model.loss {
+        Loss::Independent { share } if !varies && !has_others => Some(share),
+        _ => None,
     }
 }
 
@@ -334,6 +357,15 @@ mod tests {
     }
     fn near(x: f64, expected: f64, tolerance: f64) {
         assert!((x - expected).abs() <= tolerance, "{x} is not within {tolerance} of {expected}");
+    }
+
+    #[test]
+    fn loss_alone_is_drawn_as_beside_other_impairments() {
+        let model = model(|c| c.loss = Loss::Independent { share: 0.05 });
+        let mut all = Impairments::new(model.clone(), 7).expect("random");
+        let drawn: Vec<_> = (0..1_000).map(|i| all.draw_all(Timestamp::from_millis(i))).collect();
+        assert!((20..80).contains(&drawn.iter().filter(|d| d.lost).count()));
+        assert_eq!(list(model, 7, 1_000), drawn);
     }
 
     #[test]

@@ -55,6 +55,7 @@ impl ArrivalLog {
     }
 
     /// Records an arrival. For duplicates, the first arrival counts, and a CE mark on any copy (RFC 8888, section 3.1).
+    #[inline]
     pub fn on_packet(&mut self, sequence: u64, arrival: Timestamp, ecn: Ecn) {
         if self.end == 0 {
             (self.begin, self.end, self.last_begin) = (sequence, sequence, sequence);
@@ -91,6 +92,7 @@ impl ArrivalLog {
         self.news += 1;
     }
 
+    #[cold]
     fn grow(&mut self) {
         // Each slot goes to one of two that no other can go to.
         let mut wider = vec![Slot::EMPTY; self.slots.len() * 2].into_boxed_slice();

@@ -298,6 +298,7 @@ impl Endpoint {
     }
 
     /// When to call [`Self::handle_timeout`] next.
+    #[inline]
     pub fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
         if self.bye == Bye::Sent {
             return None;

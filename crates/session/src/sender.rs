@@ -127,6 +127,7 @@ impl Sender {
     }
 
     /// Applies the controller's target after an event that may have changed it.
+    #[inline]
     pub(crate) fn follow_controller(&mut self, path: usize, now: Timestamp) {
         if let Some(wanted) = self.paths[path].wants_news() {
             if self.is_coupled() {

@@ -76,6 +76,7 @@ impl ReceiveStatistics {
 
     /// The first number is one cycle up. After a jump numbers continue above all earlier ones, where RFC 3550 restarts
     /// its count of cycles: users of the numbers take older ones for duplicates.
+    #[cold]
     fn restart(&mut self, sequence: u16) {
         let cycle = self.highest & !0xffff;
         let goes_on = self.started && u64::from(sequence) > self.highest - cycle;
@@ -94,6 +95,7 @@ impl ReceiveStatistics {
     ///
     /// The first packets of a source are accepted at once, without probation, since the source is known from
     /// signalling; probation applies only after an unexplained jump.
+    #[inline]
     pub fn on_sequence(&mut self, sequence: u16) -> Sequenced {
         if !self.started {
             self.restart(sequence);
@@ -131,6 +133,7 @@ impl ReceiveStatistics {
     }
 
     /// Takes a packet's transit time (RFC 3550, appendix A.8), unless it is a copy: nobody sent it then.
+    #[inline]
     pub fn on_arrival(&mut self, now: Timestamp, rtp_timestamp: u32) {
         if self.copy {
             return;

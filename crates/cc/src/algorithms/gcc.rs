@@ -263,6 +263,7 @@ impl Gcc {
         self.probes.on_estimate(self.rate, free, now);
     }
 
+    #[inline]
     fn check_silence(&mut self, now: Timestamp) {
         if self.silence.step(now) {
             self.loss.back_off(now);

@@ -147,6 +147,7 @@ impl SentHistory {
     }
 
     /// Records a sent packet. Sequence numbers increase by one; a jump drops all earlier packets.
+    #[inline]
     pub fn on_sent(&mut self, packet: &SentPacket) {
         if packet.sequence != self.next {
             self.restart(packet.sequence);
@@ -161,6 +162,7 @@ impl SentHistory {
         self.oldest = self.oldest.min(packet.now);
     }
 
+    #[cold]
     fn restart(&mut self, sequence: u64) {
         self.counters.unreported += self.count_in_flight();
         self.in_flight = DataSize::ZERO;
@@ -172,6 +174,7 @@ impl SentHistory {
     }
 
     /// Drops resolved packets first; then doubles the ring up to its bound; then gives up the oldest packet.
+    #[inline(never)]
     fn make_room(&mut self) {
         self.settle();
         let half = self.slots.len() as u64 / 2;

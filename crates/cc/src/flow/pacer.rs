@@ -172,6 +172,7 @@ impl Pacer {
     }
 
     /// A packet has been sent as decided by [`Self::poll`].
+    #[inline]
     pub fn on_sent(&mut self, now: Timestamp, size: DataSize, is_padding: bool, probe: u32) {
         self.media_seen |= !is_padding;
         if core::mem::take(&mut self.waits) {
@@ -202,6 +203,7 @@ impl Pacer {
 /// A rate of zero blocks for this long at a time, so that a later target can take effect.
 const STOPPED: TimeDelta = TimeDelta::from_secs(1);
 
+#[inline]
 fn advance(empty_at: Timestamp, now: Timestamp, size: DataSize, rate: DataRate) -> Timestamp {
     if rate == Target::UNPACED {
         return empty_at.max(now);

@@ -245,6 +245,7 @@ impl weir_sim::Agent for CallEnd {
             Datagram { path: packet.path, payload: packet.payload, ..Datagram::new(&packet.bytes, packet.ecn) };
         self.endpoint.handle_datagram(now, &datagram);
     }
+    #[inline]
     fn on_timeout(&mut self, now: Timestamp) {
         self.now = self.own_time(now);
         if self.forecast.is_some() {
@@ -252,6 +253,7 @@ impl weir_sim::Agent for CallEnd {
         }
         self.endpoint.handle_timeout(self.now);
     }
+    #[inline]
     fn poll_timeout(&mut self) -> Option<Timestamp> {
         let own = self.endpoint.poll_timeout(self.now);
         let own = own.map(|at| self.clock.as_ref().map_or(at, |clock| clock.when(at)));
@@ -260,6 +262,7 @@ impl weir_sim::Agent for CallEnd {
             None => own,
         }
     }
+    #[inline]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
         let now = self.own_time(now);
         let Some(t) = self.endpoint.poll_transmit(now, &mut packet.bytes) else { return false };

@@ -29,6 +29,7 @@ impl Endpoint {
         self.receive(now, datagram, Some(&source))
     }
 
+    #[inline]
     fn receive(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         match weir_wire::kind_of(datagram.bytes) {
             Some(DatagramKind::Rtcp) => self.on_rtcp_datagram(now, datagram, source),
@@ -40,6 +41,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(never)]
     fn on_rtcp_datagram(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         self.counters.rtcp_received += 1;
         if let Some(o) = &mut self.observer {
@@ -70,6 +72,7 @@ impl Endpoint {
         })
     }
 
+    #[inline]
     pub(super) fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         let Ok(rtp) = parse_rtp(datagram) else {
             self.counters.malformed += 1;
@@ -193,7 +196,7 @@ impl Endpoint {
 }
 
 /// Reads the RTP header of a datagram, and its padding if all of it is present.
-#[inline]
+#[inline(always)]
 pub(super) fn parse_rtp<'a>(datagram: &Datagram<'a>) -> Result<PacketView<'a>, weir_wire::Error> {
     if datagram.payload > 0 { PacketView::parse_header(datagram.bytes) } else { PacketView::parse(datagram.bytes) }
 }

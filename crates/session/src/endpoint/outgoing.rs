@@ -21,14 +21,42 @@ use weir_wire::rtp::{Header, write_padding};
 
 impl Endpoint {
     /// Writes the next datagram into `out`, which is cleared, and returns its description; `None` if nothing is due.
+    // Most calls find nothing, after a packet that was the last one or was received: that much is decided in the caller.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         out.clear();
         if self.bye == Bye::Sent {
             return None;
         }
-        self.poll_rtcp(now, out).or_else(|| self.poll_rtp(now, out))
+        if self.may_send_rtcp(now)
+            && let Some(transmit) = self.poll_rtcp(now, out)
+        {
+            return Some(transmit);
+        }
+        if self.is_multipath || self.sender.as_ref().is_some_and(Sender::may_send) {
+            return self.poll_rtp(now, out);
+        }
+        None
     }
 
+    /// Whether [`Self::poll_rtcp`] may find anything to send.
+    #[inline]
+    fn may_send_rtcp(&self, now: Timestamp) -> bool {
+        self.is_multipath
+            || self.is_regular_due(now)
+            || self.report.is_some()
+            || self.early_wanted
+            || self.sr_request == SrRequestState::Wanted
+            || self.receiver.as_ref().is_some_and(|r| r.is_rtcp_due(now))
+    }
+
+    /// Whether a regular report is due, or the call or a source ends.
+    #[inline]
+    fn is_regular_due(&self, now: Timestamp) -> bool {
+        self.timer.next_regular() <= now || self.bye == Bye::Wanted || !self.goodbyes.is_empty()
+    }
+
+    #[inline(never)]
     fn poll_rtp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         if self.is_multipath
             && let Some(transmit) = self.poll_copy(out)
@@ -78,23 +106,14 @@ impl Endpoint {
         Some(transmit)
     }
 
+    #[inline(never)]
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         if self.is_multipath
             && let Some(transmit) = self.poll_subflow_rtcp(now, out)
         {
             return Some(transmit);
         }
-        let ends = self.bye == Bye::Wanted || !self.goodbyes.is_empty();
-        let regular = self.timer.next_regular() <= now || ends;
-        let waits = self.report.is_some() || self.early_wanted || self.sr_request == SrRequestState::Wanted;
-        if !regular && !waits && !self.receiver.as_ref().is_some_and(|r| r.is_rtcp_due(now)) {
-            return None;
-        }
-        self.poll_wanted_rtcp(regular, now, out)
-    }
-
-    #[inline(never)]
-    fn poll_wanted_rtcp(&mut self, regular: bool, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        let regular = self.is_regular_due(now);
         let is_avpf = self.config.params.profile == Profile::Avpf;
         let may_be_early = is_avpf && self.timer.may_send_early(now);
         let feedback = is_avpf && self.receiver.as_ref().is_some_and(|r| r.path.is_feedback_due(now));

@@ -40,6 +40,12 @@ impl Sender {
         }
     }
 
+    /// Whether [`Self::poll_packet`] may find anything to send.
+    #[inline]
+    pub(crate) fn may_send(&self) -> bool {
+        self.multipath.is_some() || self.has_queued() || self.path().may_pad()
+    }
+
     #[inline]
     pub(super) fn has_queued(&self) -> bool {
         self.streams.iter().any(|s| s.has_queued())
@@ -47,7 +53,7 @@ impl Sender {
 
     /// The stream whose packet is sent next: audio first, then retransmissions and repair, then the oldest media
     /// packet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_stream(&self) -> Option<(usize, NextPacket)> {
         if let [only] = &self.streams[..] {
             return Some((0, only.next_packet()?));

@@ -109,9 +109,10 @@ impl SendPath {
     }
 
     /// The controller's new target if it has changed, or if the circuit breaker may limit it.
+    #[inline]
     pub(crate) fn wants_news(&self) -> Option<Target> {
-        let wanted = self.controller.target();
-        (wanted != self.wanted || self.breaker.is_on()).then_some(wanted)
+        let has_news = self.breaker.is_on() || self.controller.has_other_target(&self.wanted);
+        has_news.then(|| self.controller.target())
     }
 
     /// Applies a target whose media rate may have been set by the application, within the circuit breaker's limit;
@@ -145,6 +146,7 @@ impl SendPath {
         }
     }
 
+    #[inline]
     pub(crate) fn take_probes(&mut self, now: Timestamp) {
         for _ in 0..MAX_PROBES_AT_ONCE {
             match self.controller.poll_probe(now) {
@@ -179,7 +181,8 @@ impl SendPath {
     }
 
     /// A packet was sent, whose RTP header and extensions have so many bytes.
-    #[inline]
+    // Not a call, since each packet passes here: nor are those below that are marked so.
+    #[inline(always)]
     pub(crate) fn on_sent(&mut self, mut sent: SentPacket, headers: u32) {
         if !self.target.overhead.is_zero() && !sent.is_padding {
             self.packet_size += PACKET_SIZE_WEIGHT * (sent.size.as_bytes() as f64 - self.packet_size);
@@ -232,6 +235,7 @@ impl SendPath {
     }
 
     /// Runs the controller if its timeout has passed; returns whether it did.
+    #[inline]
     pub(crate) fn run_controller(&mut self, now: Timestamp) -> bool {
         let due = self.controller.poll_timeout().is_some_and(|(at, _)| at <= now);
         if due {
@@ -245,6 +249,7 @@ impl SendPath {
     }
 
     /// When packets may be sent, or an empty window opens, if either is awaited.
+    #[inline]
     pub(crate) fn next_departure(&mut self, now: Timestamp, is_queued: impl FnOnce() -> bool) -> Option<Timestamp> {
         if self.window_closed {
             return self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1));

@@ -255,7 +255,7 @@ impl OutgoingStream {
 
     /// Payload of the next packet: a retransmission, a repair packet right after the media packet that completed it, or
     /// media.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_packet(&self) -> Option<NextPacket> {
         if let Some(payload) = self.retransmitter.as_deref().and_then(Retransmitter::front_size) {
             return Some(NextPacket { kind: Kind::Retransmission, payload });

@@ -217,6 +217,22 @@ proptest! {
     }
 
     #[test]
+    fn transport_numbers_are_those_of_the_extension(
+        csrcs in 0u8..2, two_byte: bool, words in 0u8..3, element: [u8; 8], first in 0u8..32, id in 0u8..20,
+    ) {
+        let mut bytes = vec![0x90 | csrcs; 12 + 4 * usize::from(csrcs)];
+        bytes.extend(if two_byte { [0x10, 0, 0, words] } else { [0xbe, 0xde, 0, words] });
+        bytes.extend(&element[..4 * usize::from(words)]);
+        if words > 0 {
+            // Often the identifier and length that are looked for.
+            bytes[16 + 4 * usize::from(csrcs)] = first << 4 | 1;
+        }
+        let v = PacketView::parse_header(&bytes).expect("complete");
+        let read = v.extension(id).and_then(extension::read_transport_sequence);
+        prop_assert_eq!(v.transport_sequence(id), read);
+    }
+
+    #[test]
     fn send_times_differ_by_the_time_between(a in 0i64..1 << 60, d in -31_900_000_000i64..31_900_000_000) {
         let t = Timestamp::from_nanos(a);
         let (x, y) = (extension::abs_send_time(t), extension::abs_send_time(t + TimeDelta::from_nanos(d)));

@@ -38,6 +38,7 @@ impl Silence {
         self.last_feedback.is_some_and(|t| self.last_sent.saturating_since(t) + self.rtt > self.limit)
     }
     /// Whether a reduction is due.
+    #[inline]
     pub(super) fn step(&mut self, now: Timestamp) -> bool {
         if !self.is_over() {
             self.next = None;

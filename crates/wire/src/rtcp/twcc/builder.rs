@@ -121,8 +121,10 @@ impl Builder {
             gap_symbols += gap;
         }
         // Outside long runs every chunk except the last holds at least seven statuses.
-        let chunks = gap_chunks + (place + 1 - gap_symbols).div_ceil(7);
-        if FIXED + 2 * chunks + self.deltas.len() + 2 + 3 > self.max_size {
+        let statuses = place + 1 - gap_symbols;
+        let size = |chunks| FIXED + 2 * (gap_chunks + chunks) + self.deltas.len() + 2 + 3;
+        // Most messages are so short that a chunk for each status would fit.
+        if size(statuses) > self.max_size && size(statuses.div_ceil(7)) > self.max_size {
             return false;
         }
         (self.gap_chunks, self.gap_symbols) = (gap_chunks, gap_symbols);
