@@ -32,6 +32,8 @@
 
 #[cfg(any(feature = "openh264", feature = "x264", feature = "vpx"))]
 mod check;
+#[cfg(any(feature = "openh264", feature = "vpx"))]
+mod dips;
 #[cfg(any(feature = "openh264", feature = "x264"))]
 mod h264;
 #[cfg(feature = "openh264")]

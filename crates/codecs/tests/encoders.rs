@@ -42,6 +42,71 @@ fn the_bit_rate_changes_without_a_key_frame() {
     }
 }
 
+/// Pictures between the begins of two dips of the target: 1.5 s.
+const PERIOD: u32 = 45;
+
+/// A target of 600 kbit/s, with a dip to `low` kbit/s of `length` pictures in each [`PERIOD`], after which it grows back over `ramp` pictures.
+#[derive(Clone, Copy, Debug)]
+struct Dipping {
+    low: u64,
+    length: u32,
+    ramp: u32,
+}
+
+impl Dipping {
+    const HIGH: u64 = 600;
+
+    fn at(self, n: u32) -> u64 {
+        let since = n % PERIOD;
+        if n < PERIOD || since >= self.length + self.ramp {
+            Self::HIGH
+        } else if since < self.length {
+            self.low
+        } else {
+            self.low + (Self::HIGH - self.low) * u64::from(since - self.length + 1) / u64::from(self.ramp + 1)
+        }
+    }
+
+    /// Coded from the first dip on, as a share of the mean target; mean PSNR of those pictures, and how many were left out.
+    fn run(self, library: &str, codec: VideoCodec) -> (f64, f64, usize) {
+        let mut chain = Chain::new(library, codec, &config(320, 180, Self::HIGH)).expect("an encoder");
+        let (mut shots, mut targets) = (Vec::new(), Vec::new());
+        for n in 0..PERIOD * 4 {
+            let target = self.at(n);
+            chain.encoder.set_bit_rate(DataRate::from_kbps(target)).expect("a rate");
+            shots.push(chain.shoot());
+            targets.push(target as f64);
+        }
+        let from = PERIOD as usize;
+        let mean = targets[from..].iter().sum::<f64>() / (targets.len() - from) as f64;
+        let skipped = shots[from..].iter().filter(|s| s.frame.data.is_empty()).count();
+        (kbps(&shots[from..], 30.0) / mean, quality(&shots[from..]).1, skipped)
+    }
+}
+
+#[test]
+fn the_rate_after_a_dip_of_the_target_is_that_of_before() {
+    for (library, codec) in encoders().into_iter().filter(|(library, _)| *library != "x264") {
+        // Below a tenth, and for VP8 below a quarter.
+        let deep: &[(u64, u32, u32)] = &[(20, 3, 0), (20, 9, 0), (20, 9, 6), (20, 11, 0), (55, 9, 0)];
+        let vp8: &[(u64, u32, u32)] = if codec == VideoCodec::Vp8 { &[(90, 9, 0), (145, 9, 0)] } else { &[] };
+        let (flat, best, none) = Dipping { low: Dipping::HIGH, length: 0, ramp: 0 }.run(library, codec);
+        assert!((0.97..1.1).contains(&flat) && none == 0, "{codec} by {library}: {flat:.2}, {none} left out");
+        for &(low, length, ramp) in deep.iter().chain(vp8) {
+            let dips = Dipping { low, length, ramp };
+            let (share, psnr, skipped) = dips.run(library, codec);
+            let about =
+                format!("{codec} by {library}, {dips:?}: {share:.2}, PSNR {psnr:.1} of {best:.1}, {skipped} out");
+            println!("{about}");
+            assert!((0.9..1.1).contains(&(share / flat)), "{about}");
+            // Three dips, and the pictures on the way back up from them.
+            assert!((3..=3 * (length + ramp) as usize).contains(&skipped), "{about}");
+            // The last picture once more where one is left out.
+            assert!((best - 6.0..best).contains(&psnr), "{about}");
+        }
+    }
+}
+
 #[test]
 fn a_restart_begins_with_a_key_frame() {
     for (library, codec) in encoders() {

@@ -3,6 +3,7 @@
 use super::long_term::{LongTerm, MARK_EVERY, Word};
 use super::slice::SliceReader;
 use super::{CHECK, LIBRARY};
+use crate::dips::{self, Depth, Dips};
 use crate::h264::{self, Encoding, Even, SLICE_SIZES};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -270,6 +271,9 @@ pub(crate) struct Encoder {
     state: Encoding,
     long_term: LongTerm,
     slices: SliceReader,
+    dips: Dips,
+    /// The library's rate.
+    applied: DataRate,
 }
 
 impl Encoder {
@@ -280,7 +284,19 @@ impl Encoder {
             state: Encoding::new(CHECK, config, false),
             long_term: LongTerm::default(),
             slices: SliceReader::default(),
+            dips: Dips::new(Depth::TENTH),
+            applied: config.bit_rate,
         })
+    }
+
+    /// Sets the library's rate for the picture at `ticks`; `None` if the picture is skipped.
+    fn follow_target(&mut self, ticks: u64) -> Result<Option<DataRate>, VideoError> {
+        let rate = self.dips.next(&self.state.config, ticks);
+        if let Some(rate) = rate.filter(|&rate| dips::follows(&self.state.config) && rate != self.applied) {
+            self.handle.set_bit_rate(rate)?;
+            self.applied = rate;
+        }
+        Ok(rate)
     }
 }
 
@@ -299,7 +315,11 @@ impl VideoEncoder for Encoder {
     }
 
     fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
-        self.state.set_bit_rate(rate, |config| self.handle.set_bit_rate(config.bit_rate))
+        self.state.set_bit_rate(rate, |config| match dips::follows(config) {
+            // With the next picture.
+            true => Ok(()),
+            false => self.handle.set_bit_rate(config.bit_rate),
+        })
     }
 
     fn set_slice_size(&mut self, size: Option<DataSize>) -> Result<(), VideoError> {
@@ -339,13 +359,21 @@ impl VideoEncoder for Encoder {
         self.state.begin(picture, out)?;
         if core::mem::take(&mut self.state.reopen) {
             self.handle = Handle::open(&self.state.config)?;
+            self.applied = self.state.config.bit_rate;
+            self.dips = Dips::new(Depth::TENTH);
             self.long_term = LongTerm::default();
         }
+        (out.key, out.layer, out.more_layers) = (false, None, false);
+        let Some(rate) = self.follow_target(ticks)? else {
+            self.state.describe(out);
+            return Ok(());
+        };
         if self.state.key_frame {
             self.handle.force_key_frame();
         }
         let temporal;
         (out.key, temporal) = self.handle.encode(self.state.even.of(picture), ticks, &mut out.data)?;
+        self.dips.coded(rate, out.data.len());
         // The bits do not signal that nothing refers to a picture of the top layer.
         let layer = LayerInfo { id: LayerId::new(0, temporal), ..LayerInfo::default() };
         (out.layer, out.more_layers) = ((!self.state.config.layering.is_single()).then_some(layer), false);

@@ -3,6 +3,7 @@
 use super::layers::{self, Buffers, Temporal};
 use super::references::{Plan, References};
 use super::{Context, LIBRARY, MAX_SAMPLES, MAX_SIDE, check, default_config, header, sys};
+use crate::dips::{self, Depth, Dips};
 use core::mem::MaybeUninit;
 use core::ptr;
 use weir_media::{
@@ -92,6 +93,9 @@ impl Handle {
     }
 
     fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
+        if self.config.rc_target_bitrate == kbps(rate) {
+            return Ok(());
+        }
         self.set_config(|c| c.rc_target_bitrate = kbps(rate))
     }
 
@@ -178,6 +182,7 @@ pub(crate) struct Encoder {
     buffers: Buffers,
     /// Layer frames of the last picture not yet taken, highest first.
     upper: Vec<(Vec<u8>, LayerInfo)>,
+    dips: Dips,
     key_frame: bool,
     /// Whether the library's encoder must be reopened before the next frame.
     reopen: bool,
@@ -209,6 +214,7 @@ impl Encoder {
             temporal: Temporal::new(config.layering),
             buffers: Buffers::default(),
             upper: Vec::new(),
+            dips: Dips::new(if codec == VideoCodec::Vp8 { Depth::QUARTER } else { Depth::TENTH }),
             key_frame: true,
             reopen: false,
             next_id: 0,
@@ -261,6 +267,15 @@ impl Encoder {
         Ok(())
     }
 
+    /// Sets the library's rate for the picture at `ticks`; `None` if the picture is skipped.
+    fn follow_target(&mut self, ticks: u64) -> Result<Option<DataRate>, VideoError> {
+        let rate = self.dips.next(&self.config, ticks);
+        if let Some(rate) = rate.filter(|_| dips::follows(&self.config)) {
+            self.handle.set_bit_rate(rate)?;
+        }
+        Ok(rate)
+    }
+
     fn plan(&self) -> Plan {
         if self.config.reference_selection { self.references.plan(self.next_id) } else { Plan::free() }
     }
@@ -286,7 +301,8 @@ impl VideoEncoder for Encoder {
             return Ok(());
         }
         match self.config.rate_change {
-            RateChange::Seamless if self.config.layering.is_single() => self.handle.set_bit_rate(rate)?,
+            // With the next picture.
+            RateChange::Seamless if dips::follows(&self.config) => {}
             RateChange::Seamless => {
                 let layering = self.config.layering;
                 self.handle.set_config(|c| layers::set_rates(c, layering, &layering.share_out(rate)))?;
@@ -323,6 +339,14 @@ impl VideoEncoder for Encoder {
             self.reopen = false;
             self.key_frame = true;
         }
+        (out.key, out.discardable, out.picture_id) = (false, false, self.next_id);
+        (out.from_selected, out.layer, out.more_layers) = (false, None, false);
+        self.upper.clear();
+        let Some(rate) = self.follow_target(ticks)? else {
+            // No gap for the library, whose rate control would make up for it at once.
+            self.last_ticks = Some(ticks);
+            return Ok(());
+        };
         let due = self.config.key_interval.is_some_and(|n| self.next_id >= self.last_key + u64::from(n.max(1)));
         let frame = (f64::from(CLOCK) / self.config.frame_rate) as u64;
         let gap = self.last_ticks.map_or(0, |last| ticks.saturating_sub(last).clamp(1, LONGEST_GAP));
@@ -338,9 +362,7 @@ impl VideoEncoder for Encoder {
         let flags_out = self.handle.encode(picture, self.pts, frame, flags, &mut out.data)?;
         out.key = flags_out & sys::VPX_FRAME_IS_KEY != 0;
         out.discardable = flags_out & sys::VPX_FRAME_IS_DROPPABLE != 0;
-        out.picture_id = self.next_id;
-        (out.from_selected, out.layer, out.more_layers) = (false, None, false);
-        self.upper.clear();
+        self.dips.coded(rate, out.data.len());
         if !out.data.is_empty() {
             self.state_layers(layer_plan, out)?;
             out.from_selected = plan.from_selected && !out.key;
