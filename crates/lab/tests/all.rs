@@ -6,5 +6,6 @@ mod forecast;
 mod multipath;
 mod pathologies;
 mod queues;
+mod recorder;
 mod runs;
 mod stepped;
