@@ -235,7 +235,9 @@ impl<P: Clone> Visit<P> for Serve<'_, P> {
     type Output = ();
     #[inline]
     fn visit<Q: Queue<P>>(self, queue: &mut Q) {
-        self.line.serve(queue);
+        if self.line.is_due() {
+            self.line.serve(queue);
+        }
     }
     fn visit_stations(self, stations: &mut Stations<P>) {
         self.line.serve_stations(stations);
@@ -246,7 +248,7 @@ impl<P: Clone> Line<P> {
     #[inline]
     fn push<Q: Queue<P>>(&mut self, queue: &mut Q, now: Timestamp, packet: Packet<P>) -> Verdict<P> {
         self.now = self.now.max(now);
-        if self.head != NOTHING {
+        if self.is_due() {
             self.serve(queue);
         }
         let mut packet = self.queued(packet);
@@ -321,8 +323,14 @@ impl<P: Clone> Line<P> {
         }
     }
 
-    /// Begins every transmission that is due.
+    /// Whether the next transmission is due.
     #[inline]
+    fn is_due(&mut self) -> bool {
+        self.head != NOTHING && self.server.next_start(self.head) <= self.now
+    }
+
+    /// Begins every transmission that is due.
+    #[inline(never)]
     fn serve<Q: Queue<P>>(&mut self, queue: &mut Q) {
         while self.head != NOTHING {
             let start = self.server.next_start(self.head);

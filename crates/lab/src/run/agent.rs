@@ -12,7 +12,7 @@ use crate::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
 use weir_dccp::connection::Connection;
 use weir_media::PlayoutEvent;
 use weir_session::{Datagram, Endpoint};
-use weir_sim::Packet;
+use weir_sim::{Agent as _, Packet};
 use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 
 /// Any agent of a scenario.
@@ -211,25 +211,46 @@ macro_rules! each {
     };
 }
 
+/// The simulator's calls, for agents of any kind.
+impl Agent {
+    #[inline(never)]
+    fn on_packet_of_any(&mut self, now: Timestamp, packet: &Packet) {
+        each!(self, a => a.on_packet(now, packet));
+    }
+    #[inline(never)]
+    fn on_timeout_of_any(&mut self, now: Timestamp) {
+        each!(self, a => a.on_timeout(now));
+    }
+    #[inline(never)]
+    fn poll_timeout_of_any(&mut self) -> Option<Timestamp> {
+        each!(self, a => a.poll_timeout())
+    }
+    #[inline(never)]
+    fn poll_transmit_of_any(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        each!(self, a => a.poll_transmit(now, packet))
+    }
+}
+
+// The ends of calls, which have most events, are asked without a call.
 impl weir_sim::Agent for Agent {
     fn on_start(&mut self, now: Timestamp) {
         each!(self, a => a.on_start(now));
     }
-    #[inline]
+    #[inline(always)]
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
-        each!(self, a => a.on_packet(now, packet));
+        if let Self::Call(end) = self { end.on_packet(now, packet) } else { self.on_packet_of_any(now, packet) }
     }
-    #[inline]
+    #[inline(always)]
     fn on_timeout(&mut self, now: Timestamp) {
-        each!(self, a => a.on_timeout(now));
+        if let Self::Call(end) = self { end.on_timeout(now) } else { self.on_timeout_of_any(now) }
     }
-    #[inline]
+    #[inline(always)]
     fn poll_timeout(&mut self) -> Option<Timestamp> {
-        each!(self, a => a.poll_timeout())
+        if let Self::Call(end) = self { end.poll_timeout() } else { self.poll_timeout_of_any() }
     }
-    #[inline]
+    #[inline(always)]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
-        each!(self, a => a.poll_transmit(now, packet))
+        if let Self::Call(end) = self { end.poll_transmit(now, packet) } else { self.poll_transmit_of_any(now, packet) }
     }
 }
 
@@ -238,6 +259,7 @@ impl weir_sim::Agent for CallEnd {
         self.now = self.own_time(now);
         self.take_forecast(now);
     }
+    #[inline(always)]
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
         let now = self.own_time(now);
         self.now = now;
@@ -245,7 +267,7 @@ impl weir_sim::Agent for CallEnd {
             Datagram { path: packet.path, payload: packet.payload, ..Datagram::new(&packet.bytes, packet.ecn) };
         self.endpoint.handle_datagram(now, &datagram);
     }
-    #[inline]
+    #[inline(always)]
     fn on_timeout(&mut self, now: Timestamp) {
         self.now = self.own_time(now);
         if self.forecast.is_some() {
@@ -253,7 +275,7 @@ impl weir_sim::Agent for CallEnd {
         }
         self.endpoint.handle_timeout(self.now);
     }
-    #[inline]
+    #[inline(always)]
     fn poll_timeout(&mut self) -> Option<Timestamp> {
         let own = self.endpoint.poll_timeout(self.now);
         let own = own.map(|at| self.clock.as_ref().map_or(at, |clock| clock.when(at)));
@@ -262,7 +284,7 @@ impl weir_sim::Agent for CallEnd {
             None => own,
         }
     }
-    #[inline]
+    #[inline(always)]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
         let now = self.own_time(now);
         let Some(t) = self.endpoint.poll_transmit(now, &mut packet.bytes) else { return false };
