@@ -24,6 +24,8 @@ from test_sweep import GRID, content
 class Ray(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        # A shell's background job, as tests may be, ignores it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20, address="local")
         cls.addClassCleanup(ray.shutdown)
 
