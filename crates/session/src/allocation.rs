@@ -12,14 +12,16 @@
 //! The encodings of a simulcast count as one stream: its rate goes to the lowest encoding up to its greatest rate, then
 //! to the next (RFC 8853 leaves the choice to the sender). What they cannot use goes to the other streams.
 //!
-//! The sum never exceeds the target, and does not fall when the target rises. A stream or encoding that was off is
-//! switched on once it would fit a target lower by [`Hysteresis::margin`] for [`Hysteresis::hold`]; one that is on
-//! stays on while it fits. With [`Hysteresis::first_video_soon`] the first stream of video waits for less.
+//! The sum never exceeds the target, and does not fall when the target rises.
 //!
-//! The target is allocated by a pure function (`session::allocation`): minimum rates in order, then audio, then video
-//! by weight; encodings of a simulcast follow their stream's rate. While a stream is disabled, padding is sent up to
-//! the rate that it needs, since most controllers do not raise their target far above the rate sent. A call of one
-//! stream without bounds has no cost from it.
+//! Streams and encodings go on and off by what the target sustains. One that was off is switched on once it has fitted a target
+//! lower by [`Hysteresis::margin`] for [`Hysteresis::hold`], times at which it did not fit counting three times: it then fits
+//! the lower quartile of the target. One that is on stays on while the target falls short of it by no more than its own least rate
+//! in [`Hysteresis::carry`]: each switch costs a key frame and is seen, and the target of many controllers dips by design. In a dip it
+//! has what is left. With [`Hysteresis::first_video_soon`] the first stream of video waits for less.
+//!
+//! While a stream is off, padding is sent now and then up to the rate that it needs, since most controllers do not raise their target
+//! far above the rate sent (`sender::padding`). A call of one stream without bounds has no cost from all this.
 
 pub use weir_media::MediaKind;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -81,11 +83,14 @@ pub struct Hysteresis {
     /// Spare rate required, as a share of all that is needed with it. 0.2: libwebrtc's `kDefaultVideoHysteresisFactor`, 1.2
     /// (rtc_base/experiments/rate_control_settings, 2024). Range 0 to 1.
     pub margin: f64,
-    /// Time for which it must fit without interruption. 1 s, chosen here: a target that swings, as GCC's does on
-    /// back-off, does so every few hundred milliseconds to seconds.
+    /// Time for which it must have fitted; three times the time for which it did not is taken off. 2 s, chosen here: a target that
+    /// has risen too far has fallen again by then.
     pub hold: TimeDelta,
-    /// If it goes off again within this time of being switched on, the next hold is twice as long, up to 16 times
-    /// [`Self::hold`]. 10 s, chosen here.
+    /// The lack that switches one off that is on: as much as its least rate sends in this time. Surpluses make up for it.
+    /// 0.5 s, chosen here: with its queue that long, frames still arrive within the playout delay of a call that has any to spare.
+    pub carry: TimeDelta,
+    /// If it goes off again within this time of being switched on, the next hold is four times as long, up to 64 times
+    /// [`Self::hold`]; within twice this time, as long again. 30 s, chosen here: it then is switched less than twice a minute.
     pub trial: TimeDelta,
     /// Whether the first stream of video needs the margin of its own rate alone, and has its hold doubled once at most: where one
     /// picture that comes and goes is better than none, as for a member of a room. Not by default: a target that swings
@@ -95,7 +100,13 @@ pub struct Hysteresis {
 
 impl Default for Hysteresis {
     fn default() -> Self {
-        Self { margin: 0.2, hold: TimeDelta::from_secs(1), trial: TimeDelta::from_secs(10), first_video_soon: false }
+        Self {
+            margin: 0.2,
+            hold: TimeDelta::from_secs(2),
+            carry: TimeDelta::from_millis(500),
+            trial: TimeDelta::from_secs(30),
+            first_video_soon: false,
+        }
     }
 }
 
@@ -106,31 +117,58 @@ pub struct Share {
     pub rate: DataRate,
     /// Whether it is on.
     pub is_on: bool,
-    /// While off: since when it has fitted with the margin.
-    fits_since: Option<Timestamp>,
+    /// While off: the time for which it has fitted. While on: the time in which its least rate sends what it has lacked.
+    balance: TimeDelta,
+    /// Growth of the balance per time since [`Self::at`], in thousandths.
+    slope: i64,
+    /// When the balance was last computed.
+    at: Timestamp,
     /// When it was last switched on after having been off.
     on_since: Option<Timestamp>,
     /// Consecutive times that it went off again soon.
     relapses: u8,
 }
 
-/// Most doublings of the hold.
-const MAX_RELAPSES: u8 = 4;
-/// The same, for the first stream of video where it is wanted soon. Chosen here: a picture that fits is there within 2 s.
+/// A slope of one.
+const ONE: i64 = 1_000;
+/// Growth of the balance of one that is off and does not fit: it goes on if it fits for more than three quarters of the time.
+const MISFIT: i64 = -3 * ONE;
+
+/// Most times that the hold becomes four times as long.
+const MAX_RELAPSES: u8 = 3;
+/// Most times that it doubles, for the first stream of video where it is wanted soon. Chosen here: a picture that fits is there within 2 s.
 const MAX_RELAPSES_OF_FIRST: u8 = 1;
 
 impl Share {
-    /// A new stream. If it fits, it is switched on at once, as at the beginning of a call.
+    /// A new stream. If it fits, it is switched on at once, as at the beginning of a call; if not, it goes off at once.
     pub const fn new() -> Self {
-        Self { rate: DataRate::ZERO, is_on: true, fits_since: None, on_since: None, relapses: 0 }
+        Self {
+            rate: DataRate::ZERO,
+            is_on: true,
+            balance: TimeDelta::from_nanos(i64::MAX),
+            slope: 0,
+            at: Timestamp::ZERO,
+            on_since: None,
+            relapses: 0,
+        }
     }
     /// A stream that was off.
     pub const fn off() -> Self {
-        Self { is_on: false, ..Self::new() }
+        Self { is_on: false, balance: TimeDelta::ZERO, ..Self::new() }
     }
     /// Whether it is off, fits, and waits for [`Hysteresis::hold`].
     pub const fn is_waiting(&self) -> bool {
-        self.fits_since.is_some()
+        !self.is_on && self.slope > 0
+    }
+    /// Whether it is on with less than its least rate.
+    pub(crate) const fn is_short(&self) -> bool {
+        self.is_on && self.slope > 0
+    }
+    /// The balance at this time, no less than zero and no more than `most`.
+    fn balance(&self, most: TimeDelta, now: Timestamp) -> TimeDelta {
+        let grown = i128::from(now.saturating_since(self.at).as_nanos()) * i128::from(self.slope) / i128::from(ONE);
+        let sum = (i128::from(self.balance.as_nanos()) + grown).clamp(0, i128::from(most.as_nanos()));
+        TimeDelta::from_nanos(sum as i64)
     }
 }
 
@@ -228,34 +266,62 @@ impl Round<'_> {
     /// Whether stream or encoding `i` is on, if it needs `needed` of `given`; `given` never exceeds `limit`.
     fn switch(&mut self, i: usize, needed: u64, given: u64, limit: u64, is_first_video: bool) -> bool {
         if self.shares[i].is_on {
-            if needed > given {
-                self.turn_off(i);
-            }
-            return self.shares[i].is_on;
+            return self.stays_on(i, needed, given);
         }
-        let (of, relapses) = match is_first_video && self.hysteresis.first_video_soon {
-            true => (self.least(i), self.shares[i].relapses.min(MAX_RELAPSES_OF_FIRST)),
-            false => (needed, self.shares[i].relapses),
+        let relapses = self.shares[i].relapses;
+        let (of, doublings) = match is_first_video && self.hysteresis.first_video_soon {
+            true => (self.least(i), relapses.min(MAX_RELAPSES_OF_FIRST)),
+            false => (needed, 2 * relapses),
         };
         let margin = (of as f64 * self.hysteresis.margin) as u64;
         let with_margin = needed.saturating_add(margin).min(limit);
-        if with_margin > given {
-            self.shares[i].fits_since = None;
-            let needed = DataRate::from_bps(self.target.saturating_add(with_margin - given));
-            self.next.needed = Some(self.next.needed.map_or(needed, |n| n.min(needed)));
-            return false;
-        }
-        let since = *self.shares[i].fits_since.get_or_insert(self.now);
-        let due = since + self.hysteresis.hold * (1 << relapses);
-        if due <= self.now {
-            self.shares[i] = Share { is_on: true, fits_since: None, on_since: Some(self.now), ..self.shares[i] };
+        let hold = self.hysteresis.hold * (1 << doublings);
+        let balance = self.shares[i].balance(hold, self.now);
+        let fits = with_margin <= given;
+        if fits && balance >= hold {
+            let (at, balance) = (self.now, TimeDelta::ZERO);
+            self.shares[i] = Share { is_on: true, on_since: Some(at), balance, slope: 0, at, ..self.shares[i] };
             return true;
         }
-        self.next.again = Some(self.next.again.map_or(due, |at| at.min(due)));
-        // The target must stay for the hold.
-        let needed = DataRate::from_bps(self.target);
+        let slope = if fits { ONE } else { MISFIT };
+        self.shares[i] = Share { balance, slope, at: self.now, ..self.shares[i] };
+        if fits {
+            self.allocate_again(self.now + (hold - balance));
+        }
+        // A target that fits must stay for the hold.
+        let short = with_margin.saturating_sub(given);
+        let needed = DataRate::from_bps(self.target.saturating_add(short));
         self.next.needed = Some(self.next.needed.map_or(needed, |n| n.min(needed)));
         false
+    }
+
+    /// Whether stream or encoding `i`, which is on, stays so.
+    fn stays_on(&mut self, i: usize, needed: u64, given: u64) -> bool {
+        let (least, carry) = (self.least(i), self.hysteresis.carry);
+        let balance = self.shares[i].balance(carry, self.now);
+        // The rate that is left for it beside those before it.
+        let own = given.saturating_add(least).saturating_sub(needed);
+        let lacks = i128::from(least) - i128::from(own);
+        let is_short = needed > given;
+        // Without a least rate it is short where those before it leave nothing.
+        let all = i128::from(if is_short { ONE } else { -ONE });
+        let slope = (lacks * i128::from(ONE)).checked_div(i128::from(least)).unwrap_or(all);
+        let slope = slope.clamp(i128::from(-ONE), i128::from(ONE)) as i64;
+        if is_short && balance >= carry {
+            self.turn_off(i);
+            return false;
+        }
+        self.shares[i] = Share { balance, slope, at: self.now, ..self.shares[i] };
+        if slope > 0 {
+            let left = (carry - balance).as_nanos();
+            // Rounded up, so that the balance is full by then.
+            self.allocate_again(self.now + TimeDelta::from_nanos(left.saturating_mul(ONE) / slope + 1));
+        }
+        true
+    }
+
+    fn allocate_again(&mut self, at: Timestamp) {
+        self.next.again = Some(self.next.again.map_or(at, |next| next.min(at)));
     }
 
     fn turn_off(&mut self, i: usize) {
@@ -263,6 +329,8 @@ impl Round<'_> {
         let relapses = match before.on_since {
             _ if !before.is_on => before.relapses,
             Some(at) if self.now - at < self.hysteresis.trial => (before.relapses + 1).min(MAX_RELAPSES),
+            // One switch a minute is no trouble.
+            Some(at) if self.now - at < self.hysteresis.trial * 2 => before.relapses,
             _ => 0,
         };
         self.shares[i] = Share { relapses, ..Share::off() };

@@ -7,6 +7,7 @@ mod list;
 mod liveness;
 mod multipath;
 mod packets;
+mod padding;
 mod path;
 mod picture;
 mod policies;
@@ -43,6 +44,8 @@ pub(crate) struct Sender {
     pub paths: Vec<SendPath>,
     /// When to allocate the target again.
     share_again: Option<Timestamp>,
+    /// The search for room for streams that are off.
+    search: padding::Search,
     /// The packet being sent. It is kept in place: moving it would wait for its fields to be stored.
     pub outgoing: Outgoing,
     hysteresis: Hysteresis,
@@ -63,6 +66,7 @@ impl Sender {
             streams: vec![stream],
             paths: vec![path],
             hysteresis: Hysteresis::default(),
+            search: padding::Search::new(),
             wanted_target: None,
             demands: Vec::new(),
             shares: Vec::new(),
@@ -180,7 +184,7 @@ impl Sender {
             only.share.rate = target;
             only.set_rate(target, now);
             self.share_again = None;
-            self.paths[0].fill_up_to(self.wanted_target, now);
+            self.pad_up_to(self.wanted_target, target, now);
             return;
         }
         self.demands.clear();
@@ -194,7 +198,7 @@ impl Sender {
         let next = allocation::share_out(target, &self.demands, &self.hysteresis, &mut self.shares, now);
         self.share_again = next.again;
         let wanted = [next.needed, self.wanted_target].into_iter().flatten().min();
-        self.paths[0].fill_up_to(wanted, now);
+        self.pad_up_to(wanted, target, now);
         for (stream, share) in self.streams.iter_mut().zip(&self.shares) {
             stream.follow_share(*share, now);
         }

@@ -19,6 +19,9 @@ pub struct StreamSummary {
     pub packets: u64,
     /// Packets lost on the path, as a share of those expected.
     pub loss: f64,
+    /// Padding, as a share of the RTP bytes sent. Results of earlier versions have none.
+    #[serde(default)]
+    pub padding: f64,
     /// Fraction of the time in which it had a share of the target.
     pub on: f64,
     /// Times that it went on or off.

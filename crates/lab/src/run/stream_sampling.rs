@@ -68,6 +68,7 @@ impl StreamSampler {
                 sent_bps: sent.bytes as f64 * 8.0 / seconds,
                 packets: sent.packets,
                 loss: if expected > 0 { expected.saturating_sub(received) as f64 / expected as f64 } else { 0.0 },
+                padding: sent.padding_bytes as f64 / sent.bytes.max(1) as f64,
                 on: totals.on.as_secs_f64() / seconds,
                 switches: totals.switches,
                 concealed: other.audio.and_then(|s| s.concealed_share()),

@@ -5,7 +5,7 @@ use crate::allocation::{Demand, Share};
 use crate::config::OutgoingConfig;
 use crate::ids::OutgoingId;
 use weir_media::Source;
-use weir_units::Timestamp;
+use weir_units::{DataRate, Timestamp};
 
 impl OutgoingStream {
     /// Applies a share of the target: sets the source's rate; a stream switched on again begins with a key frame.
@@ -17,7 +17,10 @@ impl OutgoingStream {
         if !share.is_on && before.is_on {
             self.discard_all();
         }
-        if share.rate != before.rate && self.held.is_none() {
+        // A stream that has nothing left in a dip of the target keeps its rate: its queue carries it, and a source without a rate would
+        // begin again with a key frame.
+        let is_carried = share.is_short() && share.rate == DataRate::ZERO;
+        if share.rate != before.rate && self.held.is_none() && !is_carried {
             self.set_rate(share.rate, now);
         }
     }

@@ -34,6 +34,8 @@ pub struct SendCounters {
     pub bytes: u64,
     /// Padding-only packets sent.
     pub padding_packets: u64,
+    /// Their RTP bytes.
+    pub padding_bytes: u64,
     /// Repair packets sent, on their own stream, or in RED on the media stream.
     pub repair_packets: u64,
     /// RTP bytes of repair packets: headers and payload.
@@ -63,6 +65,7 @@ impl core::ops::AddAssign for SendCounters {
         self.payload += o.payload;
         self.bytes += o.bytes;
         self.padding_packets += o.padding_packets;
+        self.padding_bytes += o.padding_bytes;
         self.repair_packets += o.repair_packets;
         self.repair_bytes += o.repair_bytes;
         self.repair_payload += o.repair_payload;
@@ -311,6 +314,7 @@ impl OutgoingStream {
                 c.packets += 1;
                 c.bytes += size.as_bytes();
                 c.padding_packets += 1;
+                c.padding_bytes += size.as_bytes();
             }
             Kind::Media => {
                 c.packets += 1;
