@@ -42,6 +42,7 @@ fn described(at: CapturePoint, scenario: &Scenario) -> (&'static str, String) {
     match at {
         CapturePoint::Sender => ("sender", "captured at the media sender: lost packets are here".into()),
         CapturePoint::Receiver => ("receiver", "captured at the media receiver: lost packets are missing".into()),
+        CapturePoint::Ends => ("ends", "captured at both ends: each packet that arrives is there twice".into()),
         CapturePoint::Link => {
             ("link", format!("captured behind the link `{link}`: what was lost up to its far end is missing"))
         }

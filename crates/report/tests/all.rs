@@ -3,3 +3,4 @@
 mod capture_dccp;
 mod capture_points;
 mod explained_moves;
+mod recorded;

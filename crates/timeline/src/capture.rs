@@ -8,6 +8,8 @@ mod file;
 mod flows;
 mod link;
 
+pub(crate) use extensions::{Elements, elements};
+
 use crate::input::Input;
 use crate::recording::Recording;
 use crate::schema::{Clock, Stop};

@@ -33,6 +33,8 @@ pub enum Format {
     PionTarget,
     /// `rtpdump`, its binary format.
     RtpDump,
+    /// Packets that a program observed itself ([`crate::Observed`]): of no file.
+    Observed,
 }
 
 impl Format {
@@ -49,6 +51,7 @@ impl Format {
             Self::PionRtcp => "Pion RTCP log",
             Self::PionTarget => "Pion target log",
             Self::RtpDump => "rtpdump",
+            Self::Observed => "observed packets",
         }
     }
 

@@ -14,6 +14,7 @@ mod event_log;
 mod format;
 mod input;
 pub mod lint;
+mod observed;
 mod pion;
 mod recording;
 pub mod redact;
@@ -31,6 +32,7 @@ mod window;
 
 pub use call::{Call, Counts};
 pub use format::Format;
+pub use observed::Observed;
 pub use recording::Recording;
 pub use report::Report;
 pub use schema::{
@@ -76,6 +78,7 @@ pub fn read(name: &str, source: impl Read) -> Result<Recording, ReadError> {
         Format::RtcStats => stats::rtcstats::read(&mut input, &mut recording),
         Format::PionRtp | Format::PionRtcp | Format::PionTarget => pion::read(format, &mut input, &mut recording),
         Format::RtpDump => rtpdump::read(&mut input, &mut recording),
+        Format::Observed => return Err(ReadError::Unknown("such packets are in no file".into())),
     };
     recording.stop = stop;
     recording.sort();

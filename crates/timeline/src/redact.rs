@@ -78,6 +78,7 @@ pub fn redact(source: impl Read, out: &mut dyn Write, names: &mut Pseudonyms) ->
         Format::GetStats | Format::RtcStats => json::lines(&mut input, out, names, &mut done)?,
         Format::PionRtp | Format::PionRtcp | Format::PionTarget => numbers(&mut input, out, &mut done)?,
         Format::RtpDump => capture::rtpdump(&mut input, out, &mut done)?,
+        Format::Observed => return Err(ReadError::Unknown("such packets are in no file".into())),
     }
     out.flush()?;
     Ok(done)

@@ -20,6 +20,7 @@ mod statistics;
 
 pub use curves::{Column, Curves, curves};
 pub use own::{QUANTITIES, RuleError, Rules};
+pub use passage::{Answer, Fate, Passage, Passages, passages};
 
 use crate::Call;
 use schemars::JsonSchema;

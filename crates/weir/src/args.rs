@@ -4,6 +4,7 @@ mod bench;
 mod compare;
 #[cfg(feature = "coverage")]
 pub(crate) mod coverage;
+mod fit;
 mod judge;
 #[cfg(target_os = "linux")]
 pub(crate) mod live;
@@ -16,8 +17,9 @@ mod show;
 
 pub(crate) use bench::{BenchArgs, Ns3};
 pub(crate) use compare::{CompareArgs, WorkArgs};
+pub(crate) use fit::{FitArgs, FittedArgs, WhatIfArgs};
 pub(crate) use judge::{
-    ContradictionsArgs, FigureFormat, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs,
+    ContradictionsArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs,
     StabilityGrid, TwinsArgs,
 };
 pub(crate) use media::{ClipArgs, Luma, MediaCommand, QualityArgs};
@@ -123,6 +125,12 @@ pub(crate) enum Command {
     /// Open recordings of a call: event logs, webrtc-internals dumps, getStats, captures; say why the rate fell
     #[command(hide = true, after_help = open::EXAMPLES)]
     Open(OpenArgs),
+    /// Fit the link of a recorded call: capacity, delay, queue and losses with bounds, as a scenario
+    #[command(hide = true, after_help = fit::FIT)]
+    Fit(FitArgs),
+    /// Say what other controllers would have done in a recorded call
+    #[command(name = "whatif", hide = true, after_help = fit::WHATIF)]
+    WhatIf(WhatIfArgs),
     /// Simulate an overlay: a stream to many nodes over distribution trees, and nodes that leave
     #[command(hide = true, after_help = overlay::EXAMPLES)]
     Overlay(OverlayArgs),

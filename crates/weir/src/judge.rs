@@ -1,6 +1,7 @@
 //! `weir judge`: controllers beside criteria.
 
 mod contradictions;
+mod fits;
 mod harm;
 mod paper;
 mod rfc;
@@ -8,6 +9,7 @@ pub(crate) mod rows;
 mod stability;
 mod twins;
 
+pub(crate) use fits::FitsJson;
 pub(crate) use paper::Json as PaperJson;
 pub(crate) use rfc::Json as RfcJson;
 pub(crate) use twins::Json as TwinsJson;
@@ -23,6 +25,7 @@ pub(crate) fn judge(session: &Session, command: &JudgeCommand) -> Done {
         JudgeCommand::Rows(a) => rows::judge_rows(session, a),
         JudgeCommand::Twins(a) => twins::judge_twins(session, a),
         JudgeCommand::Paper(a) => paper::judge_paper(session, a),
+        JudgeCommand::Fits(a) => fits::judge_fits(session, a),
         JudgeCommand::Harm(a) => harm::judge_harm(session, a),
         JudgeCommand::Contradictions(a) => contradictions::find(session, a),
         JudgeCommand::Stability(a) => stability::map(session, a),

@@ -10,6 +10,8 @@ mod bench;
 mod compare;
 #[cfg(feature = "coverage")]
 mod coverage;
+mod episodes;
+mod fit;
 mod former;
 mod judge;
 #[cfg(target_os = "linux")]
@@ -72,6 +74,8 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Show { command }) => show::show(&session, &command),
         Some(Command::Bench(a)) => bench::bench(&session, &a),
         Some(Command::Open(a)) => open::open(&session, &a),
+        Some(Command::Fit(a)) => fit::fit(&session, &a),
+        Some(Command::WhatIf(a)) => fit::whatif(&session, &a),
         Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
         #[cfg(feature = "coverage")]
         Some(Command::Coverage { command }) => coverage::coverage(&session, &command),

@@ -4,6 +4,7 @@ mod page;
 
 use crate::Done;
 use crate::args::OpenArgs;
+use crate::episodes;
 use crate::output::{Failure, print, print_report, remark};
 use crate::reading::heeding;
 use crate::session::Session;
@@ -18,7 +19,7 @@ use weir_lab::scenario::InputError;
 use weir_timeline::lint::lint;
 use weir_timeline::redact::{Pseudonyms, redact};
 use weir_timeline::replay::{self, ReplayError};
-use weir_timeline::why::{Curves, EpisodeKind, Explanation, Level, Rules, curves, explain};
+use weir_timeline::why::{Curves, Explanation, Level, Rules, curves, explain};
 use weir_timeline::{Call, ReadError, Recording, Report, Source, Window, read};
 use weir_units::TimeDelta;
 
@@ -62,6 +63,16 @@ fn write_redacted(files: &[PathBuf], out: &Path) -> Done {
     Ok(())
 }
 
+/// The recordings of one call; reading them ends at the stop flag.
+pub(crate) fn call(session: &Session, files: &[PathBuf]) -> Result<Call, Failure> {
+    let mut recordings = Vec::new();
+    for path in files {
+        let given = path.clone();
+        recordings.push(heeding(&session.stop, &path.display().to_string(), move || open_file(&given))??);
+    }
+    Ok(Call::new(recordings))
+}
+
 pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
     if let Some(out) = &args.redact {
         let (files, out) = (args.files.clone(), out.clone());
@@ -74,12 +85,7 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         return Err(InputError::whole("--to", why).help("give a later time, or leave it out").into());
     }
     let rules = args.rules.as_deref().map(rules).transpose()?;
-    let mut recordings = Vec::new();
-    for path in &args.files {
-        let given = path.clone();
-        recordings.push(heeding(&session.stop, &path.display().to_string(), move || open_file(&given))??);
-    }
-    let call = Call::new(recordings);
+    let call = call(session, &args.files)?;
     let wanted = Wanted {
         episodes: args.why || args.json || args.report.is_some() || rules.is_some(),
         findings: args.lint || args.report.is_some(),
@@ -181,7 +187,7 @@ fn text(found: &Found, args: &OpenArgs) -> String {
         file(&mut out, recording, source);
     }
     if args.why || args.rules.is_some() {
-        episodes(&mut out, report, found.start_ms);
+        out.push_str(&episodes::text(report.level, &report.episodes, found.start_ms));
     }
     if args.lint {
         findings(&mut out, report);
@@ -296,37 +302,5 @@ fn streams(out: &mut String, recording: &Recording) {
     let _ = writeln!(out, "{t}");
     if more > 0 {
         let _ = writeln!(out, "  and {more} streams more");
-    }
-}
-
-fn episodes(out: &mut String, report: &Report, start: i64) {
-    let evidence = match report.level {
-        Level::None => {
-            out.push_str("No rate over time is in it: episodes and causes are not known.\n");
-            return;
-        }
-        Level::Statistics => "statistics, which hide what happens within a second",
-        Level::Log => "one end's packets and the feedback on them",
-        Level::Packets => "packets at both ends",
-    };
-    let _ = writeln!(out, "Evidence: {evidence}.");
-    if report.episodes.is_empty() {
-        out.push_str("No fall of the rate, no freeze and no slow start.\n");
-        return;
-    }
-    for episode in &report.episodes {
-        let second = |ms: i64| format!("{:.1}", (ms - start) as f64 / 1000.0);
-        let kind = match episode.kind {
-            EpisodeKind::Fall => "the rate fell",
-            EpisodeKind::Freeze => "the picture froze",
-            EpisodeKind::SlowStart => "the start was slow",
-        };
-        let _ = writeln!(out, "{} to {} s: {kind}", second(episode.from_ms), second(episode.to_ms));
-        for cause in &episode.causes {
-            let evidence = cause.evidence.join("; ");
-            let text = format!("  {} ({:.0} %): {evidence}", cause.name, cause.confidence * 100.0);
-            out.push_str(&fold(&text));
-            out.push('\n');
-        }
     }
 }

@@ -12,6 +12,7 @@ use crate::{Done, result_tables};
 use std::path::Path;
 use weir_lab::run::RunError;
 use weir_lab::scenario::InputError;
+use weir_report::recorded;
 use weir_report::series_files::write_series;
 use weir_report::series_read::read_series;
 
@@ -23,15 +24,20 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     args.series.as_ref().map_or(Ok(()), |folder| check_folder("--series", folder))?;
     args.explain.plot.as_ref().map_or(Ok(()), |file| check_file("--plot", file))?;
     let keeps_series = args.series.is_some() || args.explain.explain;
-    let (result, written) = session.with_progress(args.one.quiet, keeps_series, |options, progress| {
+    let (result, written, recorded) = session.with_progress(args.one.quiet, keeps_series, |options, progress| {
         progress.set_message(format!("{}, seed {seed}", scenario.label()));
-        match &args.capture.pcap {
-            Some(path) => {
-                let (result, written) = pcap::run(&scenario, seed, options, &args.capture, path)?;
-                Ok::<_, Failure>((result, Some(written)))
-            }
-            None => Ok((weir_lab::run::run(&scenario, seed, options).map_err(failure)?, None)),
+        // The same scenario and seed give the same packets, however often they are run.
+        let written = args.capture.pcap.as_ref();
+        let written = written.map(|path| pcap::run(&scenario, seed, options, &args.capture, path)).transpose()?;
+        if args.explain.explain {
+            let (result, recorded) = recorded::run(&scenario, seed, options).map_err(failure)?;
+            return Ok::<_, Failure>((result, written.map(|w| w.1), recorded));
         }
+        let (result, written) = match written {
+            Some((result, written)) => (result, Some(written)),
+            None => (weir_lab::run::run(&scenario, seed, options).map_err(failure)?, None),
+        };
+        Ok((result, written, Vec::new()))
     })?;
     if let Some(written) = written.filter(|_| !args.one.quiet) {
         remark(&written);
@@ -40,7 +46,7 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     let shown = if args.explain.explain {
         let of = format!("{}, seed {seed}", scenario.label());
         let series = result.series.as_ref().ok_or_else(|| Failure::Work("the run kept no time series".into()))?;
-        explain::show(&of, series, Some(&scenario), &args.explain, args.json)
+        explain::show(&of, series, Some(&scenario), explain::causes(&recorded), &args.explain, args.json)
     } else if args.json {
         print_report("run", &result)
     } else if !args.no_table {
@@ -65,7 +71,7 @@ fn folder(args: &RunArgs) -> Done {
         return Err(error.help("--explain alone explains the time series in a folder").into());
     }
     let series = read_series(Path::new(name)).map_err(|e| InputError::whole(name, e.to_string()))?;
-    explain::show(name, &series, None, &args.explain, args.json)
+    explain::show(name, &series, None, explain::Causes::new(), &args.explain, args.json)
 }
 
 pub(crate) fn failure(e: RunError) -> Failure {

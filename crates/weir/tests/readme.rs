@@ -132,6 +132,10 @@ fn every_command_succeeds_within_80_columns_and_the_time_stated() {
     let folder = tempfile::tempdir().expect("a folder");
     // Files that the reader is assumed to have.
     std::fs::write(folder.path().join("grid.toml"), "scenarios = \"quick\"\nseeds = 2\n").expect("writable");
+    for (at, file) in [("sender", "left.pcap.gz"), ("receiver", "right.pcap.gz")] {
+        let record = format!("weir run quick -q --pcap-at {at} --pcap r.pcapng && gzip -c r.pcapng >{file}");
+        assert_eq!(at_terminal(folder.path(), &record, None).0, Some(0));
+    }
     let clip = "weir media clip talking-head --size 640x480 --fps 15 --frames 15 --out decoded.y4m -q";
     assert_eq!(at_terminal(folder.path(), clip, None).0, Some(0));
     let mut count = 0;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 19] = [
     "compare",
     "run",
     "reproduce",
@@ -20,6 +20,9 @@ const COMMANDS: [&str; 16] = [
     "call",
     "dccp",
     "open",
+    "fit",
+    "whatif",
+    "fits",
     "overlay",
     "scoreboard",
     "explain",
@@ -78,6 +81,11 @@ fn what_is_printed_follows_its_schema() {
     let clip = ["media", "clip", "sports", "--size", "64x48", "--frames", "3", "-q"];
     let made = Command::new(env!("CARGO_BIN_EXE_weir")).current_dir(path).args(clip).status().expect("starts");
     assert!(made.success());
+    for (at, file) in [("sender", "left.pcapng"), ("receiver", "right.pcapng")] {
+        let args = ["run", "mixed.toml", "--controller", "nada", "-q", "--pcap-at", at, "--pcap", file];
+        let made = Command::new(env!("CARGO_BIN_EXE_weir")).current_dir(path).args(args).output().expect("starts");
+        assert!(made.status.success());
+    }
     for (of, args) in [
         ("run", &["run", "mixed.toml", "-q"][..]),
         ("run", &["run", "calls/three-calls", "-q"]),
@@ -93,6 +101,9 @@ fn what_is_printed_follows_its_schema() {
         ("list", &["show", "schedulers"]),
         ("twin", &["judge", "twins", "nada/single", "nada/steps-100ms", "-q"]),
         ("open", &["open", "targets.log"]),
+        ("fit", &["fit", "left.pcapng", "right.pcapng", "--controller", "nada", "-q"]),
+        ("whatif", &["whatif", "left.pcapng", "right.pcapng", "--controllers", "gcc,nada", "--draws", "2", "-q"]),
+        ("fits", &["judge", "fits", "--links", "2", "--draws", "1", "--controllers", "nada,gcc", "-q"]),
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--duration", "4s", "--leave-at", "2s", "-q"]),
         ("scoreboard", &["judge", "rows", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),
         ("explain", &["run", "mixed.toml", "--explain", "-q"]),

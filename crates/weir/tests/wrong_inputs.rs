@@ -249,6 +249,13 @@ fn of_recordings_windows_and_rules() {
         ("open a.log --from 9 --to 8", &["--to", "8 s is not behind --from, 9 s", "give a later time"]),
         ("open a.log --rules absent.toml", &["absent.toml"]),
         ("open absent.log", &["absent.log"]),
+        ("fit absent.log", &["absent.log"]),
+        ("fit absent.log --controller ncc", &["--controller", "no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("fit absent.log --ceiling 2MB", &["--ceiling", "`2MB` is in bytes; rates are in bits"]),
+        ("whatif absent.log --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("whatif absent.log --draws 1001", &["--draws", "1001", "0..=1000"]),
+        ("judge fits --links 0", &["--links", "0", "1..=10000"]),
+        ("judge fits --recorded ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
     ]);
     let folder = tempfile::tempdir().expect("a folder");
     // 20 packets a second, and half as many from 20 s on.
@@ -265,6 +272,10 @@ fn of_recordings_windows_and_rules() {
     for part in ["bad.toml", "rules[0].when[0].below", "inf", ":8:", "leave out a bound"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    let no_fates = weir(folder.path(), &["fit", "rtp.log"]);
+    let said = String::from_utf8_lossy(&no_fates.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(no_fates.status.code(), Some(2), "{said}");
+    assert!(said.contains("captures at both ends, or one log with feedback") && said.contains("rtp.log"), "{said}");
     let good = weir(folder.path(), &["open", "rtp.log", "--rules", "good.toml", "--from", "5", "--to", "10", "--json"]);
     assert_eq!(good.status.code(), Some(0), "{}", String::from_utf8_lossy(&good.stderr));
     let json: serde_json::Value = serde_json::from_slice(&good.stdout).expect("JSON");

@@ -13,6 +13,8 @@ pub enum CapturePoint {
     /// Behind the bottleneck: media as it comes out of the link, feedback as it enters the link back. Flows that do not pass the
     /// bottleneck are missing.
     Link,
+    /// At the media sender and at the receiver: each packet that arrives is there twice ([`CapturedPacket::at`]).
+    Ends,
 }
 
 /// A packet as a capture sees it.
@@ -20,6 +22,8 @@ pub enum CapturePoint {
 pub struct CapturedPacket<'a> {
     /// When it passed the point of capture.
     pub now: Timestamp,
+    /// The point: of [`CapturePoint::Ends`] the one of the two.
+    pub at: CapturePoint,
     /// Index of its flow in the scenario.
     pub flow: usize,
     /// Whether it goes with the media rather than with the feedback.
@@ -59,8 +63,16 @@ pub(super) struct WatchedLinks {
 }
 
 impl CapturePoint {
-    /// Whether a packet of that direction is seen here when this happens to it.
-    pub(super) fn sees(self, passage: Passage, forward: bool, links: WatchedLinks) -> bool {
+    /// The point at which a packet of that direction is seen when this happens to it, if it is one of these.
+    pub(super) fn seen(self, passage: Passage, forward: bool, links: WatchedLinks) -> Option<Self> {
+        let points = match self {
+            Self::Ends => [Self::Sender, Self::Receiver],
+            one => [one; 2],
+        };
+        points.into_iter().find(|point| point.sees(passage, forward, links))
+    }
+
+    fn sees(self, passage: Passage, forward: bool, links: WatchedLinks) -> bool {
         match (self, passage) {
             (Self::Sender, Passage::Sent) | (Self::Receiver, Passage::Delivered) => forward,
             (Self::Sender, Passage::Delivered) | (Self::Receiver, Passage::Sent) => !forward,

@@ -70,13 +70,13 @@ impl<'a> RunObserver<'a> {
     #[cold]
     fn hand_over(&mut self, now: Timestamp, passage: Passage, from: AgentId, packet: &Packet) {
         let (Some(capture), Some(role)) = (&mut self.capture, self.roles.get(from.index())) else { return };
-        if packet.bytes.is_empty() || !capture.at.sees(passage, role.forward, self.watched) {
+        let Some(at) = capture.at.seen(passage, role.forward, self.watched).filter(|_| !packet.bytes.is_empty()) else {
             return;
-        }
+        };
         let (bytes, payload) = (&packet.bytes[..], packet.payload);
         let is_dccp = matches!(packet.body, Body::Dccp { .. });
         let (flow, forward, ecn) = (role.flow, role.forward, packet.ecn);
-        (capture.sink)(&CapturedPacket { now, flow, forward, is_dccp, bytes, payload, ecn });
+        (capture.sink)(&CapturedPacket { now, at, flow, forward, is_dccp, bytes, payload, ecn });
     }
     /// Adds the flows whose sending agent has received something or run at a timeout since the last call to `flows`,
     /// one bit each.

@@ -9,10 +9,10 @@ const LEAST_PACKETS: u32 = 20;
 const LEAST_SHARE: f64 = 0.8;
 
 /// Identifiers and values of the elements of two bytes in a packet's header.
-pub(super) type Elements = [(u8, u16); KEPT];
+pub(crate) type Elements = [(u8, u16); KEPT];
 
 /// The elements of two bytes of an RTP packet, one- and two-byte headers (RFC 8285), as far as they were captured.
-pub(super) fn elements(packet: &[u8]) -> Elements {
+pub(crate) fn elements(packet: &[u8]) -> Elements {
     let mut found = [(0, 0); KEPT];
     let Some([first, ..]) = packet.get(..12) else { return found };
     if first & 0x10 == 0 {

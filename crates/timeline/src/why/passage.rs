@@ -1,4 +1,4 @@
-//! The way of each packet from the sender to the receiver, from captures at both ends or from one log with feedback.
+//! The passage of each packet from the sender to the receiver, from captures at both ends or from one log with feedback.
 
 use crate::recording::Recording;
 use crate::schema::{Direction, Packet, Rtcp};
@@ -8,7 +8,7 @@ use weir_units::Timestamp;
 
 /// Fate of a sent packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Fate {
+pub enum Fate {
     /// It arrived so many ms after it was sent, by two clocks whose offset is not known.
     Arrived(f64),
     /// It never arrived.
@@ -19,36 +19,44 @@ pub(super) enum Fate {
 
 /// A sent packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Passage {
+pub struct Passage {
     /// When it was sent, in s since the call's begin.
-    pub(super) at: f64,
-    pub(super) size: f64,
-    pub(super) ssrc: u32,
-    pub(super) timestamp: u32,
-    pub(super) fate: Fate,
+    pub at: f64,
+    /// Bytes of RTP header, payload and padding.
+    pub size: f64,
+    /// Synchronisation source.
+    pub ssrc: u32,
+    /// RTP timestamp.
+    pub timestamp: u32,
+    /// Its fate.
+    pub fate: Fate,
 }
 
 /// One RTCP compound on its way back to the sender, in s, each time by its end's clock; `None`: not known, or never
 /// arrived.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Answer {
-    pub(super) sent: Option<f64>,
-    pub(super) arrived: Option<f64>,
+pub struct Answer {
+    /// When it was sent, by the receiver's clock.
+    pub sent: Option<f64>,
+    /// When it arrived, by the sender's clock.
+    pub arrived: Option<f64>,
 }
 
 /// Packets of the heavier direction of a call, and the answers.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Passages {
+pub struct Passages {
     /// Unix time of zero, in ms.
-    pub(super) zero: f64,
-    pub(super) packets: Vec<Passage>,
-    pub(super) answers: Vec<Answer>,
+    pub zero: f64,
+    /// The packets, in the order in which they were sent.
+    pub packets: Vec<Passage>,
+    /// RTCP from the receiver.
+    pub answers: Vec<Answer>,
     /// Whether fates are known from a capture at the receiver, else from feedback.
-    pub(super) captured: bool,
+    pub captured: bool,
     /// Whether both times of answers are known: by captures, or by the feedback in them.
-    pub(super) both_ends: bool,
+    pub both_ends: bool,
     /// Bytes of others' traffic from the sender's host, by time.
-    pub(super) other: Vec<(f64, f64)>,
+    pub other: Vec<(f64, f64)>,
 }
 
 impl Passages {
@@ -68,8 +76,8 @@ fn ms(at: Timestamp) -> f64 {
     at.as_nanos() as f64 * 1e-6
 }
 
-/// The ways of the packets of the heavier sender; `None` where no recording has sent packets with their fates.
-pub(super) fn passages(call: &Call) -> Option<Passages> {
+/// The passages of the packets of the heavier sender; `None` where no recording has sent packets with their fates.
+pub fn passages(call: &Call) -> Option<Passages> {
     let with = |direction| {
         let all = call.recordings.iter().map(move |r| (r, bytes(r, direction))).filter(|(_, b)| *b > 0);
         all.max_by_key(|(_, b)| *b).map(|(r, _)| r)

@@ -1,6 +1,7 @@
 //! Arguments of `weir judge`.
 
 mod contradictions;
+mod fits;
 mod harm;
 mod paper;
 mod rfc;
@@ -9,6 +10,7 @@ mod stability;
 mod twins;
 
 pub(crate) use contradictions::ContradictionsArgs;
+pub(crate) use fits::FitsArgs;
 pub(crate) use harm::HarmArgs;
 pub(crate) use paper::{FigureFormat, PaperArgs};
 pub(crate) use rfc::RfcArgs;
@@ -44,6 +46,9 @@ pub(crate) enum JudgeCommand {
     /// Map where a controller is stable: one flow on fixed links, by round-trip time, rate and feedback interval
     #[command(after_help = stability::EXAMPLES)]
     Stability(StabilityArgs),
+    /// Fit links that are known from recordings of a controller, and predict others on them
+    #[command(after_help = fits::EXAMPLES)]
+    Fits(FitsArgs),
     /// Run controllers over generated links: losses of more than a twentieth that half of the rate would not have had
     #[command(after_help = harm::EXAMPLES)]
     Harm(HarmArgs),

@@ -2,14 +2,18 @@
 
 use crate::Done;
 use crate::args::ExplainArgs;
+use crate::episodes;
 use crate::output::{Failure, print, print_report};
 use crate::tables::width;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use weir_lab::scenario::{InputError, Scenario};
 use weir_lab::series::Series;
 use weir_report::explain::{Explanation, explain};
 use weir_report::explain_plot;
+use weir_report::recorded::RecordedFlow;
+use weir_timeline::why::{Episode, Level};
 
 /// Output of `--json`.
 #[derive(Serialize, JsonSchema)]
@@ -17,11 +21,37 @@ pub(crate) struct Json {
     /// The scenario that was run, or the folder that was read.
     of: String,
     /// The flows.
-    flows: Vec<Explanation>,
+    flows: Vec<Flow>,
+}
+
+/// A flow's run in words.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Flow {
+    #[serde(flatten)]
+    moves: Explanation,
+    /// Evidence for the episodes; `none` for a folder of series, which has no packets, and for flows over DCCP.
+    level: Level,
+    /// Falls of the sent rate, freezes and slow starts, with causes by the rules of `weir open --why`. Times are simulated ones.
+    episodes: Vec<Episode>,
+}
+
+/// Causes in the packets of each flow, by its name.
+pub(super) type Causes = BTreeMap<String, weir_timeline::why::Explanation>;
+
+/// Causes in the packets of a run's flows.
+pub(super) fn causes(flows: &[RecordedFlow]) -> Causes {
+    flows.iter().map(|f| (f.name.clone(), weir_timeline::why::explain(&f.call))).collect()
 }
 
 /// Prints why the rates of a run moved. `scenario` gives the bounds of rates, where it is known.
-pub(super) fn show(of: &str, series: &Series, scenario: Option<&Scenario>, args: &ExplainArgs, json: bool) -> Done {
+pub(super) fn show(
+    of: &str,
+    series: &Series,
+    scenario: Option<&Scenario>,
+    mut causes: Causes,
+    args: &ExplainArgs,
+    json: bool,
+) -> Done {
     let bounds = |name: &str| {
         let flow = scenario?.flows.iter().find(|f| f.name == name)?.rtp()?;
         Some((flow.floor.as_bps_f64(), flow.ceiling.as_bps_f64()))
@@ -38,23 +68,35 @@ pub(super) fn show(of: &str, series: &Series, scenario: Option<&Scenario>, args:
     if flows.is_empty() {
         return Err(Failure::Work("no flow has a controller's target: there is nothing to explain".into()));
     }
+    let (from, to) = (args.from.unwrap_or(0.0), args.to.unwrap_or(f64::INFINITY));
     for f in &mut flows {
-        let (from, to) = (args.from.unwrap_or(0.0), args.to.unwrap_or(f64::INFINITY));
         f.spans.retain(|s| s.to_s > from && s.from_s < to);
     }
     if let Some(path) = &args.plot {
         explain_plot::write(series, &flows, path).map_err(|e| Failure::Work(format!("{}: {e}", path.display())))?;
     }
+    let flows: Vec<Flow> = (flows.into_iter())
+        .map(|moves| {
+            let found = causes.remove(&moves.flow);
+            let (level, mut episodes) = found.map_or((Level::None, Vec::new()), |f| (f.level, f.episodes));
+            episodes.retain(|e| e.to_ms as f64 > from * 1e3 && (e.from_ms as f64) < to * 1e3);
+            Flow { moves, level, episodes }
+        })
+        .collect();
     if json { print_report("explain", &Json { of: of.to_owned(), flows }) } else { print(&text(of, &flows)) }
 }
 
-fn text(of: &str, flows: &[Explanation]) -> String {
+fn text(of: &str, flows: &[Flow]) -> String {
     let mut out = format!("{of}\n");
     let columns = usize::from(width());
     for f in flows {
-        out.push_str(&format!("\n{} ({}): until, target, why\n", f.flow, f.controller));
-        for line in f.lines() {
+        out.push_str(&format!("\n{} ({}): until, target, why\n", f.moves.flow, f.moves.controller));
+        for line in f.moves.lines() {
             out.push_str(&wrapped(&line, columns));
+        }
+        if f.level != Level::None {
+            out.push('\n');
+            out.push_str(&episodes::text(f.level, &f.episodes, 0));
         }
     }
     out

@@ -6,7 +6,7 @@
 
 use super::lists;
 use crate::output::{Failure, print, schema_id};
-use crate::{Done, bench, compare, judge, media, overlay, run};
+use crate::{Done, bench, compare, fit, judge, media, overlay, run};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -27,9 +27,12 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("scoreboard", "judge rows"),
     ("stability", "judge stability"),
     ("harm", "judge harm"),
+    ("fits", "judge fits"),
     ("contradictions", "judge contradictions"),
     ("tune", "search tune"),
     ("open", "open"),
+    ("fit", "fit"),
+    ("whatif", "whatif"),
     ("overlay", "overlay"),
     ("bench", "bench"),
     ("bench-against", "bench --against"),
@@ -62,10 +65,13 @@ pub(super) fn schema(of: &str) -> Option<Schema> {
         "scorecard" => generate::<judge::RfcJson>(),
         "scoreboard" => generate::<weir_judge::rows::Board>(),
         "stability" => generate::<weir_judge::stability::Map>(),
+        "fits" => generate::<judge::FitsJson>(),
         "harm" => generate::<weir_judge::harm::Ledger>(),
         "contradictions" => generate::<weir_judge::contradictions::Scan>(),
         "tune" => generate::<weir_judge::tune::Report>(),
         "open" => generate::<weir_timeline::Report>(),
+        "fit" => generate::<fit::FitJson>(),
+        "whatif" => generate::<fit::WhatIfJson>(),
         "overlay" => generate::<overlay::Report>(),
         "bench" => generate::<weir_bench::report::Report>(),
         "bench-against" => generate::<bench::AgainstJson>(),

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 29] = [
+const FLOORS: [(&str, u32); 30] = [
     ("units", 0),
     ("files", 0),
     ("admission", 1),
@@ -30,6 +30,7 @@ const FLOORS: [(&str, u32); 29] = [
     ("lab", 4),
     ("adapters", 4),
     ("report", 5),
+    ("fit", 5),
     ("judge", 6),
     ("peer", 6),
     ("testbed", 6),

@@ -12,6 +12,8 @@ const LATE: f64 = 1.0;
 /// Longest time from a fall's begin to the new pair, in s: ICE notices a path that is gone after some seconds (consent,
 /// RFC 7675, after 30 at the latest) and has to check another.
 const HANDOVER: f64 = 10.0;
+/// Time since the first packet in which another pair is a part of connecting, in s: checks go on while media begins (RFC 8445, section 8).
+const CONNECTING: f64 = 3.0;
 /// Time in which an estimate has fallen, and for which one is held, in s.
 const SETTLED: f64 = 2.0;
 const HELD: f64 = 6.0;
@@ -70,7 +72,7 @@ impl Signals {
                 out.estimates[kinds].push((s(estimate.at), estimate.rate.as_bps() as f64 * 1e-3));
             }
             let selected = r.pairs.iter().filter(|p| p.change == PairChange::Selected);
-            out.routes.extend(selected.skip(1).map(|p| s(p.at)));
+            out.routes.extend(selected.skip(1).map(|p| s(p.at)).filter(|at| *at > CONNECTING));
             let pairs = r.series.iter().filter(|((_, _, name), _)| name == "selectedCandidatePairId");
             out.routes.extend(pairs.flat_map(|(_, series)| series.texts.iter().skip(1)).map(|t| s(t.0)));
         }

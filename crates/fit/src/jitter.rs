@@ -1,0 +1,84 @@
+//! Delay by chance of packets that found no queue.
+
+use crate::capacity::Capacity;
+use crate::packets::Entered;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Delay by chance from an instant on.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "FitJitterStep")]
+pub struct JitterStep {
+    /// The instant, in s.
+    pub from_s: f64,
+    /// Largest extra delay, in ms; 0 is none.
+    pub max_ms: f64,
+}
+
+/// Windows that are looked at, in s, least packets in one that found the link idle, and least jitter, in s.
+const WINDOW: f64 = 5.0;
+const LEAST_PACKETS: usize = 40;
+const LEAST: f64 = 3e-3;
+/// Quantiles between which the extra delays are taken for uniform.
+const OUTER: f64 = 0.05;
+/// Least quarter of the extra delays over their median: chance is always there, and others' traffic now and then. Values that are
+/// uniform from zero have 0.5.
+const EVEN: f64 = 0.25;
+/// Greatest correlation of one packet's with the next one's: a queue of others' changes slowly.
+const ALIKE: f64 = 0.6;
+/// Jitters that differ by less than this share are one.
+const SAME: f64 = 0.4;
+
+/// Looks for delay by chance: a packet that came when the one before had left should take its transmission time alone. `capacity` is that
+/// found without jitter. Empty if there is none at any time.
+pub(crate) fn find(packets: &[Entered], capacity: &Capacity) -> Vec<JitterStep> {
+    let end = packets.last().map_or(0.0, |p| p.at);
+    let mut windows: Vec<Vec<f64>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
+    let mut before = f64::NEG_INFINITY;
+    for p in packets {
+        let Some(left) = p.left else { continue };
+        if p.at >= before {
+            let bin = ((p.at / capacity.bin_s).max(0.0) as usize).min(capacity.likely_bps.len().saturating_sub(1));
+            let rate = capacity.likely_bps.get(bin).copied().unwrap_or(0.0);
+            // The base delay has the transmission time of its own packet in it, so that this is rather too little.
+            let transmission = if rate > 0.0 { p.bits / rate } else { 0.0 };
+            windows[(p.at / WINDOW).max(0.0) as usize].push((left - p.at - transmission).max(0.0));
+        }
+        before = left;
+    }
+    let mut out: Vec<JitterStep> = Vec::new();
+    for (k, extra) in windows.into_iter().enumerate() {
+        let max_ms = jitter(extra).unwrap_or(0.0) * 1e3;
+        match out.last_mut() {
+            Some(last) if (last.max_ms - max_ms).abs() <= SAME * last.max_ms.max(max_ms) => {
+                last.max_ms = last.max_ms.max(max_ms);
+            }
+            _ => out.push(JitterStep { from_s: k as f64 * WINDOW, max_ms }),
+        }
+    }
+    if out.iter().all(|s| s.max_ms == 0.0) { Vec::new() } else { out }
+}
+
+/// Largest extra delay in s, if extra delays are chance.
+fn jitter(mut extra: Vec<f64>) -> Option<f64> {
+    if extra.len() < LEAST_PACKETS {
+        return None;
+    }
+    let n = extra.len() as f64;
+    let mean = extra.iter().sum::<f64>() / n;
+    let variance = extra.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>();
+    let together = extra.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>();
+    if variance <= 0.0 || together > ALIKE * variance {
+        return None;
+    }
+    extra.sort_by(f64::total_cmp);
+    let at = |q: f64| extra[((n - 1.0) * q) as usize];
+    let largest = (at(1.0 - OUTER) - at(OUTER)) / (1.0 - 2.0 * OUTER);
+    (largest >= LEAST && at(0.25) >= EVEN * at(0.5) && at(0.5) > 0.0).then_some(largest)
+}
+
+/// Jitter at a time, in s.
+pub(crate) fn at(steps: &[JitterStep], time: f64) -> f64 {
+    let i = steps.partition_point(|s| s.from_s <= time);
+    i.checked_sub(1).map_or(0.0, |i| steps[i].max_ms * 1e-3)
+}

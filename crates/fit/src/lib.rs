@@ -1,0 +1,190 @@
+//! The link of a recorded call, and other controllers over it.
+//!
+//! [`fit`] takes a [`Call`] whose packets are known with their fates (captures at both ends, or one log with feedback) and finds the
+//! path that they went through: base delay, capacity over time, the room of its queue, losses by chance apart from those by
+//! congestion. Each number has bounds: while packets queue, the gaps between their arrivals show the capacity; where none queues it is only
+//! known to be at least what arrived. [`Fit::scenario`] writes the path as a scenario, by the likeliest values or by values drawn
+//! within the bounds.
+//!
+//! Sans-IO and deterministic: the same call gives the same fit, the same number of a draw the same scenario.
+
+mod base;
+mod beside;
+mod bins;
+mod capacity;
+mod cross;
+mod jitter;
+mod losses;
+mod measured;
+mod packets;
+mod policer;
+mod queue;
+mod scenario;
+mod service;
+mod source;
+mod whatif;
+
+pub use base::BaseDelay;
+pub use capacity::Capacity;
+pub use cross::CrossTraffic;
+pub use jitter::JitterStep;
+pub use losses::{LossFit, LossStep};
+pub use measured::{Measured, Residual, residual};
+pub use policer::PolicerFit;
+pub use queue::{Discipline, QueueFit};
+pub use scenario::{FittedScenario, TRACE};
+pub use source::SourceFit;
+pub use whatif::{DECIDED, Estimate, Judged, Order, Prediction, WhatIf, WhatIfError, whatif};
+
+use packets::Packets;
+use schemars::JsonSchema;
+use serde::Serialize;
+use weir_timeline::Call;
+
+/// Why a call has no fit.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// No recording has sent packets with their fates.
+    #[error(
+        "no recording has sent packets and their fates: a fit needs captures at both ends, or one log with feedback"
+    )]
+    NoPassages,
+    /// Too few packets, or too short.
+    #[error(
+        "{packets} packets in {seconds:.1} s are too few for a fit (at least {LEAST_PACKETS} in {LEAST_SECONDS:.0} s)"
+    )]
+    TooShort {
+        /// Packets with a fate.
+        packets: usize,
+        /// Time from the first to the last, in s.
+        seconds: f64,
+    },
+}
+
+/// Least packets and least length of a call, in s.
+const LEAST_PACKETS: usize = 200;
+const LEAST_SECONDS: f64 = 5.0;
+
+/// The path of a call, and what its sender had to send.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Fit {
+    /// Length of the call in s.
+    pub length_s: f64,
+    /// Least round-trip time in ms: half of it is the delay each way, since how it divides is not known. Absent if no answer is known.
+    pub rtt_ms: Option<f64>,
+    /// Base delay over time, as changes from the first.
+    pub base: Vec<BaseDelay>,
+    /// Capacity over time.
+    pub capacity: Capacity,
+    /// Traffic of others in the same queue.
+    pub cross: Vec<CrossTraffic>,
+    /// The queue before the link.
+    pub queue: QueueFit,
+    /// A token bucket that drops, if there is one.
+    pub policer: Option<PolicerFit>,
+    /// Losses by chance.
+    pub loss: LossFit,
+    /// Delay by chance over time; empty if there is none.
+    pub jitter: Vec<JitterStep>,
+    /// Share of the packets that arrived behind one that was sent later.
+    pub reordered: f64,
+    /// Share of the answers that were lost on the way back; absent if it is not known.
+    pub answers_lost: Option<f64>,
+    /// The sender's pictures and limits.
+    pub source: SourceFit,
+    /// Measured numbers of the recorded sender.
+    pub measured: Measured,
+    /// Numbers that cannot be known from this call, in words.
+    pub unknown: Vec<String>,
+}
+
+/// Fits the path of a call.
+///
+/// # Errors
+/// The call has no sent packets with their fates, or too few.
+pub fn fit(call: &Call) -> Result<Fit, FitError> {
+    let passages = weir_timeline::why::passages(call).ok_or(FitError::NoPassages)?;
+    let packets = Packets::of(&passages);
+    let (first, last) = packets.span();
+    if packets.all.len() < LEAST_PACKETS || last - first < LEAST_SECONDS {
+        return Err(FitError::TooShort { packets: packets.all.len(), seconds: last - first });
+    }
+    let base = base::segments(&packets);
+    let entered = packets.entered(&base);
+    let policer = policer::find(&entered);
+    let queue = queue::find(&entered, policer.is_some());
+    let mut service = service::service(&entered, &queue, &[], packets.resolution);
+    let mut capacity = bins::capacity(&entered, &service);
+    let jitter = jitter::find(&entered, &capacity);
+    if !jitter.is_empty() {
+        // Neighbours that jitter pushed together did not wait for one another.
+        service = service::service(&entered, &queue, &jitter, packets.resolution);
+        capacity = bins::capacity(&entered, &service);
+    }
+    let cross = cross::find(&service, &jitter, &mut capacity);
+    let mut queue = queue;
+    queue.beside(&entered, &cross, &capacity);
+    let loss = losses::find(&entered, &queue, policer.as_ref());
+    let source = source::find(call, &passages);
+    let rtt_ms = packets.rtt(call, &passages, &base, service.usual);
+    let mut out = Fit {
+        length_s: last,
+        rtt_ms,
+        measured: measured::measured(&packets, &entered, rtt_ms, last),
+        base: base::changes(&base),
+        capacity,
+        cross,
+        queue: queue.fit,
+        policer,
+        loss,
+        jitter,
+        reordered: packets.reordered,
+        answers_lost: packets.answers_lost,
+        source,
+        unknown: Vec::new(),
+    };
+    out.unknown = out.gaps();
+    Ok(out)
+}
+
+impl Fit {
+    /// The same with the rate that arrived in the place of the capacity, and no losses: a baseline for comparisons.
+    pub fn by_throughput(&self) -> Self {
+        let mut out = self.clone();
+        out.capacity.served_bps = self.capacity.arrived_bps.iter().map(|r| Some(*r)).collect();
+        out.queue.limit_bytes = None;
+        out.policer = None;
+        out.jitter.clear();
+        out.loss.steps.clear();
+        out.cross.clear();
+        out
+    }
+
+    /// Numbers that this call does not show, in words.
+    fn gaps(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        if self.rtt_ms.is_none() {
+            out.push("the round-trip time: no answer of the receiver is known".into());
+        }
+        let known = self.capacity.known_share();
+        if known < 0.02 {
+            out.push("the capacity: hardly a packet queued, so that it is known to be at least what arrived".into());
+        } else if known < 0.5 {
+            out.push(format!("the capacity in {:.0} % of the time, in which no packet queued", (1.0 - known) * 100.0));
+        }
+        if !self.cross.is_empty() {
+            out.push("whether the others' traffic gives way to the call: both are drawn".into());
+        }
+        if self.queue.limit_bytes.is_none() && self.policer.is_none() {
+            out.push(format!(
+                "the room of the queue beyond {:.0} bytes: it never overflowed",
+                self.queue.at_least_bytes
+            ));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests;

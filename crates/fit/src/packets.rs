@@ -1,0 +1,124 @@
+//! Packets of a call in the order of sending, with arrival times by a clock whose least delay is zero.
+
+use weir_timeline::why::{Fate, Passages};
+use weir_timeline::{Call, Direction};
+
+/// Bytes of IPv4 and UDP headers, which a link carries and recordings leave out.
+pub(crate) const HEADERS: f64 = 28.0;
+
+/// A packet whose fate is known.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Packet {
+    pub(crate) sent: f64,
+    /// Delay in s above the least of the call; `None`: lost.
+    pub(crate) delay: Option<f64>,
+    pub(crate) bits: f64,
+}
+
+/// A time with one base delay.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Segment {
+    pub(crate) from: f64,
+    pub(crate) delay: f64,
+    /// Size of the packet that had it.
+    pub(crate) bits: f64,
+}
+
+/// Packets of a call.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Packets {
+    pub(crate) all: Vec<Packet>,
+    /// Share that arrived behind a later one.
+    pub(crate) reordered: f64,
+    pub(crate) answers_lost: Option<f64>,
+    /// Resolution of arrival times, in s.
+    pub(crate) resolution: f64,
+}
+
+/// A packet at the entry of the link. The link's clock is the receiver's, less the base delay.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Entered {
+    /// When it came to the link.
+    pub(crate) at: f64,
+    /// When it left the link; `None`: lost.
+    pub(crate) left: Option<f64>,
+    pub(crate) bits: f64,
+}
+
+impl Packets {
+    pub(crate) fn of(passages: &Passages) -> Self {
+        let delays = passages.packets.iter().filter_map(|p| if let Fate::Arrived(d) = p.fate { Some(d) } else { None });
+        let least = delays.fold(f64::INFINITY, f64::min);
+        let mut all: Vec<Packet> = passages
+            .packets
+            .iter()
+            .filter_map(|p| {
+                let delay = match p.fate {
+                    Fate::Arrived(d) => Some((d - least) * 1e-3),
+                    Fate::Lost => None,
+                    Fate::Unknown => return None,
+                };
+                let usable = p.at.is_finite() && delay.is_none_or(f64::is_finite);
+                usable.then_some(Packet { sent: p.at, delay, bits: (p.size + HEADERS) * 8.0 })
+            })
+            .collect();
+        all.sort_by(|a, b| a.sent.total_cmp(&b.sent));
+        let (mut latest, mut behind, mut arrived) = (f64::NEG_INFINITY, 0_u32, 0_u32);
+        for p in &all {
+            let Some(delay) = p.delay else { continue };
+            arrived += 1;
+            behind += u32::from(p.sent + delay < latest);
+            latest = latest.max(p.sent + delay);
+        }
+        let asked = passages.answers.iter().filter(|a| a.sent.is_some());
+        let lost = asked.clone().filter(|a| a.arrived.is_none()).count();
+        let answers_lost =
+            (passages.captured && asked.clone().count() >= 20).then(|| lost as f64 / asked.count() as f64);
+        let resolution = if passages.captured { 0.3e-3 } else { 1.0e-3 };
+        Self { all, reordered: f64::from(behind) / f64::from(arrived.max(1)), answers_lost, resolution }
+    }
+
+    /// First and last time at which a packet was sent.
+    pub(crate) fn span(&self) -> (f64, f64) {
+        (self.all.first().map_or(0.0, |p| p.sent), self.all.last().map_or(0.0, |p| p.sent))
+    }
+
+    /// Times at the link. Packets that overtake others have left with those that they overtook, so that a queue is first in, first out.
+    pub(crate) fn entered(&self, base: &[Segment]) -> Vec<Entered> {
+        let mut segment = 0;
+        let mut latest = f64::NEG_INFINITY;
+        let at = |p: &Packet, latest: &mut f64, base: f64| {
+            let left = p.delay.map(|d| p.sent + (d - base).max(0.0));
+            // One that was held back says nothing of the link.
+            let left = left.map(|l| l.max(*latest));
+            *latest = left.unwrap_or(*latest);
+            Entered { at: p.sent, left, bits: p.bits }
+        };
+        let mut out = Vec::with_capacity(self.all.len());
+        for p in &self.all {
+            while base.get(segment + 1).is_some_and(|s| p.sent >= s.from) {
+                segment += 1;
+                latest = f64::NEG_INFINITY;
+            }
+            out.push(at(p, &mut latest, base.get(segment).map_or(0.0, |s| s.delay)));
+        }
+        out
+    }
+
+    /// Least round-trip time in ms: the least ways there and back by captures at both ends, whose clocks then do not matter, else the
+    /// least that RTCP measured. `usual` is the usual rate of the link in bit/s.
+    pub(crate) fn rtt(&self, call: &Call, passages: &Passages, base: &[Segment], usual: f64) -> Option<f64> {
+        let arrived =
+            passages.packets.iter().filter_map(|p| if let Fate::Arrived(d) = p.fate { Some(d) } else { None });
+        let there = arrived.fold(f64::INFINITY, f64::min);
+        let ways = passages.answers.iter().filter_map(|a| Some((a.arrived? - a.sent?) * 1e3));
+        let back = ways.fold(f64::INFINITY, f64::min);
+        let measured = call.recordings.iter().flat_map(|r| &r.blocks).filter(|b| b.direction == Direction::Received);
+        let measured = measured.filter_map(|b| b.rtt).map(|t| t.as_secs_f64() * 1e3).fold(f64::INFINITY, f64::min);
+        // The fastest packet too had to be transmitted.
+        let first = base.first().map_or(0.0, |s| s.bits / usual.max(1.0) * 1e3);
+        let first = if usual > 0.0 { first } else { 0.0 };
+        let rtt = if passages.captured && (there + back).is_finite() { there + back - first } else { measured };
+        rtt.is_finite().then_some(rtt.max(0.0))
+    }
+}

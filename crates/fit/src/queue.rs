@@ -1,0 +1,147 @@
+//! The queue before the link: how much was in it when packets were lost.
+
+use crate::packets::Entered;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How the queue drops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "FitDiscipline")]
+pub enum Discipline {
+    /// When it is full.
+    DropTail,
+    /// Before it is full.
+    Managed,
+    /// It never dropped, or too rarely to tell.
+    Unknown,
+}
+
+/// The queue before the link.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct QueueFit {
+    /// How it drops.
+    pub discipline: Discipline,
+    /// Its room in bytes with UDP and IPv4 headers; null if it never overflowed.
+    pub limit_bytes: Option<f64>,
+    /// Most bytes that were in it.
+    pub at_least_bytes: f64,
+    /// Longest time in it, in ms.
+    pub longest_ms: f64,
+}
+
+/// The fit, and which packets the queue dropped.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Queue {
+    pub(crate) fit: QueueFit,
+    /// By packet: whether the queue dropped it.
+    pub(crate) overflowed: Vec<bool>,
+    /// By packet: whether it came when the queue dropped packets, so that its loss says nothing of chance.
+    pub(crate) full: Vec<bool>,
+}
+
+/// Share of the most bytes from which a queue counts as full, and share below which it counts as empty but for a packet.
+const FULL: f64 = 0.8;
+/// Bits up to which it counts as empty: a packet.
+const EMPTY: f64 = 13_000.0;
+/// Least losses to tell, and how much more often packets are lost at a full queue than at an empty one.
+pub(crate) const LEAST: u32 = 3;
+const OFTENER: f64 = 3.0;
+const BEYOND_CHANCE: f64 = 0.003;
+/// Share of the losses with a queue that a full queue accounts for under drop tail.
+const TAIL: f64 = 0.6;
+
+/// Bits in the queue when each packet came.
+fn backlogs(packets: &[Entered]) -> Vec<f64> {
+    let mut left = 0;
+    let (mut entered, mut gone) = (0.0, 0.0);
+    let mut out = Vec::with_capacity(packets.len());
+    for (i, p) in packets.iter().enumerate() {
+        while left < i {
+            match packets[left].left {
+                Some(at) if at > p.at => break,
+                Some(_) => gone += packets[left].bits,
+                None => {}
+            }
+            left += 1;
+        }
+        out.push(entered - gone);
+        if p.left.is_some() {
+            entered += p.bits;
+        }
+    }
+    out
+}
+
+pub(crate) fn find(packets: &[Entered], policed: bool) -> Queue {
+    let backlog = backlogs(packets);
+    let mut sorted: Vec<f64> =
+        packets.iter().zip(&backlog).filter(|(p, _)| p.left.is_some()).map(|(p, b)| b + p.bits).collect();
+    sorted.sort_by(f64::total_cmp);
+    let most = sorted.get(sorted.len().saturating_sub(1) * 999 / 1000).copied().unwrap_or(0.0);
+    let longest = packets.iter().filter_map(|p| Some(p.left? - p.at)).fold(0.0, f64::max);
+    let mut fit = QueueFit {
+        discipline: Discipline::Unknown,
+        limit_bytes: None,
+        at_least_bytes: most / 8.0,
+        longest_ms: longest * 1e3,
+    };
+    let mut overflowed = vec![false; packets.len()];
+    let mut full = overflowed.clone();
+    if policed {
+        return Queue { fit, overflowed, full };
+    }
+    // Losses over packets: with an empty queue, with one between, with a full one.
+    let class = |b: f64, bits: f64| {
+        if b + bits >= FULL * most && b > EMPTY * 0.5 {
+            2
+        } else if b <= EMPTY {
+            0
+        } else {
+            1
+        }
+    };
+    let mut counts = [[0_u32; 2]; 3];
+    for (p, b) in packets.iter().zip(&backlog) {
+        let c = &mut counts[class(*b, p.bits)];
+        c[0] += u32::from(p.left.is_none());
+        c[1] += 1;
+    }
+    let share = |c: [u32; 2]| f64::from(c[0]) / f64::from(c[1].max(1));
+    let idle = share(counts[0]);
+    let queued = [counts[1][0] + counts[2][0], counts[1][1] + counts[2][1]];
+    if queued[0] >= LEAST && share(queued) > OFTENER * idle + BEYOND_CHANCE {
+        let expected = idle * f64::from(counts[1][1]);
+        let between = (f64::from(counts[1][0]) - expected).max(0.0);
+        let at_full = f64::from(counts[2][0]);
+        let tail = at_full >= TAIL * (between + at_full);
+        fit.discipline = if tail { Discipline::DropTail } else { Discipline::Managed };
+        let mut at_loss: Vec<f64> = Vec::new();
+        for (i, p) in packets.iter().enumerate() {
+            let class = class(backlog[i], p.bits);
+            full[i] = class == 2 || (class == 1 && !tail);
+            if full[i] && p.left.is_none() {
+                overflowed[i] = true;
+                at_loss.push(backlog[i] + 0.5 * p.bits);
+            }
+        }
+        at_loss.sort_by(f64::total_cmp);
+        if let Some(middle) = at_loss.get(at_loss.len() / 2).filter(|_| tail) {
+            // Larger than what was in it: the packet that was dropped did not fit.
+            fit.limit_bytes = Some(middle.max(most) / 8.0);
+        }
+    }
+    Queue { fit, overflowed, full }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_the_queue_are_those_that_came_and_have_not_left() {
+        let p = |at: f64, left: Option<f64>| Entered { at, left, bits: 1_000.0 };
+        let packets = [p(0.0, Some(1.0)), p(0.1, Some(2.0)), p(0.5, None), p(1.5, Some(3.0)), p(9.0, Some(9.1))];
+        assert_eq!(backlogs(&packets), [0.0, 1_000.0, 2_000.0, 1_000.0, 0.0]);
+    }
+}

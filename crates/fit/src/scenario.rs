@@ -1,0 +1,232 @@
+//! A fit as a scenario: the likeliest link, or one drawn within the bounds.
+
+use crate::queue::Discipline;
+use crate::{Capacity, Fit};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use weir_cc::Registry;
+use weir_lab::scenario::{InputError, ScenarioFile};
+
+/// The file with the capacity, beside the scenario.
+pub const TRACE: &str = "capacity.csv";
+/// The flow that has the place of the recorded sender.
+pub(crate) const FLOW: &str = "video";
+
+/// A scenario and the file that it names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FittedScenario {
+    /// TOML.
+    pub text: String,
+    /// Capacity over time, the contents of [`TRACE`].
+    pub trace: String,
+}
+
+impl FittedScenario {
+    /// The scenario, without files.
+    ///
+    /// # Errors
+    /// The scenario is none, or names a controller that does not exist.
+    pub fn open(&self, name: &str, registry: &Registry) -> Result<ScenarioFile, InputError> {
+        let files = BTreeMap::from([(TRACE.to_owned(), self.trace.clone().into_bytes())]);
+        ScenarioFile::parse_with_files(name, &self.text, files, registry)
+    }
+}
+
+/// Greatest factor on rates and on rooms that nothing bounds.
+const BEYOND: f64 = 3.0;
+/// Error of rates that are known.
+const KNOWN: f64 = 0.02;
+/// Room of a queue that never overflowed, in s of the mean rate: what access links usually have.
+const ROOM_S: f64 = 0.3;
+/// Delay within which frames are played, in ms.
+const DEADLINE_MS: f64 = 400.0;
+/// Delay of a path whose round-trip time is not known, in ms.
+const RTT_MS: f64 = 60.0;
+
+/// The place of a drawn value between its bounds, 0 to 1, and the number of the draw; the likeliest values without it.
+struct Draw(Option<Pcg64Mcg>);
+
+impl Draw {
+    fn one(&mut self) -> Option<f64> {
+        self.0.as_mut().map(|r| r.random::<f64>())
+    }
+
+    /// A value uniform in its logarithm from 1 to `most`; `likely` without a draw.
+    fn factor(&mut self, likely: f64, most: f64) -> f64 {
+        self.one().map_or(likely, |u| libm::exp(u * libm::log(most)))
+    }
+}
+
+impl Fit {
+    /// The path as a scenario with a sender like the recorded one. Without `draw` it has the likeliest values, else those of that draw
+    /// within the bounds. `compare` are controllers' names.
+    pub fn scenario(&self, title: &str, compare: &[String], draw: Option<u64>) -> FittedScenario {
+        let mut random = Draw(draw.map(|n| Pcg64Mcg::seed_from_u64(n.wrapping_add(1))));
+        let rates = self.rates(&mut random);
+        let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        let delay = self.rtt_ms.unwrap_or(RTT_MS) / 2.0;
+        let names: Vec<String> = compare.iter().map(|c| format!("{c:?}")).collect();
+        let mut t = format!(
+            "title = {title:?}\nduration = \"{:.1} s\"\ncompare = [{}]\n\n[links.path]\nrate = {{ trace = \"{TRACE}\", format = \"csv\" }}\n",
+            self.length_s.max(1.0),
+            names.join(", "),
+        );
+        t += &self.delay(delay);
+        t += &self.queue_line(mean, &mut random);
+        if let Some(p) = &self.policer {
+            let burst = p.burst_bytes.max(3_000.0);
+            let _ = writeln!(t, "policer = {{ rate = \"{:.0} bps\", burst = \"{burst:.0} B\" }}", p.rate_bps);
+        }
+        t += &self.loss_line();
+        t += &self.jitter_line();
+        let _ = writeln!(t, "\n[links.path.reverse]\ndelay = \"{delay:.1} ms\"");
+        if let Some(lost) = self.answers_lost.filter(|l| *l > 0.002) {
+            let _ = writeln!(t, "loss = {lost:.4}");
+        }
+        t += &self.flows();
+        let gives_way = random.one().is_none_or(|u| u < 0.5);
+        t += &self.others(gives_way);
+        FittedScenario { text: t, trace: trace(&rates, self.capacity.bin_s) }
+    }
+
+    /// A rate a bin.
+    fn rates(&self, random: &mut Draw) -> Vec<f64> {
+        let Capacity { served_bps, likely_bps, least_bps, most_bps, .. } = &self.capacity;
+        let known = random.one().map_or(1.0, |u| 1.0 + KNOWN * (2.0 * u - 1.0));
+        let between = random.one();
+        let beyond = random.factor(1.25, BEYOND);
+        let greatest = least_bps.iter().copied().fold(0.0, f64::max);
+        let rate = |k: usize| match (served_bps[k], most_bps[k]) {
+            (Some(rate), _) => rate * known,
+            (None, Some(most)) => between.map_or(likely_bps[k], |u| least_bps[k] + u * (most - least_bps[k]).max(0.0)),
+            (None, None) => greatest.max(least_bps[k]) * beyond,
+        };
+        (0..served_bps.len()).map(rate).collect()
+    }
+
+    fn delay(&self, first: f64) -> String {
+        if self.base.len() < 2 {
+            return format!("delay = \"{first:.1} ms\"\n");
+        }
+        let least = self.base.iter().map(|b| b.more_ms).fold(0.0, f64::min);
+        // The round-trip time is that of the shortest path.
+        let step = |b: &crate::BaseDelay| {
+            format!("{{ at = \"{:.2} s\", delay = \"{:.1} ms\" }}", b.from_s, first + b.more_ms - least)
+        };
+        let steps: Vec<String> = self.base.iter().map(step).collect();
+        format!("delay.steps = [{}]\n", steps.join(", "))
+    }
+
+    fn queue_line(&self, mean: f64, random: &mut Draw) -> String {
+        let q = &self.queue;
+        let more = random.factor(1.0, BEYOND);
+        let at_least = q.at_least_bytes.max(3_000.0);
+        match (q.discipline, q.limit_bytes) {
+            (Discipline::Managed, _) => {
+                let limit = at_least.max(ROOM_S * mean / 8.0);
+                format!("queue = {{ discipline = \"codel\", limit = \"{limit:.0} B\" }}\n")
+            }
+            (_, Some(limit)) => format!("queue = \"{limit:.0} B\"\n"),
+            (_, None) => format!("queue = \"{:.0} B\"\n", at_least.max(ROOM_S * mean / 8.0) * more),
+        }
+    }
+
+    fn loss_line(&self) -> String {
+        let share = |s: f64| {
+            if self.loss.in_a_row < 1.3 {
+                return format!("{s:.5}");
+            }
+            let end = 1.0 / self.loss.in_a_row;
+            let begin = (end * s / (1.0 - s).max(0.01)).min(1.0);
+            format!("{{ good_to_bad = {begin:.6}, bad_to_good = {end:.6} }}")
+        };
+        match &self.loss.steps[..] {
+            [] => String::new(),
+            [one] if one.share < 1e-5 => String::new(),
+            [one] => format!("loss = {}\n", share(one.share)),
+            steps => {
+                let step = |s: &crate::LossStep| format!("{{ at = \"{:.1} s\", loss = {} }}", s.from_s, share(s.share));
+                let steps: Vec<String> = steps.iter().map(step).collect();
+                format!("loss.steps = [{}]\n", steps.join(", "))
+            }
+        }
+    }
+
+    fn jitter_line(&self) -> String {
+        match &self.jitter[..] {
+            [] => String::new(),
+            [one] => format!("jitter = {{ max = \"{:.1} ms\" }}\n", one.max_ms),
+            steps => {
+                let step =
+                    |s: &crate::JitterStep| format!("{{ at = \"{:.1} s\", max = \"{:.1} ms\" }}", s.from_s, s.max_ms);
+                let steps: Vec<String> = steps.iter().map(step).collect();
+                format!("jitter.steps = [{}]\n", steps.join(", "))
+            }
+        }
+    }
+
+    fn flows(&self) -> String {
+        let s = &self.source;
+        let mut t = format!(
+            "\n[rtp.{FLOW}]\ncontroller = \"$controller\"\nfloor = \"50 kbps\"\nceiling = \"{:.0} bps\"\nstart_rate = \"{:.0} bps\"\n\
+             playout_deadline = \"{:.0} ms\"\n",
+            s.ceiling_bps,
+            s.start_bps.clamp(50e3, s.ceiling_bps),
+            self.rtt_ms.unwrap_or(RTT_MS) / 2.0 + DEADLINE_MS,
+        );
+        let _ = write!(t, "source = {{ model = \"perfect-frames\", fps = {:.0}", s.fps);
+        if !s.demand.is_empty() {
+            let first =
+                (s.demand[0].0 > 0.0).then(|| format!("{{ at = \"0 s\", rate = \"{:.0} bps\" }}", s.ceiling_bps));
+            let step = |(at, rate): &(f64, f64)| format!("{{ at = \"{at:.1} s\", rate = \"{rate:.0} bps\" }}");
+            let steps: Vec<String> = first.into_iter().chain(s.demand.iter().map(step)).collect();
+            let _ = write!(t, ", demand.steps = [{}]", steps.join(", "));
+        }
+        t.push_str(" }\n");
+        if s.audio_bps >= 8e3 {
+            let rate = s.audio_bps;
+            let _ = write!(
+                t,
+                "\n[rtp.audio]\ncontroller = \"fixed\"\nfloor = \"{rate:.0} bps\"\nceiling = \"{rate:.0} bps\"\nstart_rate = \"{rate:.0} bps\"\n\
+                 source = {{ model = \"perfect-frames\", fps = 50 }}\n"
+            );
+        }
+        t
+    }
+}
+
+impl Fit {
+    /// Others' traffic: a download that takes what it gets, or a constant rate.
+    fn others(&self, gives_way: bool) -> String {
+        let mut t = String::new();
+        for (i, c) in self.cross.iter().enumerate() {
+            let (start, stop) = (format!("{:.1} s", c.from_s), format!("{:.1} s", c.to_s));
+            let _ = if gives_way {
+                write!(t, "\n[tcp.others-{i}]\nalgorithm = \"cubic\"\nstart = \"{start}\"\nstop = \"{stop}\"\n")
+            } else {
+                write!(
+                    t,
+                    "\n[udp.others-{i}]\nrate = \"{:.0} bps\"\nstart = \"{start}\"\nstop = \"{stop}\"\n",
+                    c.rate_bps
+                )
+            };
+        }
+        t
+    }
+}
+
+/// Steps of rates as a table of times in s and rates in kbit/s.
+fn trace(rates: &[f64], bin_s: f64) -> String {
+    let mut out = String::from("time_s,rate_kbps\n");
+    let mut before = u64::MAX;
+    for (k, rate) in rates.iter().enumerate() {
+        let kbps = (rate * 1e-3 + 0.5) as u64;
+        if kbps != before {
+            let _ = writeln!(out, "{:.2},{kbps}", k as f64 * bin_s);
+            before = kbps;
+        }
+    }
+    out
+}

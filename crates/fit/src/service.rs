@@ -1,0 +1,44 @@
+//! Rates at which the link served packets that waited for one another.
+
+use crate::jitter::{self, JitterStep};
+use crate::packets::Entered;
+use crate::queue::Queue;
+
+/// Bits served over a time in which the link was never idle.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Served {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) bits: f64,
+}
+
+/// All of a call.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Service {
+    pub(crate) served: Vec<Served>,
+    /// Mean rate in bit/s; 0 if nothing waited.
+    pub(crate) usual: f64,
+}
+
+/// A packet that came to the link before the one before had left it was served right behind it: the gap between both is its
+/// transmission time. Packets that were lost behind the link took time too; those that found its queue full did not.
+pub(crate) fn service(packets: &[Entered], queue: &Queue, jitter: &[JitterStep], resolution: f64) -> Service {
+    let mut out = Service::default();
+    let (mut before, mut lost) = (f64::NEG_INFINITY, 0.0);
+    for (i, p) in packets.iter().enumerate() {
+        let Some(left) = p.left else {
+            if !queue.overflowed[i] {
+                lost += p.bits;
+            }
+            continue;
+        };
+        if p.at + resolution + jitter::at(jitter, p.at) < before && left >= before {
+            out.served.push(Served { from: before, to: left, bits: p.bits + lost });
+        }
+        lost = 0.0;
+        before = left;
+    }
+    let (bits, time) = out.served.iter().fold((0.0, 0.0), |(b, t), s| (b + s.bits, t + s.to - s.from));
+    out.usual = if time > 0.0 { bits / time } else { 0.0 };
+    out
+}

@@ -1,0 +1,146 @@
+//! Fits of calls made by hand: packets through a queue of a known rate.
+
+use super::*;
+use weir_timeline::{Call, Direction, Observed};
+use weir_units::Timestamp;
+
+/// Header of an RTP packet.
+fn header(sequence: u16, timestamp: u32) -> [u8; 12] {
+    let ([s0, s1], [t0, t1, t2, t3]) = (sequence.to_be_bytes(), timestamp.to_be_bytes());
+    [0x80, 96, s0, s1, t0, t1, t2, t3, 0, 0, 0, 7]
+}
+
+/// A link: its rate in bit/s at a time, its base delay in s at a time, its room in bits, and which packets it loses.
+struct Link<'a> {
+    rate: &'a dyn Fn(f64) -> f64,
+    delay: &'a dyn Fn(f64) -> f64,
+    room: f64,
+    loses: &'a dyn Fn(usize) -> bool,
+}
+
+/// A sender of 1,000-byte packets at a rate in bit/s at a time, for 20 s, recorded at both ends.
+fn call(sent: &dyn Fn(f64) -> f64, link: &Link<'_>) -> Call {
+    let (mut sender, mut receiver) = (Observed::new("sender", None), Observed::new("receiver", None));
+    let time = Timestamp::from_secs_f64;
+    let (mut at, mut free, mut i) = (0.0, 0.0_f64, 0_usize);
+    while at < 20.0 {
+        let bytes = header(i as u16, (at * 90_000.0) as u32);
+        sender.datagram(time(at), Direction::Sent, &bytes, 1_000);
+        let (bits, rate) = (1_028.0 * 8.0, (link.rate)(at));
+        let waiting = (free - at).max(0.0) * rate;
+        if waiting + bits <= link.room {
+            free = free.max(at) + bits / rate;
+            if !(link.loses)(i) {
+                receiver.datagram(time(free + (link.delay)(at)), Direction::Received, &bytes, 1_000);
+            }
+        }
+        if i % 50 == 0 {
+            let report = [0x80, 201, 0, 1, 0, 0, (i >> 8) as u8, i as u8];
+            receiver.datagram(time(at), Direction::Sent, &report, 8);
+            sender.datagram(time(at + 0.03), Direction::Received, &report, 8);
+        }
+        at += 8_000.0 / sent(at);
+        i += 1;
+    }
+    Call::new(vec![sender.finish(), receiver.finish()])
+}
+
+const NONE: &dyn Fn(usize) -> bool = &|_| false;
+
+#[test]
+fn a_queue_shows_the_rate_and_its_room() {
+    // 1 Mbit/s with room for 40 packets; 1.3 Mbit/s are sent for 10 s of 20.
+    let link = Link { rate: &|_| 1e6, delay: &|_| 0.03, room: 40.0 * 8_224.0, loses: NONE };
+    let found = fit(&call(&|t| if (5.0..15.0).contains(&t) { 1.3e6 } else { 0.5e6 }, &link)).expect("a fit");
+    let rates: Vec<f64> = found.capacity.served_bps.iter().flatten().copied().collect();
+    assert!(rates.len() > 180, "{}", rates.len());
+    assert!(rates.iter().all(|r| (r / 1e6 - 1.0).abs() < 0.01), "{rates:?}");
+    let room = found.queue.limit_bytes.expect("it overflowed");
+    assert!((room / (40.0 * 1_028.0) - 1.0).abs() < 0.05, "{room}");
+    assert_eq!((found.queue.discipline, found.loss.by_chance), (Discipline::DropTail, 0));
+    assert!(found.loss.by_queue > 300, "{:?}", found.loss);
+    let rtt = found.rtt_ms.expect("answers");
+    assert!((rtt - 60.0).abs() < 1.0, "{rtt}");
+    assert!(found.base.len() == 1 && found.policer.is_none() && found.jitter.is_empty() && found.cross.is_empty());
+}
+
+#[test]
+fn a_sender_below_the_capacity_shows_a_bound_alone() {
+    let link = Link { rate: &|_| 5e6, delay: &|_| 0.03, room: 1e9, loses: NONE };
+    let found = fit(&call(&|_| 0.4e6, &link)).expect("a fit");
+    assert_eq!(found.capacity.known_share(), 0.0);
+    assert!(found.capacity.most_bps.iter().all(Option::is_none));
+    let least = found.capacity.least_bps.iter().copied().fold(0.0, f64::max);
+    assert!((0.35e6..0.6e6).contains(&least), "{least}");
+    assert!(found.unknown.iter().any(|u| u.starts_with("the capacity")), "{:?}", found.unknown);
+    assert!(found.queue.limit_bytes.is_none());
+}
+
+#[test]
+fn losses_by_chance_are_apart_from_those_of_a_queue() {
+    // Every 40th packet is lost behind a queue that overflows too.
+    let lost = |i: usize| i % 40 == 7;
+    let link = Link { rate: &|_| 1e6, delay: &|_| 0.03, room: 40.0 * 8_224.0, loses: &lost };
+    let found = fit(&call(&|t| if (8.0..12.0).contains(&t) { 1.3e6 } else { 0.8e6 }, &link)).expect("a fit");
+    let share = found.loss.steps[0].share;
+    assert!(found.loss.steps.len() == 1 && (0.02..0.03).contains(&share), "{:?}", found.loss);
+    assert!((80..200).contains(&found.loss.by_queue), "{:?}", found.loss);
+}
+
+#[test]
+fn a_policer_is_told_by_when_it_drops() {
+    // A bucket of 1 Mbit/s and 20 kB over a fast line.
+    let tokens = std::cell::Cell::new((160_000.0_f64, 0.0_f64));
+    let rate = |t: f64| if (t as u64 / 2) % 2 == 0 { 1.4e6 } else { 0.9e6 };
+    let at = std::cell::Cell::new(0.0);
+    let dropped = |_: usize| {
+        let now = at.get();
+        at.set(now + 8_000.0 / rate(now));
+        let (left, before) = tokens.get();
+        let left = (left + 1e6 * (now - before)).min(160_000.0);
+        let drops = left < 8_224.0;
+        tokens.set((if drops { left } else { left - 8_224.0 }, now));
+        drops
+    };
+    let link = Link { rate: &|_| 20e6, delay: &|_| 0.03, room: 1e9, loses: &dropped };
+    let found = fit(&call(&rate, &link)).expect("a fit").policer.expect("a policer");
+    assert!((found.rate_bps / 1e6 - 1.0).abs() < 0.03, "{found:?}");
+    assert!((15_000.0..25_000.0).contains(&found.burst_bytes), "{found:?}");
+}
+
+#[test]
+fn a_longer_path_is_no_queue() {
+    let link = Link { rate: &|_| 2e6, delay: &|t| if t < 10.0 { 0.03 } else { 0.09 }, room: 1e9, loses: NONE };
+    let found = fit(&call(&|_| 0.8e6, &link)).expect("a fit");
+    let [_, step] = &found.base[..] else { panic!("{:?}", found.base) };
+    assert!((step.more_ms - 60.0).abs() < 1.0 && (step.from_s - 10.0).abs() < 1.0, "{step:?}");
+    assert_eq!(found.capacity.known_share(), 0.0);
+}
+
+#[test]
+fn what_is_drawn_lies_within_the_bounds_and_is_a_scenario() {
+    let link =
+        Link { rate: &|t| if t < 10.0 { 1e6 } else { 0.6e6 }, delay: &|_| 0.03, room: 60.0 * 8_224.0, loses: NONE };
+    let found = fit(&call(&|t| if (4.0..13.0).contains(&t) { 1.1e6 } else { 0.4e6 }, &link)).expect("a fit");
+    let registry = weir_cc::Registry::builtin();
+    let names = ["gcc".to_owned()];
+    let likely = found.scenario("Fitted", &names, None);
+    for draw in std::iter::once(None).chain((0..5).map(Some)) {
+        let one = found.scenario("Fitted", &names, draw);
+        assert_eq!(one, found.scenario("Fitted", &names, draw));
+        assert_eq!(one == likely, draw.is_none());
+        let file = one.open("fitted", &registry).expect("a scenario");
+        assert_eq!(file.controllers(), &names);
+    }
+}
+
+#[test]
+fn calls_without_fates_are_refused() {
+    let empty = Call::new(vec![]);
+    assert_eq!(fit(&empty), Err(FitError::NoPassages));
+    let mut end = Observed::new("end", None);
+    for i in 0..300_u16 {
+        end.datagram(Timestamp::from_millis(i64::from(i) * 20), Direction::Sent, &header(i, 0), 500);
+    }
+    assert_eq!(fit(&Call::new(vec![end.finish()])), Err(FitError::NoPassages));
+}

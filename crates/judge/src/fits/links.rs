@@ -1,0 +1,198 @@
+//! Links of many kinds, by number and seed.
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+use weir_cc::Registry;
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
+
+/// The recorded flow.
+pub(super) const FLOW: &str = "video";
+/// Ranges of the draws, each uniform in its logarithm: rate in bit/s, delay one way in ms, the queue's room in s.
+const RATE: (f64, f64) = (500e3, 8e6);
+const DELAY_MS: (f64, f64) = (8.0, 90.0);
+const QUEUE_S: (f64, f64) = (0.06, 0.6);
+/// Flows' ceiling over the rate that the link carries.
+const CEILING: (f64, f64) = (1.2, 2.5);
+/// Times for which changing links keep their rate, s, and rates over the mean one.
+const STEP_S: (f64, f64) = (6.0, 16.0);
+const STEPS: (f64, f64) = (0.4, 2.0);
+const FADE_S: (f64, f64) = (0.3, 3.0);
+const FADES: (f64, f64) = (0.25, 2.0);
+
+/// Kinds of links.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "KnownKind")]
+pub enum Kind {
+    /// One rate.
+    Constant,
+    /// A rate that changes every ten seconds or so.
+    Steps,
+    /// A rate that changes all the time.
+    Radio,
+    /// Losses by chance.
+    Chance,
+    /// The same in a row.
+    Clusters,
+    /// A token bucket that drops.
+    Policer,
+    /// A longer path from some time on.
+    DelayStep,
+    /// Delay by chance.
+    Jitter,
+    /// Active queue management.
+    Managed,
+    /// A download under CUBIC beside it.
+    Cubic,
+}
+
+impl Kind {
+    /// All, in the order of the links' numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Constant,
+        Self::Steps,
+        Self::Radio,
+        Self::Chance,
+        Self::Clusters,
+        Self::Policer,
+        Self::DelayStep,
+        Self::Jitter,
+        Self::Managed,
+        Self::Cubic,
+    ];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Steps => "steps",
+            Self::Radio => "radio",
+            Self::Chance => "chance",
+            Self::Clusters => "clusters",
+            Self::Policer => "policer",
+            Self::DelayStep => "delay step",
+            Self::Jitter => "jitter",
+            Self::Managed => "AQM",
+            Self::Cubic => "CUBIC",
+        }
+    }
+}
+
+/// A link that is known.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KnownLink {
+    /// Its number, from 1, which is also the seed of its runs.
+    pub number: u64,
+    /// Its kind.
+    pub kind: Kind,
+    /// Delay one way, in ms.
+    pub delay_ms: f64,
+    /// Room of its queue in bytes; `None` for active queue management.
+    pub queue_bytes: Option<f64>,
+    /// Losses by chance, as a share.
+    pub lost: f64,
+    /// Ceiling of its flows in bit/s.
+    pub ceiling_bps: f64,
+    lines: String,
+}
+
+struct Draw(Pcg64Mcg);
+
+impl Draw {
+    /// Uniform in the logarithm.
+    fn log(&mut self, (low, high): (f64, f64)) -> f64 {
+        let (low, high) = (libm::log(low), libm::log(high));
+        libm::exp(low + (high - low) * self.0.random::<f64>())
+    }
+
+    fn steps(&mut self, rate: f64, over: (f64, f64), time: (f64, f64)) -> String {
+        let (mut at, mut steps) = (0.0, Vec::new());
+        while at < super::LENGTH {
+            steps.push(format!("{{ at = \"{at:.3} s\", rate = \"{:.0} bps\" }}", rate * self.log(over)));
+            at += self.log(time);
+        }
+        format!("rate = {{ steps = [{}] }}\n", steps.join(", "))
+    }
+}
+
+impl KnownLink {
+    /// Links 1 to `count` of a seed. Each kind comes once in ten.
+    pub fn generate(seed: u64, count: u64) -> Vec<Self> {
+        (1..=count).zip(Kind::ALL.into_iter().cycle()).map(|(number, kind)| Self::one(seed, number, kind)).collect()
+    }
+
+    fn one(seed: u64, number: u64, kind: Kind) -> Self {
+        let mut draw = Draw(Pcg64Mcg::seed_from_u64(seed.wrapping_mul(1 << 32).wrapping_add(number)));
+        let (rate, delay_ms) = (draw.log(RATE), draw.log(DELAY_MS));
+        let ceiling_bps = rate * draw.log(CEILING);
+        let room = (rate * draw.log(QUEUE_S) / 8.0).max(9_000.0);
+        let plain = format!("rate = \"{rate:.0} bps\"\n");
+        let (mut lost, mut queue_bytes) = (0.0, Some(room));
+        let mut delay = format!("delay = \"{delay_ms:.1} ms\"\n");
+        let mut lines = match kind {
+            Kind::Constant => plain,
+            Kind::Steps => draw.steps(rate, STEPS, STEP_S),
+            Kind::Radio => draw.steps(rate, FADES, FADE_S),
+            Kind::Chance => {
+                lost = draw.log((0.005, 0.1));
+                plain + &format!("loss = {lost:.4}\n")
+            }
+            Kind::Clusters => {
+                lost = draw.log((0.005, 0.1));
+                let end = 1.0 / draw.log((2.0, 10.0));
+                plain
+                    + &format!("loss = {{ good_to_bad = {:.6}, bad_to_good = {end:.6} }}\n", end * lost / (1.0 - lost))
+            }
+            Kind::Policer => {
+                queue_bytes = None;
+                let burst = (rate * draw.log((0.05, 0.4)) / 8.0).max(6_000.0);
+                format!(
+                    "rate = \"{:.0} bps\"\npolicer = {{ rate = \"{rate:.0} bps\", burst = \"{burst:.0} B\" }}\n",
+                    rate * draw.log((3.0, 8.0))
+                )
+            }
+            Kind::DelayStep => {
+                let more = delay_ms + draw.log((15.0, 150.0));
+                delay = format!(
+                    "delay.steps = [{{ at = \"0 s\", delay = \"{delay_ms:.1} ms\" }}, {{ at = \"25 s\", delay = \"{more:.1} ms\" }}]\n"
+                );
+                plain
+            }
+            Kind::Jitter => plain + &format!("jitter = {{ max = \"{:.1} ms\" }}\n", draw.log((5.0, 40.0))),
+            Kind::Managed | Kind::Cubic => plain,
+        };
+        if kind == Kind::Managed {
+            queue_bytes = None;
+            lines += "queue = { discipline = \"codel\" }\n";
+        } else {
+            lines += &format!("queue = \"{room:.0} B\"\n");
+        }
+        lines.insert_str(0, &delay);
+        if kind == Kind::DelayStep {
+            lines += &format!("\n[links.access.reverse]\ndelay = \"{delay_ms:.1} ms\"\n");
+        }
+        if kind == Kind::Cubic {
+            lines += "\n[tcp.download]\nalgorithm = \"cubic\"\nstart = \"20 s\"\nstop = \"40 s\"\n";
+        }
+        Self { number, kind, delay_ms, queue_bytes, lost, ceiling_bps, lines }
+    }
+
+    /// Its scenario with a controller. Errors: the controller does not exist, or has no such parameter.
+    pub fn scenario(&self, controller: &str, registry: &Registry) -> Result<Scenario, InputError> {
+        let (ceiling, length) = (self.ceiling_bps, super::LENGTH);
+        let text = format!(
+            "title = \"Known link {}: {}\"\nduration = \"{length} s\"\nsample_interval = \"500 ms\"\n\n[links.access]\n{}\n\
+             [rtp.{FLOW}]\ncontroller = \"{controller}\"\nfloor = \"50 kbps\"\nceiling = \"{ceiling:.0} bps\"\n\
+             start_rate = \"300 kbps\"\nplayout_deadline = \"{:.0} ms\"\nsource = {{ model = \"perfect-frames\", fps = 30 }}\n",
+            self.number,
+            self.kind.name(),
+            self.lines,
+            self.delay_ms + 400.0,
+        );
+        ScenarioFile::parse(&format!("link-{}", self.number), &text, Path::new("."), registry)?
+            .one(None, None, registry)
+    }
+}

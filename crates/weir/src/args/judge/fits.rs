@@ -1,0 +1,36 @@
+//! Arguments of `weir judge fits`.
+
+use std::num::NonZeroUsize;
+
+pub(super) const EXAMPLES: &str = "\
+Each link is crossed by the recorded controller, and fitted from that recording alone; then the predicted controllers run over the fitted
+link, over links drawn within its bounds, and over the true one. docs/whatif.md has the method.
+
+Examples:
+  weir judge fits
+  weir judge fits --links 100 --seed 2 --recorded nada --controllers gcc,sluice
+  weir judge fits --json | jq '.links[] | {kind, capacity_error}'";
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct FitsArgs {
+    /// The controller whose run is recorded
+    #[arg(long, value_name = "NAME", default_value = "gcc")]
+    pub(crate) recorded: String,
+    /// Controllers that are predicted
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "nada,scream,sluice")]
+    pub(crate) controllers: Vec<String>,
+    /// Number of generated links
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) links: u64,
+    /// Seed of the links
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) seed: u64,
+    /// Links drawn within the bounds of each fit
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    pub(crate) draws: u64,
+    /// Links at a time; the results do not depend on it [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) form: super::FormArgs,
+}

@@ -1,0 +1,34 @@
+//! Episodes of a call and their causes, as text.
+
+use crate::tables::fold;
+use std::fmt::Write as _;
+use weir_timeline::why::{Episode, EpisodeKind, Level};
+
+/// A line an episode and one a cause, after the evidence that they rest on. `start` is the zero of the printed times, in ms.
+pub(crate) fn text(level: Level, episodes: &[Episode], start: i64) -> String {
+    let evidence = match level {
+        Level::None => return "No rate over time is in it: episodes and causes are not known.\n".into(),
+        Level::Statistics => "statistics, which hide what happens within a second",
+        Level::Log => "one end's packets and the feedback on them",
+        Level::Packets => "packets at both ends",
+    };
+    let mut out = format!("Evidence: {evidence}.\n");
+    if episodes.is_empty() {
+        out.push_str("No fall of the rate, no freeze and no slow start.\n");
+    }
+    for episode in episodes {
+        let second = |ms: i64| format!("{:.1}", (ms - start) as f64 / 1000.0);
+        let kind = match episode.kind {
+            EpisodeKind::Fall => "the rate fell",
+            EpisodeKind::Freeze => "the picture froze",
+            EpisodeKind::SlowStart => "the start was slow",
+        };
+        let _ = writeln!(out, "{} to {} s: {kind}", second(episode.from_ms), second(episode.to_ms));
+        for cause in &episode.causes {
+            let evidence = cause.evidence.join("; ");
+            out.push_str(&fold(&format!("  {} ({:.0} %): {evidence}", cause.name, cause.confidence * 100.0)));
+            out.push('\n');
+        }
+    }
+    out
+}

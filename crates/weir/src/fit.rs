@@ -1,0 +1,235 @@
+//! `weir fit` and `weir whatif`.
+
+mod page;
+
+use crate::Done;
+use crate::args::{FitArgs, FittedArgs, WhatIfArgs};
+use crate::output::{Failure, check_folder, print, print_report, remark};
+use crate::reading::heeding;
+use crate::session::{Session, threads};
+use crate::tables::{fold, pairs, table};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::Path;
+use weir_fit::{
+    DECIDED, Discipline, Estimate, Fit, Judged, Residual, TRACE, WhatIf, WhatIfError, residual, whatif as predict,
+};
+use weir_lab::run::RunError;
+use weir_lab::scenario::{InputError, suggest};
+use weir_report::atomic_write::write_atomically;
+
+/// Output of `weir fit --json`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FitJson {
+    fit: Fit,
+    /// The recorded controller on the fitted link; with `--controller`.
+    residual: Option<Residual>,
+}
+
+/// Output of `weir whatif --json`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WhatIfJson {
+    fit: Fit,
+    whatif: WhatIf,
+}
+
+/// Reads a call and fits its link.
+fn fitted(session: &Session, args: &FittedArgs) -> Result<Fit, Failure> {
+    let call = crate::open::call(session, &args.files)?;
+    let name = args.files.first().map_or_else(String::new, |f| f.display().to_string());
+    let mut found = heeding(&session.stop, &name, move || weir_fit::fit(&call))?
+        .map_err(|e| InputError::whole(&name, e.to_string()).help("weir open shows what a recording has"))?;
+    if let Some(ceiling) = args.ceiling {
+        found.source.ceiling_bps = ceiling.as_bps_f64();
+    }
+    Ok(found)
+}
+
+fn failure(e: WhatIfError) -> Failure {
+    match e {
+        WhatIfError::Input(e) => e.into(),
+        WhatIfError::Run(e) if matches!(*e, RunError::Stopped { .. }) => Failure::Interrupted,
+        e => Failure::work(e),
+    }
+}
+
+pub(crate) fn fit(session: &Session, args: &FitArgs) -> Done {
+    args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
+    if let Some(name) = &args.controller {
+        suggest::find(&session.registry, "--controller", name)?;
+    }
+    let found = fitted(session, &args.call)?;
+    let run = |name: &String| {
+        session.with_progress(args.call.quiet, true, |options, _| residual(&found, name, options).map_err(failure))
+    };
+    let residual = args.controller.as_ref().map(run).transpose()?;
+    if let Some(folder) = &args.out {
+        save(&found, folder, &["$controller".into()], args.call.quiet)?;
+    }
+    if let Some(path) = &args.report {
+        page::write(path, &found, residual.as_ref())?;
+        if !args.call.quiet {
+            remark(&format!("report: {}", path.display()));
+        }
+    }
+    if args.call.json {
+        return print_report("fit", &FitJson { fit: found, residual });
+    }
+    let mut out = text(&found);
+    if let Some(r) = &residual {
+        out.push('\n');
+        out.push_str(&beside(&found, r));
+    }
+    print(&out)
+}
+
+pub(crate) fn whatif(session: &Session, args: &WhatIfArgs) -> Done {
+    args.save.as_ref().map_or(Ok(()), |folder| check_folder("--save", folder))?;
+    for name in &args.controllers {
+        suggest::find(&session.registry, "--controllers", name)?;
+    }
+    let found = fitted(session, &args.call)?;
+    let answer = session.with_progress(args.call.quiet, false, |options, progress| {
+        progress.set_message(format!("{} links, {} controllers", args.draws + 1, args.controllers.len()));
+        predict(&found, &args.controllers, args.draws, threads(args.jobs), options).map_err(failure)
+    })?;
+    if let Some(folder) = &args.save {
+        save(&found, folder, &args.controllers, args.call.quiet)?;
+    }
+    if args.call.json {
+        return print_report("whatif", &WhatIfJson { fit: found, whatif: answer });
+    }
+    print(&prediction(&found, &answer))
+}
+
+/// Writes the likeliest link as a scenario.
+fn save(found: &Fit, folder: &Path, compare: &[String], quiet: bool) -> Done {
+    let names: Vec<String> = compare.iter().filter(|c| *c != "$controller").cloned().collect();
+    let names = if names.is_empty() { ["gcc", "nada", "scream2", "sluice"].map(str::to_owned).to_vec() } else { names };
+    let scenario = found.scenario("A fitted link", &names, None);
+    let failed = |path: &Path, e: std::io::Error| Failure::Work(format!("cannot write {}: {e}", path.display()));
+    std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
+    for (name, text) in [(TRACE, &scenario.trace), ("scenario.toml", &scenario.text)] {
+        let path = folder.join(name);
+        write_atomically(&path, |out| out.write_all(text.as_bytes())).map_err(|e| failed(&path, e))?;
+    }
+    if !quiet {
+        remark(&format!("scenario: {}", folder.join("scenario.toml").display()));
+    }
+    Ok(())
+}
+
+/// Least, median and greatest.
+fn spread(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
+    let mut all: Vec<f64> = values.collect();
+    all.sort_by(f64::total_cmp);
+    Some([*all.first()?, all[all.len() / 2], *all.last()?])
+}
+
+fn text(f: &Fit) -> String {
+    let mut rows: Vec<(&str, String)> = vec![("length", format!("{:.1} s", f.length_s))];
+    rows.push(("round trip", f.rtt_ms.map_or("not known".into(), |r| format!("{r:.1} ms without a queue"))));
+    rows.extend(
+        f.base.iter().skip(1).map(|b| ("longer path", format!("{:+.1} ms from {:.1} s on", b.more_ms, b.from_s))),
+    );
+    let known = f.capacity.known_share() * 100.0;
+    let capacity = match spread(f.capacity.served_bps.iter().flatten().map(|r| r * 1e-3)) {
+        Some([low, middle, high]) => {
+            format!("{low:.0} to {high:.0} kbit/s, median {middle:.0}, known in {known:.0} % of the time")
+        }
+        None => {
+            let most = f.capacity.least_bps.iter().copied().fold(0.0, f64::max) * 1e-3;
+            format!("at least {most:.0} kbit/s: no packet queued")
+        }
+    };
+    rows.push(("capacity", capacity));
+    let q = &f.queue;
+    let room =
+        q.limit_bytes.map_or_else(|| format!("at least {:.0} bytes", q.at_least_bytes), |l| format!("{l:.0} bytes"));
+    let kind = match q.discipline {
+        Discipline::DropTail => "drop tail, ",
+        Discipline::Managed => "drops before it is full, ",
+        Discipline::Unknown => "",
+    };
+    rows.push(("queue", format!("{kind}{room}, packets waited up to {:.0} ms", q.longest_ms)));
+    if let Some(p) = &f.policer {
+        rows.push(("policer", format!("{:.0} kbit/s, burst {:.0} bytes", p.rate_bps * 1e-3, p.burst_bytes)));
+    }
+    let l = &f.loss;
+    let lost = format!(
+        "{} packets by chance ({:.1} in a row), {} by the queue, {} by a policer",
+        l.by_chance, l.in_a_row, l.by_queue, l.by_policer
+    );
+    rows.push(("lost", lost));
+    for j in f.jitter.iter().filter(|j| j.max_ms > 0.0) {
+        rows.push(("jitter", format!("up to {:.1} ms from {:.0} s on", j.max_ms, j.from_s)));
+    }
+    if f.reordered > 0.0 {
+        rows.push(("reordered", format!("{:.2} % of the packets", f.reordered * 100.0)));
+    }
+    for c in &f.cross {
+        rows.push(("others", format!("{:.0} kbit/s from {:.0} to {:.0} s", c.rate_bps * 1e-3, c.from_s, c.to_s)));
+    }
+    let s = &f.source;
+    let by = if s.ceiling_is_logged { "" } else { ", by what was sent" };
+    rows.push(("source", format!("{:.0} pictures a second, at most {:.0} kbit/s{by}", s.fps, s.ceiling_bps * 1e-3)));
+    let mut out = pairs(&rows);
+    for gap in &f.unknown {
+        out.push_str(&fold(&format!("Not known: {gap}.")));
+        out.push('\n');
+    }
+    out
+}
+
+fn beside(f: &Fit, r: &Residual) -> String {
+    let mut t = table(&[r.controller.as_str(), "kbit/s", "delay p95 ms", "lost %"], 1);
+    for (name, m) in [("measured", &f.measured), ("on the fitted link", &r.simulated)] {
+        let cells =
+            [format!("{:.0}", m.received_kbps), format!("{:.0}", m.delay_p95_ms), format!("{:.2}", m.lost_percent)];
+        t.add_row(std::iter::once(name.to_owned()).chain(cells));
+    }
+    format!("{t}\n")
+}
+
+fn prediction(f: &Fit, answer: &WhatIf) -> String {
+    let number =
+        |e: &Estimate, digits: usize| format!("{:.digits$} ({:.digits$} to {:.digits$})", e.likely, e.low, e.high);
+    let mut t = table(&["controller", "goodput kbit/s", "delay p95 ms", "late or lost %", "frozen s"], 1);
+    for p in &answer.controllers {
+        t.add_row([
+            p.controller.clone(),
+            number(&p.goodput_kbps, 0),
+            number(&p.delay_p95_ms, 0),
+            number(&p.late_percent, 1),
+            number(&p.frozen_s, 1),
+        ]);
+    }
+    let m = &f.measured;
+    let mut out = fold(&format!(
+        "Recorded: {:.0} kbit/s, delay p95 {:.0} ms. Over the likeliest link, and in brackets from the 5th to the 95th percentile of {} \
+         links drawn within the bounds:",
+        m.received_kbps, m.delay_p95_ms, answer.draws
+    ));
+    let _ = writeln!(out, "\n{t}");
+    for (by, words) in [(Judged::Late, "Fewer frames late or lost"), (Judged::Goodput, "More goodput")] {
+        let of = || answer.orders.iter().filter(|o| o.by == by);
+        let decided: Vec<String> =
+            of().filter(|o| o.share >= DECIDED).map(|o| format!("{} than {}", o.better, o.worse)).collect();
+        let open: Vec<String> =
+            of().filter(|o| o.share < DECIDED).map(|o| format!("{} and {}", o.better, o.worse)).collect();
+        if !decided.is_empty() {
+            out.push_str(&fold(&format!("{words}: {}.", decided.join(", "))));
+            out.push('\n');
+        }
+        if !open.is_empty() {
+            out.push_str(&fold(&format!("{words}, not decided: {}.", open.join(", "))));
+            out.push('\n');
+        }
+    }
+    for gap in &f.unknown {
+        out.push_str(&fold(&format!("Not known: {gap}.")));
+        out.push('\n');
+    }
+    out
+}
