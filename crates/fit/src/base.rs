@@ -51,7 +51,7 @@ pub(crate) fn segments(packets: &Packets) -> Vec<Segment> {
     let step_at = |k: usize| {
         let (before, after) = (min(&least[k.saturating_sub(SIDE)..k]), min(&least[k..(k + SIDE).min(count)]));
         let step = after - before;
-        (before.is_finite() && after.is_finite()).then_some(step).unwrap_or(0.0)
+        if before.is_finite() && after.is_finite() { step } else { 0.0 }
     };
     let jump_at = |k: usize, step: f64| {
         let near = jumps[k.saturating_sub(1)..(k + 2).min(count)].iter().map(|j| j[usize::from(step < 0.0)]);

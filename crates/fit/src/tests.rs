@@ -91,7 +91,7 @@ fn losses_by_chance_are_apart_from_those_of_a_queue() {
 fn a_policer_is_told_by_when_it_drops() {
     // A bucket of 1 Mbit/s and 20 kB over a fast line.
     let tokens = std::cell::Cell::new((160_000.0_f64, 0.0_f64));
-    let rate = |t: f64| if (t as u64 / 2) % 2 == 0 { 1.4e6 } else { 0.9e6 };
+    let rate = |t: f64| if (t as u64 / 2).is_multiple_of(2) { 1.4e6 } else { 0.9e6 };
     let at = std::cell::Cell::new(0.0);
     let dropped = |_: usize| {
         let now = at.get();
