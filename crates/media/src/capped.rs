@@ -119,9 +119,6 @@ impl FrameSource for CappedSource {
     fn limit_key_frames(&mut self, most: DataSize) -> bool {
         self.source.limit_key_frames(most)
     }
-    fn set_skipping(&mut self, skips: bool) {
-        self.source.set_skipping(skips);
-    }
     fn media(&self) -> MediaKind {
         self.source.media()
     }

@@ -17,8 +17,8 @@ pub use tap::{Captured, Originals, Tap};
 use crate::frame::{Numbering, ticks_at};
 use crate::rate_meter::RateMeter;
 use crate::{
-    CodedFrame, Frame, FrameSource, MediaError, PayloadFormat, Payloads, Picture, PictureSource, SourceFeedback,
-    VideoEncoder,
+    CodedFrame, Frame, FrameSource, MediaError, PayloadFormat, Payloads, Picture, PictureSource, RateChange,
+    SourceFeedback, VideoEncoder,
 };
 use core::fmt;
 use sent_pictures::{Applied, SentPictures};
@@ -350,7 +350,12 @@ impl FrameSource for EncodedSource {
     }
 
     fn limit_key_frames(&mut self, most: DataSize) -> bool {
-        let follows = small_keys::fit(self.encoder.config());
+        let config = self.encoder.config();
+        // Each change of the target reopens the encoder otherwise, and layers share a picture.
+        let follows = config.key_interval.is_none()
+            && config.rate_change == RateChange::Seamless
+            && config.layering.is_single()
+            && !config.reference_selection;
         if follows {
             self.small_keys.limit(most);
         }

@@ -38,11 +38,6 @@ pub trait FrameSource {
         let _ = now;
         false
     }
-    /// Earlier packets of the source's wait so long that the next pictures are to be left out (`true`), or no more. For sources whose pictures
-    /// are coded before they are due here, which [`Self::skip_picture`] cannot leave out.
-    fn set_skipping(&mut self, skips: bool) {
-        let _ = skips;
-    }
     /// The kind of media, which determines the clock of timestamps.
     fn media(&self) -> MediaKind {
         MediaKind::Video

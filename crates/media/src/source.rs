@@ -148,11 +148,6 @@ impl Source {
     pub fn skip_picture(&mut self, now: Timestamp) -> bool {
         each!(self, s => s.skip_picture(now))
     }
-    /// See [`FrameSource::set_skipping`].
-    #[inline]
-    pub fn set_skipping(&mut self, skips: bool) {
-        each!(self, s => s.set_skipping(skips));
-    }
     /// See [`FrameSource::media`].
     pub fn media(&self) -> MediaKind {
         each!(self, s => s.media())

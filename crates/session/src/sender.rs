@@ -370,7 +370,6 @@ impl Sender {
     }
 
     fn run_source(&mut self, index: usize, is_silent: bool, now: Timestamp) {
-        self.streams[index].set_skipping(now);
         for _ in 0..MAX_FRAMES_AT_ONCE {
             let s = &mut self.streams[index];
             // Most timeouts are the pacer's, and a frame is followed by none at the same time.

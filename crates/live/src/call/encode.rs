@@ -43,7 +43,7 @@ pub struct EncodeSummary {
     pub pictures: u64,
     /// Pictures skipped because they were due while the encoder was busy.
     pub skipped: u64,
-    /// Pictures dropped by the encoder to keep its rate, or left out because earlier ones waited for the path.
+    /// Pictures dropped by the encoder to keep its rate.
     pub dropped: u64,
     /// Failures of the encoder.
     pub errors: u64,
@@ -210,14 +210,13 @@ impl Work {
             if self.pusher.target() == DataRate::ZERO {
                 continue;
             }
-            if self.pusher.skips() {
-                s.dropped += 1;
-                continue;
-            }
             let ticks = (i128::from(captured.as_nanos()) * 90_000 / 1_000_000_000).max(0) as u64;
             let mut coded = CodedFrame::default();
-            match self.pusher.encode(&mut *self.video.encoder, &picture, ticks, &mut coded) {
-                Err(e) => (s.errors, s.last_error) = (s.errors + 1, Some(e.to_string())),
+            match self.video.encoder.encode(&picture, ticks, &mut coded) {
+                Err(e) => {
+                    (s.errors, s.last_error) = (s.errors + 1, Some(e.to_string()));
+                    self.video.encoder.request_key_frame();
+                }
                 Ok(()) if coded.data.is_empty() => s.dropped += 1,
                 Ok(()) => {
                     times.push(self.clock.now() - captured);

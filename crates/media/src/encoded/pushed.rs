@@ -1,9 +1,8 @@
 use super::sent_pictures::{Applied, SentPictures};
-use super::small_keys::{self, SmallKeys};
 use crate::frame::Numbering;
 use crate::{
-    CodedFrame, Frame, FrameSource, LayerSelection, PayloadFormat, Payloads, Picture, SourceFeedback, VideoCodec,
-    VideoEncoder, VideoError,
+    CodedFrame, Frame, FrameSource, LayerSelection, PayloadFormat, Payloads, SourceFeedback, VideoCodec, VideoEncoder,
+    VideoError,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,16 +19,9 @@ struct Shared {
     /// The target last set on the encoder.
     announced: DataRate,
     key_wanted: bool,
-    /// Whether a key frame has been coded since the last request.
-    has_key: bool,
     feedback: VecDeque<SourceFeedback>,
     sent: SentPictures,
     slices_apart: bool,
-    /// Whether the encoder's key frames can be limited ([`small_keys::fit`]), and their limit.
-    limits_keys: bool,
-    largest_key: Option<DataSize>,
-    /// Whether pictures are left out.
-    skips: bool,
     refused: u64,
     /// The layers to send, if the encoder makes several.
     layers: Option<LayerSelection>,
@@ -54,19 +46,16 @@ pub struct PushedSource {
     coded: CodedFrame,
 }
 
-/// The encoder's side of a [`PushedSource`]: before each picture [`Self::apply`] passes requests to the encoder, [`Self::encode`] codes the
-/// picture unless it is to be left out ([`Self::skips`]), and [`Self::push`] passes the encoder's output to the source.
+/// The encoder's side of a [`PushedSource`]: before each picture [`Self::apply`] passes requests to the encoder, and
+/// afterwards [`Self::push`] passes its output to the source.
 #[derive(Clone, Debug)]
-pub struct FramePusher {
-    shared: Arc<Mutex<Shared>>,
-    small_keys: SmallKeys,
-}
+pub struct FramePusher(Arc<Mutex<Shared>>);
 
 impl PushedSource {
     /// A source of frames of this codec, and its pusher.
     pub fn new(codec: VideoCodec) -> (Self, FramePusher) {
         let shared = Arc::new(Mutex::new(Shared::default()));
-        let pusher = FramePusher { shared: shared.clone(), small_keys: SmallKeys::default() };
+        let pusher = FramePusher(shared.clone());
         (Self { shared, format: codec.into(), coded: CodedFrame::default() }, pusher)
     }
 }
@@ -78,17 +67,15 @@ impl FramePusher {
     /// # Errors
     /// The encoder refuses the target; the rest is passed on nevertheless.
     pub fn apply(&self, encoder: &mut dyn VideoEncoder, now: Timestamp) -> Result<(), VideoError> {
-        let mut shared = lock(&self.shared);
+        let mut shared = lock(&self.0);
         let s = &mut *shared;
         if std::mem::take(&mut s.key_wanted) {
             encoder.request_key_frame();
-            s.has_key = false;
         }
         while let Some(feedback) = s.feedback.pop_front() {
             let _: Applied = s.sent.on_feedback(feedback, encoder);
         }
         s.slices_apart = encoder.config().slice_size.is_some();
-        s.limits_keys = small_keys::fit(encoder.config());
         let config = encoder.config();
         if !config.layering.is_single() {
             let size = (config.width, config.height);
@@ -99,7 +86,6 @@ impl FramePusher {
                 // A spatial layer that has not been sent has no reference.
                 if layers.top().spatial > before.spatial {
                     encoder.request_key_frame();
-                    s.has_key = false;
                 }
             }
         }
@@ -113,42 +99,11 @@ impl FramePusher {
         Ok(())
     }
 
-    /// As [`VideoEncoder::encode`]; a key frame above the limit that the sender has set is coded again with less detail. After a failure the
-    /// next frame is a key frame.
-    ///
-    /// # Errors
-    /// Those of the encoder.
-    pub fn encode(
-        &mut self,
-        encoder: &mut dyn VideoEncoder,
-        picture: &Picture,
-        ticks: u64,
-        out: &mut CodedFrame,
-    ) -> Result<(), VideoError> {
-        let (largest, expects_key) = {
-            let s = lock(&self.shared);
-            (s.largest_key.filter(|_| small_keys::fit(encoder.config())), !s.has_key)
-        };
-        let coded = match largest {
-            Some(most) => {
-                self.small_keys.limit(most);
-                self.small_keys.encode(encoder, expects_key, picture, ticks, out)
-            }
-            None => encoder.encode(picture, ticks, out),
-        };
-        if coded.is_err() {
-            encoder.request_key_frame();
-        }
-        let mut s = lock(&self.shared);
-        s.has_key = coded.is_ok() && (s.has_key || (out.key && !out.data.is_empty()));
-        coded
-    }
-
     /// Passes a frame captured at this time; returns the frame as sent. `None` if it has no data, its layer is not
     /// sent, or too many are waiting for the sender: then it is lost, and a key frame is requested. Layer frames of a
     /// picture must be passed lowest first, with the same time.
     pub fn push(&self, captured: Timestamp, mut coded: CodedFrame) -> Option<Frame> {
-        let mut s = lock(&self.shared);
+        let mut s = lock(&self.0);
         if coded.data.is_empty() {
             return None;
         }
@@ -179,19 +134,15 @@ impl FramePusher {
 
     /// The current target; zero for a pause.
     pub fn target(&self) -> DataRate {
-        lock(&self.shared).target
-    }
-    /// Whether the next picture is to be left out, since earlier ones wait for the path: what is never coded breaks no reference.
-    pub fn skips(&self) -> bool {
-        lock(&self.shared).skips
+        lock(&self.0).target
     }
     /// Layer frames not sent because the target was too low for their layers.
     pub fn left_out(&self) -> u64 {
-        lock(&self.shared).left_out
+        lock(&self.0).left_out
     }
     /// Frames lost because too many were waiting.
     pub fn refused(&self) -> u64 {
-        lock(&self.shared).refused
+        lock(&self.0).refused
     }
 }
 
@@ -222,16 +173,6 @@ impl FrameSource for PushedSource {
         let apart = lock(&self.shared).slices_apart;
         self.format.with_slices_apart(apart).packetise(&self.coded, max, out);
         true
-    }
-
-    fn limit_key_frames(&mut self, most: DataSize) -> bool {
-        let mut s = lock(&self.shared);
-        s.largest_key = Some(most);
-        s.limits_keys
-    }
-
-    fn set_skipping(&mut self, skips: bool) {
-        lock(&self.shared).skips = skips;
     }
 
     fn on_feedback(&mut self, feedback: SourceFeedback, _: Timestamp) -> bool {

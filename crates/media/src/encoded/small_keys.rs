@@ -4,7 +4,7 @@
 //! with a quantiser of at most 40. Where that is too much for the path, the picture is coded again with less detail, which the
 //! following frames add.
 
-use crate::{CodedFrame, EncoderConfig, Picture, Plane, RateChange, VideoEncoder, VideoError};
+use crate::{CodedFrame, Picture, Plane, VideoEncoder, VideoError};
 use weir_units::DataSize;
 
 /// Greatest side of the squares, in samples, that replace a picture's detail: a macroblock.
@@ -13,17 +13,8 @@ const COARSEST: usize = 16;
 /// bits, measured with the built-in clips.
 const ROOM: u64 = 4;
 
-/// Whether key frames of such an encoder can be coded again: otherwise each change of the target reopens it, layers share a picture, or a
-/// reference would stay that the other end never gets.
-pub(super) fn fit(config: &EncoderConfig) -> bool {
-    config.key_interval.is_none()
-        && config.rate_change == RateChange::Seamless
-        && config.layering.is_single()
-        && !config.reference_selection
-}
-
 /// Codes pictures, key frames within a limit.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct SmallKeys {
     most: Option<DataSize>,
     /// Side of the squares in the last key frame; 1 for all detail.

@@ -242,35 +242,6 @@ fn pushed_frames_are_sent_and_orders_reach_the_encoder() {
 }
 
 #[test]
-fn a_pusher_limits_key_frames_and_says_when_pictures_are_left_out() {
-    let (mut s, mut pusher) = PushedSource::new(VideoCodec::H264);
-    let mut encoder = ToyEncoder::new(VideoCodec::H264);
-    encoder.config.reference_selection = false;
-    let (picture, mut coded) = (Picture::new(32, 16).expect("sound"), CodedFrame::default());
-    s.on_target(DataRate::from_kbps(480), START);
-    // The encoder is not known before the first picture, whose limit is kept nevertheless.
-    assert!(!s.limit_key_frames(DataSize::from_bytes(500)));
-    pusher.apply(&mut encoder, START).expect("sound");
-    assert!(s.limit_key_frames(DataSize::from_bytes(500)));
-    pusher.encode(&mut encoder, &picture, 0, &mut coded).expect("sound");
-    // Coded once with each coarseness: 1, 2, 4, 8 and 16.
-    assert_eq!((coded.key, coded.picture_id), (true, 4));
-    pusher.encode(&mut encoder, &picture, 3_000, &mut coded).expect("sound");
-    assert_eq!((coded.key, coded.picture_id), (false, 5));
-    for skips in [true, false] {
-        s.set_skipping(skips);
-        assert_eq!(pusher.skips(), skips);
-    }
-    // An encoder that keeps references codes each picture once.
-    encoder.config.reference_selection = true;
-    pusher.apply(&mut encoder, START).expect("sound");
-    assert!(!s.limit_key_frames(DataSize::from_bytes(500)));
-    encoder.request_key_frame();
-    pusher.encode(&mut encoder, &picture, 6_000, &mut coded).expect("sound");
-    assert_eq!((coded.key, coded.picture_id), (true, 6));
-}
-
-#[test]
 fn it_can_be_moved_to_a_thread() {
     fn is_send<T: Send>(_: &T) {}
     let s = source(h264(), Counting::new(3));

@@ -130,8 +130,6 @@ pub(crate) struct OutgoingStream {
     since: Timestamp,
     /// Whether its source limits key frames and leaves pictures out, so that no frame has to be discarded.
     is_economical: bool,
-    /// Whether its source is set to leave pictures out.
-    skips: bool,
     /// The highest sequence number in the previous report block.
     pub prior_highest: Option<u32>,
 }
@@ -174,7 +172,6 @@ impl OutgoingStream {
             prior_highest: None,
             since: now,
             is_economical: false,
-            skips: false,
             held: None,
             is_paused: false,
             is_labelled: identity.mid.is_some() || identity.rid.is_some(),
@@ -407,16 +404,6 @@ impl OutgoingStream {
     /// Leaves the picture due out if earlier ones wait too long: what is never coded breaks no reference. Returns whether it did.
     pub(super) fn skip_picture(&mut self, now: Timestamp) -> bool {
         self.is_economical && self.queue.oldest_age(now) > SKIP_AFTER && self.source.skip_picture(now)
-    }
-
-    /// The same for a source whose pictures are coded elsewhere.
-    #[inline]
-    pub(super) fn set_skipping(&mut self, now: Timestamp) {
-        let skips = self.is_economical && self.queue.oldest_age(now) > SKIP_AFTER;
-        if skips != self.skips {
-            self.skips = skips;
-            self.source.set_skipping(skips);
-        }
     }
 
     /// Discards packets above the age limits of the controller and the application. Of a source that leaves pictures out instead
