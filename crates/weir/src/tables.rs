@@ -31,7 +31,6 @@ pub(crate) fn fold(text: &str) -> String {
 }
 
 /// Names and values side by side, values broken into lines.
-#[cfg(target_os = "linux")]
 pub(crate) fn pairs<N: AsRef<str>>(rows: &[(N, String)]) -> String {
     // Values begin in one column, and have at least half of the width.
     let widest = rows.iter().map(|(name, _)| name.as_ref().chars().count()).max().unwrap_or(0);
