@@ -21,6 +21,8 @@ const SIDE: usize = 16;
 /// Least step, in s, and least share of it that lies between two packets: a queue grows from packet to packet.
 const LEAST: f64 = 8e-3;
 const ABRUPT: f64 = 0.6;
+/// Least time between two steps, in s.
+const APART: f64 = 0.1;
 /// Largest median of the blocks' least delays above the least of all on the side of the longer path, as a share of the step.
 const STEADY: f64 = 0.25;
 
@@ -96,8 +98,15 @@ pub(crate) fn segments(packets: &Packets) -> Vec<Segment> {
             }
             continue;
         }
-        let from = if out.is_empty() { f64::NEG_INFINITY } else { jump_at(from, delay - out[out.len() - 1].delay).1 };
-        out.push(Segment { from, delay, bits });
+        let Some(before) = out.last() else {
+            out.push(Segment { from: f64::NEG_INFINITY, delay, bits });
+            continue;
+        };
+        let from = jump_at(from, delay - before.delay).1;
+        // Two steps may take the same jump for theirs: one alone can be there.
+        if from >= before.from.max(first).max(0.0) + APART {
+            out.push(Segment { from, delay, bits });
+        }
     }
     if out.is_empty() {
         out.push(Segment { from: f64::NEG_INFINITY, delay: 0.0, bits: 0.0 });

@@ -60,11 +60,20 @@ pub enum FitError {
         /// Time from the first to the last, in s.
         seconds: f64,
     },
+    /// Too long, or a clock that jumped.
+    #[error(
+        "the packets span {hours:.1} h, more than the {MOST_HOURS:.0} h of a fit: cut the recording, or look for a clock that jumped"
+    )]
+    TooLong {
+        /// Time from the first to the last, in h.
+        hours: f64,
+    },
 }
 
-/// Least packets and least length of a call, in s.
+/// Least packets and least length of a call, in s, and greatest length in h.
 const LEAST_PACKETS: usize = 200;
 const LEAST_SECONDS: f64 = 5.0;
+const MOST_HOURS: f64 = 6.0;
 
 /// The path of a call, and what its sender had to send.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -102,9 +111,15 @@ pub struct Fit {
 /// Fits the path of a call.
 ///
 /// # Errors
-/// The call has no sent packets with their fates, or too few.
+/// The call has no sent packets with their fates, or too few, or is longer than 6 h.
 pub fn fit(call: &Call) -> Result<Fit, FitError> {
     let passages = weir_timeline::why::passages(call).ok_or(FitError::NoPassages)?;
+    let times = passages.packets.iter().map(|p| p.at).filter(|at| at.is_finite());
+    let (begin, end) = times.fold((0.0_f64, 0.0_f64), |(a, b), at| (a.min(at), b.max(at)));
+    let hours = (end - begin) / 3_600.0;
+    if hours > MOST_HOURS {
+        return Err(FitError::TooLong { hours });
+    }
     let packets = Packets::of(&passages);
     let (first, last) = packets.span();
     if packets.all.len() < LEAST_PACKETS || last - first < LEAST_SECONDS {

@@ -5,6 +5,8 @@ use weir_timeline::{Call, Direction};
 
 /// Bytes of IPv4 and UDP headers, which a link carries and recordings leave out.
 pub(crate) const HEADERS: f64 = 28.0;
+/// Greatest delay above the least, in s: what arrived later is left out, and cannot make bins without end.
+const MOST_DELAY: f64 = 60.0;
 
 /// A packet whose fate is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,7 +60,8 @@ impl Packets {
                     Fate::Lost => None,
                     Fate::Unknown => return None,
                 };
-                let usable = p.at.is_finite() && delay.is_none_or(f64::is_finite);
+                // NaN is not within either.
+                let usable = p.at.is_finite() && delay.is_none_or(|d| d <= MOST_DELAY);
                 usable.then_some(Packet { sent: p.at, delay, bits: (p.size + HEADERS) * 8.0 })
             })
             .collect();

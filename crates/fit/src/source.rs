@@ -48,7 +48,8 @@ struct Stream {
 
 pub(crate) fn find(call: &Call, passages: &Passages) -> SourceFit {
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
-    let length = passages.packets.last().map_or(1.0, |p| p.at).max(1.0);
+    let times = passages.packets.iter().map(|p| p.at).filter(|at| at.is_finite());
+    let length = times.fold(1.0, f64::max);
     for p in &passages.packets {
         let s = streams.entry(p.ssrc).or_default();
         s.packets += 1.0;
@@ -63,7 +64,9 @@ pub(crate) fn find(call: &Call, passages: &Passages) -> SourceFit {
     // Video by second.
     let mut sent = vec![0.0; length as usize + 1];
     for p in passages.packets.iter().filter(|p| !audio.contains_key(&p.ssrc)) {
-        sent[p.at.max(0.0) as usize] += p.size * 8.0;
+        if let Some(second) = sent.get_mut(p.at.max(0.0) as usize) {
+            *second += p.size * 8.0;
+        }
     }
     let targets = targets(call, passages.zero, sent.len());
     let logged = targets.iter().flatten().copied().fold(0.0, f64::max);

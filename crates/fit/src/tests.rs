@@ -144,3 +144,54 @@ fn calls_without_fates_are_refused() {
     }
     assert_eq!(fit(&Call::new(vec![end.finish()])), Err(FitError::NoPassages));
 }
+
+#[test]
+fn a_call_of_days_is_refused_and_late_arrivals_take_no_memory() {
+    let time = Timestamp::from_secs_f64;
+    let calls = |pause: f64, late: f64| {
+        let (mut sender, mut receiver) = (Observed::new("sender", None), Observed::new("receiver", None));
+        for i in 0..1_000_u16 {
+            let at = f64::from(i) * 0.02 + if i < 500 { 0.0 } else { pause };
+            let bytes = header(i, u32::from(i) * 1_800);
+            sender.datagram(time(at), Direction::Sent, &bytes, 1_000);
+            let delay = if i == 700 { late } else { 0.03 };
+            receiver.datagram(time(at + delay), Direction::Received, &bytes, 1_000);
+        }
+        Call::new(vec![sender.finish(), receiver.finish()])
+    };
+    assert!(matches!(fit(&calls(30_000.0, 0.03)), Err(FitError::TooLong { hours }) if hours > 8.0));
+    let found = fit(&calls(0.0, 1e7)).expect("a fit");
+    assert!(found.capacity.served_bps.len() < 1_000, "{}", found.capacity.served_bps.len());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// Whatever a file says of times and sizes, there is an error, or a scenario that opens.
+    #[test]
+    fn no_times_are_too_strange(
+        rows in proptest::collection::vec((-0.5_f64..3.0, 0_u8..20, -100.0_f64..400.0, 12_usize..1_500), 300..700),
+        jump in -1e6_f64..1e6,
+    ) {
+        let (mut sender, mut receiver) = (Observed::new("sender", None), Observed::new("receiver", None));
+        let time = Timestamp::from_secs_f64;
+        let mut at = 1e6;
+        for (i, (pause, fate, delay, size)) in rows.into_iter().enumerate() {
+            at += if i == 250 && fate == 0 { jump } else { pause * 0.04 };
+            let bytes = header(i as u16, (at * 90_000.0) as u32);
+            sender.datagram(time(at), Direction::Sent, &bytes, size);
+            let delay = if fate == 2 { delay * 1e3 } else { delay.max(0.0) };
+            if fate > 1 {
+                receiver.datagram(time(at + delay * 1e-3), Direction::Received, &bytes, size);
+            }
+        }
+        if let Ok(found) = fit(&Call::new(vec![sender.finish(), receiver.finish()])) {
+            let registry = weir_cc::Registry::builtin();
+            for draw in [None, Some(1)] {
+                let text = found.scenario("Strange", &["gcc".to_owned()], draw);
+                let opened = text.open("strange", &registry);
+                proptest::prop_assert!(opened.is_ok(), "{opened:?}\n{}", text.text);
+            }
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! stability, harm to others, contradictions between numbers, fits of links that are known, and sweeps of parameters.
 
 pub mod contradictions;
+mod draw;
 pub mod fits;
 pub mod harm;
 pub mod paper;

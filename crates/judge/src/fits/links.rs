@@ -1,7 +1,6 @@
 //! Links of many kinds, by number and seed.
 
-use rand::{RngExt as _, SeedableRng as _};
-use rand_pcg::Pcg64Mcg;
+use crate::draw::Draw;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -99,25 +98,6 @@ pub struct KnownLink {
     lines: String,
 }
 
-struct Draw(Pcg64Mcg);
-
-impl Draw {
-    /// Uniform in the logarithm.
-    fn log(&mut self, (low, high): (f64, f64)) -> f64 {
-        let (low, high) = (libm::log(low), libm::log(high));
-        libm::exp(low + (high - low) * self.0.random::<f64>())
-    }
-
-    fn steps(&mut self, rate: f64, over: (f64, f64), time: (f64, f64)) -> String {
-        let (mut at, mut steps) = (0.0, Vec::new());
-        while at < super::LENGTH {
-            steps.push(format!("{{ at = \"{at:.3} s\", rate = \"{:.0} bps\" }}", rate * self.log(over)));
-            at += self.log(time);
-        }
-        format!("rate = {{ steps = [{}] }}\n", steps.join(", "))
-    }
-}
-
 impl KnownLink {
     /// Links 1 to `count` of a seed. Each kind comes once in ten.
     pub fn generate(seed: u64, count: u64) -> Vec<Self> {
@@ -125,7 +105,7 @@ impl KnownLink {
     }
 
     fn one(seed: u64, number: u64, kind: Kind) -> Self {
-        let mut draw = Draw(Pcg64Mcg::seed_from_u64(seed.wrapping_mul(1 << 32).wrapping_add(number)));
+        let mut draw = Draw::of(seed, number);
         let (rate, delay_ms) = (draw.log(RATE), draw.log(DELAY_MS));
         let ceiling_bps = rate * draw.log(CEILING);
         let room = (rate * draw.log(QUEUE_S) / 8.0).max(9_000.0);
@@ -134,8 +114,8 @@ impl KnownLink {
         let mut delay = format!("delay = \"{delay_ms:.1} ms\"\n");
         let mut lines = match kind {
             Kind::Constant => plain,
-            Kind::Steps => draw.steps(rate, STEPS, STEP_S),
-            Kind::Radio => draw.steps(rate, FADES, FADE_S),
+            Kind::Steps => draw.steps(rate, STEPS, STEP_S, super::LENGTH),
+            Kind::Radio => draw.steps(rate, FADES, FADE_S, super::LENGTH),
             Kind::Chance => {
                 lost = draw.log((0.005, 0.1));
                 plain + &format!("loss = {lost:.4}\n")

@@ -1,8 +1,7 @@
 //! The generated links: six kinds, alone and in company, by number and seed.
 
 use super::JUDGED;
-use rand::{RngExt as _, SeedableRng as _};
-use rand_pcg::Pcg64Mcg;
+use crate::draw::Draw;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -112,21 +111,6 @@ pub struct Link {
     lines: String,
 }
 
-/// Draws of one link.
-struct Draw(Pcg64Mcg);
-
-impl Draw {
-    /// Uniform in the logarithm.
-    fn log(&mut self, (low, high): (f64, f64)) -> f64 {
-        let (low, high) = (libm::log(low), libm::log(high));
-        libm::exp(low + (high - low) * self.0.random::<f64>())
-    }
-
-    fn below(&mut self, n: u32) -> u32 {
-        self.0.random_range(0..n)
-    }
-}
-
 impl Link {
     /// Links 1 to `count` of a seed. Each kind comes once in six.
     pub fn generate(seed: u64, count: u64) -> Vec<Self> {
@@ -134,7 +118,7 @@ impl Link {
     }
 
     fn one(seed: u64, number: u64, kind: Kind) -> Self {
-        let mut draw = Draw(Pcg64Mcg::seed_from_u64(seed.wrapping_mul(1 << 32).wrapping_add(number)));
+        let mut draw = Draw::of(seed, number);
         let (rate_bps, delay_ms) = (draw.log(RATE), draw.log(DELAY_MS));
         let ceiling_bps = rate_bps * draw.log(CEILING);
         let company = match draw.below(4) {
@@ -190,15 +174,7 @@ fn lines(kind: Kind, rate: f64, draw: &mut Draw) -> String {
             let name = MANAGED[draw.below(MANAGED.len() as u32) as usize];
             plain(rate, &format!("{{ discipline = \"{name}\" }}"))
         }
-        Kind::Radio => {
-            let (mut at, mut steps) = (0.0, Vec::new());
-            while at < RUN {
-                let rate = rate * draw.log(FADES);
-                steps.push(format!("{{ at = \"{at:.3} s\", rate = \"{rate:.0} bps\" }}"));
-                at += draw.log(FADE_S);
-            }
-            format!("rate = {{ steps = [{}] }}\nqueue = \"400 ms\"\n", steps.join(", "))
-        }
+        Kind::Radio => draw.steps(rate, FADES, FADE_S, RUN) + "queue = \"400 ms\"\n",
         Kind::Chance => plain(rate, "\"200 ms\"") + &format!("loss = {:.4}\n", draw.log(CHANCE)),
         Kind::Clusters => {
             let (share, end) = (draw.log(CHANCE), 1.0 / draw.log(CLUSTER));
