@@ -4,6 +4,7 @@ mod bench;
 mod compare;
 #[cfg(feature = "coverage")]
 pub(crate) mod coverage;
+mod estimator;
 mod fit;
 mod judge;
 #[cfg(target_os = "linux")]
@@ -17,6 +18,7 @@ mod show;
 
 pub(crate) use bench::{BenchArgs, Ns3};
 pub(crate) use compare::{CompareArgs, WorkArgs};
+pub(crate) use estimator::{EstimatorCheckArgs, EstimatorCommand, EstimatorServeArgs};
 pub(crate) use fit::{FitArgs, FittedArgs, WhatIfArgs};
 pub(crate) use judge::{
     ContradictionsArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs,
@@ -38,6 +40,7 @@ use clap::{Parser, Subcommand};
 const EXAMPLES: &str = "\
 Beside the eight verbs there are services of their own:
   open      open a recorded call of another program, and say why its rate fell
+  estimator check an estimator of your own: a program in any language, as exec:COMMAND
   overlay   simulate a stream to many nodes over distribution trees
   coverage  run the service of a network coverage map
 
@@ -131,6 +134,12 @@ pub(crate) enum Command {
     /// Say what other controllers would have done in a recorded call
     #[command(name = "whatif", hide = true, after_help = fit::WHATIF)]
     WhatIf(WhatIfArgs),
+    /// Check a bandwidth estimator in a program of your own, which is a controller everywhere as exec:COMMAND
+    #[command(hide = true, after_help = estimator::EXAMPLES)]
+    Estimator {
+        #[command(subcommand)]
+        command: EstimatorCommand,
+    },
     /// Simulate an overlay: a stream to many nodes over distribution trees, and nodes that leave
     #[command(hide = true, after_help = overlay::EXAMPLES)]
     Overlay(OverlayArgs),

@@ -11,6 +11,7 @@ mod compare;
 #[cfg(feature = "coverage")]
 mod coverage;
 mod episodes;
+mod estimator;
 mod fit;
 mod former;
 mod judge;
@@ -61,7 +62,11 @@ pub fn main(registry: Registry) -> ExitCode {
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(output::USAGE));
         }
     };
-    let session = Session::new(policies::with_policies(registry));
+    let mut registry = policies::with_policies(registry);
+    // Only what was typed here may start a program, not what a scenario has.
+    let typed = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
+    let faults = weir_estimator::add_to(&mut registry, weir_estimator::Permits::of_words(typed));
+    let session = Session::new(registry);
     let done = match args.command {
         None => compare::alone(&session, &args.compare),
         Some(Command::Run(a)) => run::run(&session, &a),
@@ -76,12 +81,17 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Open(a)) => open::open(&session, &a),
         Some(Command::Fit(a)) => fit::fit(&session, &a),
         Some(Command::WhatIf(a)) => fit::whatif(&session, &a),
+        Some(Command::Estimator { command }) => estimator::estimator(&session, &command),
         Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
         #[cfg(feature = "coverage")]
         Some(Command::Coverage { command }) => coverage::coverage(&session, &command),
     };
+    let broken = faults.take();
+    broken.iter().for_each(|fault| output::remark(fault));
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) if broken.is_empty() => ExitCode::SUCCESS,
+        Ok(()) => Failure::Work("numbers of a flow whose estimator failed are those of its floor from then on".into())
+            .report(),
         Err(failure) => failure.report(),
     }
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 30] = [
+const FLOORS: [(&str, u32); 31] = [
     ("units", 0),
     ("files", 0),
     ("admission", 1),
@@ -29,6 +29,7 @@ const FLOORS: [(&str, u32); 30] = [
     ("coverage", 4),
     ("lab", 4),
     ("adapters", 4),
+    ("estimator", 4),
     ("report", 5),
     ("fit", 5),
     ("judge", 6),
