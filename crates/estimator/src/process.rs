@@ -15,7 +15,7 @@ const START_BUDGET: Duration = Duration::from_secs(60);
 /// Interval at which the budget is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// Time in which a process may end by itself after its input has ended.
-const GRACE: Duration = Duration::from_millis(300);
+const GRACE: Duration = Duration::from_secs(1);
 /// Longest answer in bytes.
 const MAX_ANSWER: u64 = 1 << 20;
 /// Bytes of standard error that are kept, the last ones.
