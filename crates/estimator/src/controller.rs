@@ -1,7 +1,7 @@
 //! An estimator's process in the place of a controller.
 
 use crate::faults::Faults;
-use crate::process::{Budgets, Fault, Process};
+use crate::process::{Budgets, Fault, Process, shown};
 use crate::protocol::{About, Answer, Carries, Event, Message, PacketFate, VERSION};
 use std::collections::VecDeque;
 use weir_cc::cue::{EstimateKind, PacketResult, QueueState, SentPacket};
@@ -80,7 +80,7 @@ impl Remote {
             return Err(impossible("about.version", about.version.to_string(), &format!("{VERSION}, Weir's")));
         }
         if about.name.is_empty() || about.name.len() > 100 || about.name.chars().any(char::is_control) {
-            return Err(impossible("about.name", format!("{:?}", about.name), "1 to 100 bytes of one line"));
+            return Err(impossible("about.name", shown(&format!("{:?}", about.name)), "1 to 100 bytes of one line"));
         }
         let feedback = &about.feedback;
         for (field, ms) in [

@@ -2,7 +2,7 @@
 //!
 //! The command is started once for each flow. It reads a [`Turn`](protocol::Turn) a line from standard input, and writes an
 //! [`Answer`](protocol::Answer) a line to standard output. Time is that of the simulation: an estimator that uses the times of the events and no
-//! clock of its own gives the same results on every run. It may be written in any language; `examples/estimators` has some.
+//! clock of its own gives the same results on every run. It may be written in any language; `examples/estimators` has a first one.
 //!
 //! A process that dies, hangs or answers with what is not in the protocol is ended, its flow goes on at the floor, and
 //! [`Faults`] says why.

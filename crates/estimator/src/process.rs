@@ -114,6 +114,19 @@ pub enum Fault {
     },
 }
 
+/// Most characters of a stranger's text that an error repeats.
+const MAX_SHOWN: usize = 200;
+
+/// Text of a process as an error repeats it: short, and without control characters, which a terminal would obey.
+pub(crate) fn shown(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut out: String = text.chars().take(MAX_SHOWN).map(plain).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        out.push_str(" ...");
+    }
+    out
+}
+
 /// State shared with the threads that watch and listen.
 struct Watched {
     child: Mutex<Child>,
@@ -145,7 +158,7 @@ impl Watched {
         let kept: Vec<u8> = lock(&self.complaints).iter().copied().collect();
         let text = String::from_utf8_lossy(&kept);
         let last: Vec<&str> = text.lines().rev().filter(|l| !l.trim().is_empty()).take(5).collect();
-        let lines: Vec<String> = last.into_iter().rev().map(|l| l.chars().take(200).collect()).collect();
+        let lines: Vec<String> = last.into_iter().rev().map(shown).collect();
         if lines.is_empty() { String::new() } else { format!("; standard error: {}", lines.join(" / ")) }
     }
 }
@@ -241,8 +254,8 @@ impl Process {
 
     fn read(&self, turn: u64) -> Result<Answer, Fault> {
         let unreadable = |why: String| {
-            let line = String::from_utf8_lossy(&self.line[..self.line.len().min(120)]);
-            Fault::Unreadable { turn, why, line: line.trim_end().into() }
+            let line = String::from_utf8_lossy(&self.line);
+            Fault::Unreadable { turn, why: shown(&why), line: shown(line.trim_end()) }
         };
         let answer: Answer = serde_json::from_slice(&self.line).map_err(|e| unreadable(e.to_string()))?;
         if answer.turn != turn {

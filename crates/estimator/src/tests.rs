@@ -102,6 +102,17 @@ fn rates_outside_the_limits_are_limited_and_later_events_are_ignored_after_a_fau
 }
 
 #[test]
+fn errors_repeat_little_of_a_process_and_no_control_characters() {
+    let name = "x".repeat(5_000);
+    let said = refused(&format!("printf '{{\"turn\":0,\"{name}\":1}}\\n'"));
+    assert!(said.contains("unknown field") && said.len() < 1_000, "{} bytes", said.len());
+    let said = refused("printf '\\033[2Jcleared\\n' >&2; exit 1");
+    assert!(said.contains("cleared") && !said.contains('\u{1b}'), "{said:?}");
+    let said = refused("printf '\\033[2J{\\n'");
+    assert!(said.contains("cannot be read") && !said.contains('\u{1b}'), "{said:?}");
+}
+
+#[test]
 fn only_names_that_were_typed_start_a_program() {
     let words = ["--controllers", "gcc,exec:python3 mine.py", "--controller=exec:./other"].map(String::from);
     let permits = Permits::of_words(words);
