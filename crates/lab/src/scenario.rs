@@ -57,7 +57,7 @@ pub mod suggest;
 mod traces;
 mod tree;
 
-pub use builtin::scenarios as builtin_scenarios;
+pub use builtin::{file as builtin_file, scenarios as builtin_scenarios};
 pub use capacity_text::{CapacityPoint, CapacityText, capacity_texts};
 pub use clock::{Clock, ClockStep, Clocks};
 pub use dccp::{DccpFlow, DccpSettings};

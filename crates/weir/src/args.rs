@@ -21,8 +21,8 @@ pub(crate) use compare::{CompareArgs, WorkArgs};
 pub(crate) use estimator::{EstimatorCheckArgs, EstimatorCommand, EstimatorServeArgs};
 pub(crate) use fit::{FitArgs, FittedArgs, WhatIfArgs};
 pub(crate) use judge::{
-    ContradictionsArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs, StabilityArgs,
-    StabilityGrid, TwinsArgs,
+    ContradictionsArgs, CuesArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs,
+    StabilityArgs, StabilityGrid, TwinsArgs,
 };
 pub(crate) use media::{ClipArgs, Luma, MediaCommand, QualityArgs};
 pub(crate) use open::OpenArgs;

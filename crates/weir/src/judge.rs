@@ -1,6 +1,7 @@
 //! `weir judge`: controllers beside criteria.
 
 mod contradictions;
+mod cues;
 mod fits;
 mod harm;
 mod paper;
@@ -28,6 +29,7 @@ pub(crate) fn judge(session: &Session, command: &JudgeCommand) -> Done {
         JudgeCommand::Fits(a) => fits::judge_fits(session, a),
         JudgeCommand::Harm(a) => harm::judge_harm(session, a),
         JudgeCommand::Contradictions(a) => contradictions::find(session, a),
+        JudgeCommand::Cues(a) => cues::judge_cues(session, a),
         JudgeCommand::Stability(a) => stability::map(session, a),
     }
 }

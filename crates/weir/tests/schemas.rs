@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "compare",
     "run",
     "reproduce",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 20] = [
     "whatif",
     "fits",
     "estimator",
+    "cues",
     "overlay",
     "scoreboard",
     "explain",
@@ -106,6 +107,7 @@ fn what_is_printed_follows_its_schema() {
         ("whatif", &["whatif", "left.pcapng", "right.pcapng", "--controllers", "gcc,nada", "--draws", "2", "-q"]),
         ("fits", &["judge", "fits", "--links", "2", "--draws", "1", "--controllers", "nada,gcc", "-q"]),
         ("estimator", &["estimator", "check", concat!(env!("CARGO_BIN_EXE_weir"), " estimator serve gcc")]),
+        ("cues", &["judge", "cues", "--generated", "1", "--recorded", "0", "--runs", "1", "-q"]),
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--duration", "4s", "--leave-at", "2s", "-q"]),
         ("scoreboard", &["judge", "rows", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),
         ("explain", &["run", "mixed.toml", "--explain", "-q"]),

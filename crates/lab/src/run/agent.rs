@@ -2,7 +2,7 @@
 
 use super::clock::EndClock;
 use super::dccp::{CallOverDccp, DccpFlowEnd};
-use super::forecast::ForecastFeed;
+use super::forecast::ForecastFeeds;
 use super::sampling::next_played;
 use super::station::StationAgent;
 use super::stepped_udp::SteppedUdp;
@@ -13,7 +13,7 @@ use weir_dccp::connection::Connection;
 use weir_media::PlayoutEvent;
 use weir_session::{Datagram, Endpoint};
 use weir_sim::{Agent as _, Packet};
-use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Any agent of a scenario.
 pub(crate) enum Agent {
@@ -37,7 +37,7 @@ pub(crate) struct CallEnd {
     /// Decodes and rates received frames, if they have content.
     viewer: Option<Box<Viewer>>,
     /// The forecasts that it gets.
-    forecast: Option<Box<ForecastFeed>>,
+    forecast: Option<Box<ForecastFeeds>>,
     pub endpoint: Endpoint,
 }
 
@@ -46,7 +46,7 @@ impl CallEnd {
         Self { endpoint, now: Timestamp::ZERO, clock: None, header_overhead, viewer, forecast: None }
     }
     /// With forecasts of the capacity of its path.
-    pub(crate) fn with_forecast(self, feed: Option<ForecastFeed>) -> Self {
+    pub(crate) fn with_forecast(self, feed: Option<ForecastFeeds>) -> Self {
         Self { forecast: feed.map(Box::new), ..self }
     }
     /// With a clock of its own.
@@ -79,11 +79,12 @@ impl CallEnd {
     }
     #[cold]
     fn take_forecast(&mut self, now: Timestamp) {
-        if let Some(segments) = self.forecast.as_mut().and_then(|f| f.poll(now))
-            && let Some(mut path) = self.endpoint.path_mut(PathId::FIRST)
-        {
-            path.on_capacity_forecast(segments, self.now);
-        }
+        let Some(feeds) = &mut self.forecast else { return };
+        feeds.poll(now, |path, segments| {
+            if let Some(mut path) = self.endpoint.path_mut(path) {
+                path.on_capacity_forecast(segments, self.now);
+            }
+        });
     }
 }
 

@@ -94,10 +94,10 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         picture,
         ..incoming.clone()
     };
+    streams::add(&mut plan, rtp, resilience, seed, now).map_err(|e| stream_error(e.to_string()))?;
     if let Some(m) = &rtp.multipath {
         paths::add(&mut plan, m, rtp, registry, &setup).map_err(controller_error)?;
     }
-    streams::add(&mut plan, rtp, seed, now).map_err(|e| stream_error(e.to_string()))?;
     let (mut sender, receiver) = plan.into_ends(now).map_err(|e| stream_error(e.to_string()))?;
     if let Some((viewer, stream)) = viewer.as_mut().zip(sender.outgoing(OutgoingId::FIRST)) {
         viewer.set_offset(stream.rtp_timestamp_offset());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_cc::cue::ForecastSegment;
 use weir_path::Capacity;
 use weir_sim::mix;
-use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
 
 /// Time over which a ride measures its rate.
 const MEASURED: TimeDelta = TimeDelta::from_secs(1);
@@ -16,7 +16,39 @@ const RATIO_HELD: TimeDelta = TimeDelta::from_secs(10);
 /// As many rides as this make a confidence of one half, as in a map that asks for three devices.
 const HALF_CONFIDENT: f64 = 3.0;
 
-/// The forecasts of a call.
+/// The forecasts of a call's paths, of which one is given for each at the same time.
+#[derive(Clone, Debug)]
+pub(crate) struct ForecastFeeds(Box<[ForecastFeed]>);
+
+impl ForecastFeeds {
+    /// One for each path, in the order of paths; `None` without any.
+    pub(crate) fn new(feeds: Vec<ForecastFeed>) -> Option<Self> {
+        (!feeds.is_empty()).then(|| Self(feeds.into()))
+    }
+
+    /// When the next forecast of any path is given.
+    pub(crate) fn due(&self) -> Timestamp {
+        self.0.iter().map(|f| f.due).min().unwrap_or(Timestamp::MAX)
+    }
+
+    /// Passes on the forecasts given at `now`, if any is due.
+    pub(crate) fn poll(&mut self, now: Timestamp, mut to: impl FnMut(PathId, &[ForecastSegment])) {
+        for (feed, path) in self.0.iter_mut().zip(0..) {
+            if let Some(segments) = feed.poll(now) {
+                to(PathId::new(path), segments);
+            }
+        }
+    }
+
+    /// The path's forecast of this time that allows least, by which a call may start.
+    pub(crate) fn first(&mut self, now: Timestamp) -> &[ForecastSegment] {
+        let low = |s: &[ForecastSegment]| s.first().map(|s| s.low);
+        let all = self.0.iter_mut().map(|f| f.at(now));
+        all.min_by_key(|s| low(s)).unwrap_or_default()
+    }
+}
+
+/// The forecasts of a path.
 #[derive(Clone, Debug)]
 pub(crate) struct ForecastFeed {
     /// Forecast capacity for the whole run; the last row only ends the one before it.
@@ -69,13 +101,8 @@ impl ForecastFeed {
         Self { rows, look_ahead, interval, factor, due: start, segments: Vec::new() }
     }
 
-    /// When the next forecast is given.
-    pub(crate) fn due(&self) -> Timestamp {
-        self.due
-    }
-
     /// The forecast given at `now`, if one is due.
-    pub(crate) fn poll(&mut self, now: Timestamp) -> Option<&[ForecastSegment]> {
+    fn poll(&mut self, now: Timestamp) -> Option<&[ForecastSegment]> {
         if now < self.due {
             return None;
         }
@@ -84,7 +111,7 @@ impl ForecastFeed {
     }
 
     /// The forecast of this time.
-    pub(crate) fn at(&mut self, now: Timestamp) -> &[ForecastSegment] {
+    fn at(&mut self, now: Timestamp) -> &[ForecastSegment] {
         let now = now.saturating_since(Timestamp::ZERO);
         let end = now + self.look_ahead;
         let first = self.rows.partition_point(|r| r.from <= now).saturating_sub(1);
@@ -166,7 +193,7 @@ mod tests {
         assert_eq!(kbps(first), [(0.0, 5.0, 1_000.0), (5.0, 10.0, 1_000.0), (10.0, 12.0, 200.0)]);
         assert!(first.iter().all(|s| s.confidence == 1.0 && s.low == s.median));
         assert_eq!(f.poll(Timestamp::from_secs(3)), None);
-        assert_eq!(f.due(), Timestamp::from_secs(4));
+        assert_eq!(f.due, Timestamp::from_secs(4));
         let next = f.poll(Timestamp::from_secs(7)).expect("due");
         assert_eq!(kbps(next), [(0.0, 3.0, 1_000.0), (3.0, 8.0, 200.0), (8.0, 12.0, 200.0)]);
         assert_eq!(

@@ -4,7 +4,7 @@ use super::agent::{Agent, CallEnd};
 use super::call::{Ssrcs, call};
 use super::clock::EndClock;
 use super::ends::Ends;
-use super::forecast::ForecastFeed;
+use super::forecast::{ForecastFeed, ForecastFeeds};
 use super::observer::FlowObserver;
 use super::station::StationAgent;
 use super::traffic::UdpSource;
@@ -100,11 +100,22 @@ fn flow_seed(seed: u64, index: usize) -> u64 {
     mix(seed, 1_000 + index as u64)
 }
 
-/// The forecasts of a flow that gets any: of the bottleneck, or of the first link if the flow does not cross that.
-fn forecasts(s: &Scenario, flow: &Flow, rtp: &RtpFlow, seed: u64) -> Option<ForecastFeed> {
-    let link = flow.forward.iter().find(|l| **l == s.bottleneck).or(flow.forward.first())?;
+/// The forecasts of a flow that gets any, for each of its paths: of the bottleneck, or of the path's first link if it does not
+/// cross that.
+fn forecasts(s: &Scenario, flow: &Flow, rtp: &RtpFlow, seed: u64) -> Option<ForecastFeeds> {
+    let forecast = rtp.forecast.as_deref()?;
     let span = (Timestamp::ZERO + flow.start, Timestamp::ZERO + flow.stop);
-    Some(ForecastFeed::new(rtp.forecast.as_deref()?, &s.links[*link].config.sustained(), mix(seed, 8), span))
+    let feed = |(links, n): (&[usize], u64)| {
+        let link = links.iter().find(|l| **l == s.bottleneck).or(links.first())?;
+        // The first path has the draws of a flow of one path.
+        let seed = mix(seed, if n == 0 { 8 } else { 9_500 + n });
+        Some(ForecastFeed::new(forecast, &s.links[*link].config.sustained(), seed, span))
+    };
+    let paths: Vec<&[usize]> = match &rtp.multipath {
+        Some(m) => m.paths.iter().map(|p| &p.forward[..]).collect(),
+        None => vec![&flow.forward],
+    };
+    ForecastFeeds::new(paths.into_iter().zip(0..).map(feed).collect::<Option<_>>()?)
 }
 
 /// Both agents of a flow.
@@ -112,7 +123,7 @@ fn agents(s: &Scenario, flow: &Flow, seed: u64, registry: &Registry) -> Result<E
     Ok(match &flow.kind {
         FlowKind::Rtp(rtp) => {
             let mut forecast = forecasts(s, flow, rtp, seed);
-            let first = forecast.as_mut().map(|f| f.at(Timestamp::ZERO + flow.start));
+            let first = forecast.as_mut().map(|f| f.first(Timestamp::ZERO + flow.start));
             let call = call(flow, &rtp.started_by(first), seed, registry)?;
             if let Some(d) = &rtp.dccp {
                 return Ok(dccp::calls(flow, rtp, d, call, seed)?.map(|end| Agent::CallOverDccp(Box::new(end))));

@@ -1,10 +1,10 @@
 //! Streams of a call after its first.
 
 use crate::scenario::{RtpFlow, RtpStream, StreamSource};
-use weir_media::audio::{AudioConfig, AudioSource};
+use weir_media::audio::{AudioConfig, AudioLimits, AudioSource};
 use weir_media::{MediaError, PerfectCodec, Source};
 use weir_session::allocation::MediaKind;
-use weir_session::{CallPlan, StreamIdentity};
+use weir_session::{CallPlan, OutgoingOptions, ResilienceConfig, StreamIdentity};
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -18,10 +18,15 @@ const AUDIO_DEADLINE: TimeDelta = TimeDelta::from_millis(200);
 /// The source of a stream's frames.
 pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<Source, MediaError> {
     Ok(match stream.source {
-        StreamSource::Audio { dtx } => {
+        StreamSource::Audio { dtx, packet_time } => {
             let defaults = AudioConfig::default();
             let talk = defaults.talk.filter(|_| dtx);
-            Source::Audio(Box::new(AudioSource::new(AudioConfig { dtx, talk, ..defaults }, start, seed)?))
+            let limits = packet_time.map_or(defaults.limits, |time| AudioLimits {
+                min_packet_time: time,
+                max_packet_time: time,
+                ..defaults.limits
+            });
+            Source::Audio(Box::new(AudioSource::new(AudioConfig { dtx, talk, limits, ..defaults }, start, seed)?))
         }
         StreamSource::Frames { fps } => {
             PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
@@ -52,13 +57,20 @@ pub(super) fn deadline(rtp: &RtpFlow, stream: &RtpStream) -> Option<TimeDelta> {
     rtp.playout_deadline.or(is_audio.then_some(AUDIO_DEADLINE))
 }
 
-/// Adds all streams but the first to both ends of a call.
-pub(super) fn add(plan: &mut CallPlan, rtp: &RtpFlow, seed: u64, now: Timestamp) -> Result<(), MediaError> {
+/// Adds all streams but the first to both ends of a call, with the flow's error resilience.
+pub(super) fn add(
+    plan: &mut CallPlan,
+    rtp: &RtpFlow,
+    resilience: Option<ResilienceConfig>,
+    seed: u64,
+    now: Timestamp,
+) -> Result<(), MediaError> {
     for (index, stream) in rtp.streams.iter().enumerate().skip(1) {
         let identity = identity(mix(seed, 7_000 + index as u64) as u32, stream, index);
         let source = source(stream, now, mix(seed, 8_000 + index as u64))?;
         let (outgoing, incoming) = plan.add_stream(identity, source, stream.demand);
-        outgoing.options.packetiser = rtp.sending.packetiser;
+        outgoing.options = OutgoingOptions { resilience, ..rtp.sending };
+        incoming.resilience = resilience;
         incoming.playout_deadline = deadline(rtp, stream);
     }
     Ok(())

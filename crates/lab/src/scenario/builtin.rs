@@ -7,8 +7,8 @@ pub(super) fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().copied()
 }
 
-/// The text of the file at a path.
-pub(super) fn file(path: &str) -> Option<&'static str> {
+/// The text of the file at a path below `scenarios/`, such as `examples/lte-like.csv`; `None` if none of it ships with Weir.
+pub fn file(path: &str) -> Option<&'static str> {
     FILES.iter().find(|f| f.0 == path).map(|f| f.1)
 }
 

@@ -283,6 +283,8 @@ pub enum StreamSource {
     Audio {
         /// Whether the talker pauses, and pauses send almost nothing.
         dtx: bool,
+        /// Its packet time; as its rate advises if absent.
+        packet_time: Option<weir_media::audio::PacketTime>,
     },
     /// Frames of the size given by the stream's rate.
     Frames {

@@ -1,6 +1,7 @@
 //! Arguments of `weir judge`.
 
 mod contradictions;
+mod cues;
 mod fits;
 mod harm;
 mod paper;
@@ -10,6 +11,7 @@ mod stability;
 mod twins;
 
 pub(crate) use contradictions::ContradictionsArgs;
+pub(crate) use cues::CuesArgs;
 pub(crate) use fits::FitsArgs;
 pub(crate) use harm::HarmArgs;
 pub(crate) use paper::{FigureFormat, PaperArgs};
@@ -55,6 +57,9 @@ pub(crate) enum JudgeCommand {
     /// Look for numbers of a result that contradict each other: over rows, shipped scenarios and generated links
     #[command(after_help = contradictions::EXAMPLES)]
     Contradictions(ContradictionsArgs),
+    /// Leave out each cue and mechanism of one call in turn, over generated and recorded rides: which earn their place
+    #[command(after_help = cues::EXAMPLES)]
+    Cues(CuesArgs),
 }
 
 /// The form of the scores.

@@ -6,7 +6,8 @@ use crate::scenario::spanned::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A forecast of the capacity of the flow's bottleneck, given to both ends of the call, as from a map of network coverage
+/// A forecast of the capacity of the flow's bottleneck, of a flow over several paths one for each path, given to both ends of the call, as
+/// from a map of network coverage
 /// (Singh's dissertation, section 7.2), for controllers named `NAME+map` and for `omniscient`, `rate-switching` and `late-scheduling`. It is that of the link itself unless one of `rides`,
 /// `folder`, `drawn` and `file` states another.
 #[derive(Deserialize, JsonSchema, Debug)]

@@ -1,6 +1,6 @@
 //! Streams of an RTP flow as a file writes them.
 
-use crate::scenario::quantity::Rate;
+use crate::scenario::quantity::{Rate, Time};
 use crate::scenario::spanned::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -66,6 +66,8 @@ pub(in crate::scenario) struct RawStream {
     pub(in crate::scenario) fps: Option<At<f64>>,
     /// Whether a talker pauses (ITU-T P.59) and pauses send almost nothing (DTX); false if absent. Audio only.
     pub(in crate::scenario) dtx: Option<At<bool>>,
+    /// Packet time of audio, one of Opus's from "2.5 ms" to "60 ms"; from 20 to 60 ms as its rate advises if absent. Audio only.
+    pub(in crate::scenario) packet_time: Option<At<Time>>,
     /// Encodings of a simulcast, the lowest first, each its own RTP stream; instead of `least` and `most`. Video only.
     #[serde(default)]
     pub(in crate::scenario) encodings: Vec<At<RawEncoding>>,

@@ -30,9 +30,12 @@ impl Flows<'_> {
     ) -> Result<Option<Forecast>, InputError> {
         let Some(raw) = &f.forecast else { return Ok(None) };
         let (at, raw) = (&raw.span, &raw.value);
-        if f.multipath.is_some() || matches!(spec.transport, Transport::Dccp { .. }) {
-            let message = "a forecast is of one path, and of a call over UDP";
-            return Err(self.text.error(at.clone(), message).help("leave out `forecast`, or `multipath` and DCCP"));
+        if matches!(spec.transport, Transport::Dccp { .. }) {
+            let message = "a forecast is of a call over UDP";
+            return Err(self
+                .text
+                .error(at.clone(), message)
+                .help("leave out `forecast`, or take a controller over UDP"));
         }
         let time = |name: &str, given: &Option<At<Time>>, default: TimeDelta, range: RangeInclusive<TimeDelta>| {
             let Some(t) = given else { return Ok(default.min(*range.end()).max(*range.start())) };

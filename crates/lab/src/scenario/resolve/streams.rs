@@ -3,13 +3,14 @@
 use crate::scenario::checks::check_name;
 use crate::scenario::error::InputError;
 use crate::scenario::model::{RtpStream, StreamSource};
+use crate::scenario::quantity::Time;
 use crate::scenario::raw::stream::{RawMedia, RawPriority, RawStream};
 use crate::scenario::resolve::flow::Flows;
 use crate::scenario::spanned::At;
-use weir_media::audio::AudioLimits;
+use weir_media::audio::{AudioLimits, PacketTime};
 use weir_session::MAX_STREAMS;
 use weir_session::allocation::{Demand, MediaKind, Priority};
-use weir_units::{DataRate, DataSize};
+use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// Size of RTP's header (RFC 3550, section 5.1) with the extensions of a stream among several.
 const RTP_HEADER: DataSize = DataSize::from_bytes(24);
@@ -31,6 +32,7 @@ impl Flows<'_> {
                 ("fps", is_audio.then_some(s.fps.as_ref().map(|f| &f.span)).flatten(), "audio"),
                 ("encodings", is_audio.then_some(s.encodings.first().map(|e| &e.span)).flatten(), "audio"),
                 ("dtx", (!is_audio).then_some(s.dtx.as_ref().map(|d| &d.span)).flatten(), "video"),
+                ("packet_time", (!is_audio).then_some(s.packet_time.as_ref().map(|t| &t.span)).flatten(), "video"),
             ];
             if let Some((field, Some(at), media)) = wrong.into_iter().find(|w| w.1.is_some()) {
                 return Err(self.text.error(at.clone(), format!("a stream of {media} has no `{field}`")));
@@ -44,7 +46,10 @@ impl Flows<'_> {
                     .help("leave `least` and `most` to the encodings"));
             }
             let source = match s.media {
-                RawMedia::Audio => StreamSource::Audio { dtx: s.dtx.as_ref().is_some_and(|d| d.value) },
+                RawMedia::Audio => StreamSource::Audio {
+                    dtx: s.dtx.as_ref().is_some_and(|d| d.value),
+                    packet_time: s.packet_time.as_ref().map(|t| self.packet_time(t)).transpose()?,
+                },
                 RawMedia::Video => StreamSource::Frames { fps: self.bounded(&s.fps, 30.0, 1.0..=1_000.0)? },
             };
             // More than its codec can use would be taken from the others, and not sent.
@@ -88,5 +93,14 @@ impl Flows<'_> {
             }
         }
         Ok(all)
+    }
+
+    fn packet_time(&self, raw: &At<Time>) -> Result<PacketTime, InputError> {
+        // Within a microsecond: a file may write 2.5 ms in any unit.
+        let near = |p: &PacketTime| (p.duration() - raw.value.0).abs() < TimeDelta::from_micros(1);
+        PacketTime::ALL.into_iter().find(near).ok_or_else(|| {
+            let message = format!("expected a packet time of Opus, found {}", raw.value.0);
+            self.text.error(raw.span.clone(), message).help("one of 2.5 ms, 5 ms, 10 ms, 20 ms, 40 ms and 60 ms")
+        })
     }
 }
