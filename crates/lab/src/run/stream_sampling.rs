@@ -61,14 +61,15 @@ impl StreamSampler {
             let seconds = totals.sampled.as_secs_f64().max(1e-9);
             // Receiver reports count copies as received (RFC 3550, section 6.4.1): they would hide losses.
             let (expected, received) = (other.expected, other.received.saturating_sub(other.counters.copies));
+            let bytes = sent.bytes + sent.repair_bytes;
             Some(StreamSummary {
                 name: stream.name.clone(),
                 media: stream.demand.media.name().into(),
                 share_bps: totals.bits / seconds,
-                sent_bps: sent.bytes as f64 * 8.0 / seconds,
-                packets: sent.packets,
+                sent_bps: bytes as f64 * 8.0 / seconds,
+                packets: sent.packets + sent.repair_packets,
                 loss: if expected > 0 { expected.saturating_sub(received) as f64 / expected as f64 } else { 0.0 },
-                padding: sent.padding_bytes as f64 / sent.bytes.max(1) as f64,
+                padding: sent.padding_bytes as f64 / bytes.max(1) as f64,
                 on: totals.on.as_secs_f64() / seconds,
                 switches: totals.switches,
                 concealed: other.audio.and_then(|s| s.concealed_share()),

@@ -53,11 +53,16 @@ pub(super) async fn of_a_member(browser: &mut Browser) {
     packets(&save(browser, folder.path(), "packets.pcapng").await);
     let html = std::fs::read_to_string(save(browser, folder.path(), "report.html").await).expect("a page");
     for there in ["The other members, at the end", "Packets of sound", "2 members; this one is", "The emulated link"] {
-        assert!(html.contains(there), "{there}");
+        assert!(html.contains(there), "{there}: {} bytes, {:?}", html.len(), facts(&html));
     }
     let (weir, page) = html.split_once("Packets to the browser").map(|(_, rest)| counts(rest)).expect("both ends");
     // The page counts up to now, Weir up to a tenth of a second ago.
     assert!(weir > 100 && page > weir / 2 && page < weir + 100, "{weir} {page}");
+}
+
+/// What the report says of the call itself, up to its first plot.
+fn facts(html: &str) -> Option<&str> {
+    html.split_once("<body").map(|(_, rest)| rest.split_once("<figure").map_or(rest, |(facts, _)| facts))
 }
 
 /// The first two numbers in cells of a table.
@@ -84,14 +89,19 @@ async fn save(browser: &mut Browser, folder: &Path, form: &str) -> PathBuf {
     saved(folder, form.rsplit('.').next().expect("an ending")).await
 }
 
-/// A file with this ending, once it is there.
+/// A file with this ending, once it is there and whole: a browser may create it before it writes it.
 async fn saved(folder: &Path, ending: &str) -> PathBuf {
-    for _ in 0..500 {
+    let mut before = 0;
+    for _ in 0..200 {
         let files = std::fs::read_dir(folder).expect("a folder").flatten().map(|f| f.path());
         if let Some(file) = files.into_iter().find(|f| f.extension().is_some_and(|e| e == ending)) {
-            return file;
+            let size = std::fs::metadata(&file).map_or(0, |m| m.len());
+            if size > 0 && size == before {
+                return file;
+            }
+            before = size;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("no {ending} was saved: {:?}", std::fs::read_dir(folder).expect("a folder").flatten().collect::<Vec<_>>());
 }
