@@ -60,7 +60,7 @@ pub(super) async fn of_a_member(browser: &mut Browser) {
     assert!(weir > 100 && page > weir / 2 && page < weir + 100, "{weir} {page}");
 }
 
-/// What the report says of the call itself, up to its first plot.
+/// The report's text up to its first plot.
 fn facts(html: &str) -> Option<&str> {
     html.split_once("<body").map(|(_, rest)| rest.split_once("<figure").map_or(rest, |(facts, _)| facts))
 }
