@@ -34,7 +34,7 @@ impl StreamSampler {
         self.totals.resize(ids.len(), ShareTotals::default());
         let mut rates = Vec::with_capacity(ids.len());
         for (totals, id) in self.totals.iter_mut().zip(ids) {
-            let Some(OutgoingStats { is_on, rate, counters }) = sender.stats().outgoing(id) else { continue };
+            let Some(OutgoingStats { is_on, rate, counters, .. }) = sender.stats().outgoing(id) else { continue };
             totals.switches += u32::from(!is_first && is_on != totals.is_on);
             totals.is_on = is_on;
             totals.sampled += since;
@@ -56,18 +56,19 @@ impl StreamSampler {
         let incoming: Vec<IncomingId> = receiver.stats().incoming_ids().collect();
         let all = rtp.streams.iter().zip(&self.totals).zip(outgoing.into_iter().zip(incoming));
         all.filter_map(|((stream, totals), (out, inc))| {
-            let sent = sender.stats().outgoing(out)?.counters;
+            let out = sender.stats().outgoing(out)?;
+            let (sent, resent) = (out.counters, out.retransmission);
             let other = receiver.stats().incoming(inc)?;
             let seconds = totals.sampled.as_secs_f64().max(1e-9);
             // Receiver reports count copies as received (RFC 3550, section 6.4.1): they would hide losses.
             let (expected, received) = (other.expected, other.received.saturating_sub(other.counters.copies));
-            let bytes = sent.bytes + sent.repair_bytes;
+            let bytes = sent.bytes + sent.repair_bytes + resent.bytes;
             Some(StreamSummary {
                 name: stream.name.clone(),
                 media: stream.demand.media.name().into(),
                 share_bps: totals.bits / seconds,
                 sent_bps: bytes as f64 * 8.0 / seconds,
-                packets: sent.packets + sent.repair_packets,
+                packets: sent.packets + sent.repair_packets + resent.packets,
                 loss: if expected > 0 { expected.saturating_sub(received) as f64 / expected as f64 } else { 0.0 },
                 padding: sent.padding_bytes as f64 / bytes.max(1) as f64,
                 on: totals.on.as_secs_f64() / seconds,

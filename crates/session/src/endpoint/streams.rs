@@ -8,6 +8,7 @@ use crate::frames::RecoveryStats;
 use crate::identity::StreamIdentity;
 use crate::ids::{IncomingId, OutgoingId};
 use crate::receiver::{IncomingStream, ReceiveCounters, Receiver, Shared};
+use crate::retransmission::RetransmissionCounters;
 use crate::sender::{OutgoingStream, SendCounters, Sender};
 use core::fmt;
 use weir_media::audio::{AudioPlayoutStats, AudioSlot};
@@ -55,6 +56,8 @@ pub struct OutgoingStats {
     pub is_on: bool,
     /// Counters of packets sent.
     pub counters: SendCounters,
+    /// Counters of packets retransmitted, which the former leave out.
+    pub retransmission: RetransmissionCounters,
 }
 
 /// The state of an incoming stream.

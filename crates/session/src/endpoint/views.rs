@@ -180,7 +180,8 @@ impl<'a> EndStats<'a> {
     /// An outgoing stream's rate and counters; `None` if it has been removed.
     pub fn outgoing(&self, id: OutgoingId) -> Option<OutgoingStats> {
         let s = self.end.sender.as_ref()?.streams.iter().find(|s| s.id == id)?;
-        Some(OutgoingStats { rate: s.rate(), is_on: s.share.is_on, counters: s.counters() })
+        let retransmission = s.retransmitter.as_ref().map(|r| r.counters).unwrap_or_default();
+        Some(OutgoingStats { rate: s.rate(), is_on: s.share.is_on, counters: s.counters(), retransmission })
     }
     /// An incoming stream's counters and playout statistics; `None` if it has been removed.
     pub fn incoming(&self, id: IncomingId) -> Option<IncomingStats> {
