@@ -12,7 +12,7 @@ const RIDE_S: f64 = 120.0;
 /// Mean rates of a generated ride in bit/s, uniform in the logarithm: from a crowded 3G cell to an LTE cell with room, and a hot spot.
 const LTE: (f64, f64) = (400e3, 3e6);
 const WIFI: (f64, f64) = (400e3, 4e6);
-/// Rates over the mean one, and times in s for which they last. Those of LTE are as on the radio links of `weir judge harm`.
+/// Rates over the mean one, and times in s for which they last. The rates of LTE are as on the radio links of `weir judge harm`.
 const FADES: (f64, f64) = (0.2, 2.0);
 const FADE_S: (f64, f64) = (0.5, 6.0);
 /// The same of a Wi-Fi network that is left and found again.

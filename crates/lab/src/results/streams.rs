@@ -13,9 +13,9 @@ pub struct StreamSummary {
     pub media: String,
     /// Mean share of the target in bit/s.
     pub share_bps: f64,
-    /// Mean rate of RTP sent, headers and padding included, in bit/s.
+    /// Mean rate of RTP sent, with headers, padding, repair and retransmissions, in bit/s.
     pub sent_bps: f64,
-    /// RTP packets sent.
+    /// RTP packets sent: media, padding, repair and retransmissions.
     pub packets: u64,
     /// Packets lost on the path, as a share of those expected.
     pub loss: f64,

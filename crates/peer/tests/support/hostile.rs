@@ -164,6 +164,11 @@ impl Target {
         self.now += TimeDelta::from_millis(10);
         let _ = self.caller.handle_timeout(self.now);
         let _ = self.transport.handle_timeout(self.now);
+        self.deliver();
+    }
+
+    /// Delivers what either end has to send to the other.
+    fn deliver(&mut self) {
         while let Some(bytes) = self.caller.poll_transmit() {
             let _ = self.transport.handle(self.now, caller_at(), &bytes);
         }
@@ -270,6 +275,11 @@ impl Target {
             }
             _ => {
                 self.now += TimeDelta::from_millis(i64::from(script.byte()));
+                if self.transport.is_connected() {
+                    // The caller goes on checking, so that its consent lasts however long the script is.
+                    let _ = self.caller.handle_timeout(self.now);
+                    self.deliver();
+                }
                 let ended = self.transport.handle_timeout(self.now);
                 assert!(ended.is_ok() || !self.transport.is_connected(), "{ended:?}");
                 self.endpoint.handle_timeout(self.now);
