@@ -60,6 +60,10 @@ pub struct RetransmissionCounters {
     pub repeated: u64,
     /// Requests beyond [`RetransmissionConfig::max_share`].
     pub refused: u64,
+    /// Requests for packets that were in flight on one of several paths.
+    pub early: u64,
+    /// Packets queued without a request: another path has fallen, and would deliver them too late.
+    pub unasked: u64,
 }
 
 /// Part of a packet that is kept for retransmission.
@@ -204,36 +208,68 @@ impl Retransmitter {
     }
 
     /// The other end reports these packets missing, by their numbers on the media stream, while the media rate is
-    /// `rate`.
-    pub(crate) fn on_nack(&mut self, sequences: impl Iterator<Item = u64>, rate: DataRate, now: Timestamp) {
-        let bytes_per_second = rate.as_bps_f64() / 8.0 * self.config.max_share;
-        let most = bytes_per_second * self.config.burst.as_secs_f64();
-        self.budget.0 = match self.budget.1.replace(now) {
-            Some(last) => (self.budget.0 + bytes_per_second * now.saturating_since(last).as_secs_f64()).min(most),
-            None => most,
-        };
+    /// `rate`. Those that `is_on_its_way` returns true for are not retransmitted yet.
+    pub(crate) fn on_nack(
+        &mut self,
+        sequences: impl Iterator<Item = u64>,
+        is_on_its_way: impl Fn(u64) -> bool,
+        rate: DataRate,
+        now: Timestamp,
+    ) {
         self.counters.nacks += 1;
+        self.renew_budget(rate, now);
         let guard = self.least_rtt.map_or(TimeDelta::ZERO, |rtt| rtt.mul_f64(SAME_REQUEST));
         for sequence in sequences {
             self.counters.requested += 1;
-            let left = self.budget.0;
             let Some(kept) = self.get_mut(sequence) else {
                 self.counters.unknown += 1;
                 continue;
             };
             if kept.waiting || kept.resent.is_some_and(|at| now < at + guard) {
                 self.counters.repeated += 1;
-                continue;
-            }
-            let size = resent_size(kept);
-            if size as f64 > left {
+            } else if is_on_its_way(sequence) {
+                self.counters.early += 1;
+            } else if !self.queue(sequence) {
                 self.counters.refused += 1;
-                continue;
             }
-            kept.waiting = true;
-            self.budget.0 -= size as f64;
-            self.waiting_size += size;
-            self.waiting.push_back(sequence);
+        }
+    }
+
+    /// What may be queued at this media rate, with what has not been used of it.
+    pub(crate) fn renew_budget(&mut self, rate: DataRate, now: Timestamp) {
+        let bytes_per_second = rate.as_bps_f64() / 8.0 * self.config.max_share;
+        let most = bytes_per_second * self.config.burst.as_secs_f64();
+        self.budget.0 = match self.budget.1.replace(now) {
+            Some(last) => (self.budget.0 + bytes_per_second * now.saturating_since(last).as_secs_f64()).min(most),
+            None => most,
+        };
+    }
+
+    /// Queues a kept packet; `false` if the budget does not allow it.
+    fn queue(&mut self, sequence: u64) -> bool {
+        let left = self.budget.0;
+        let Some(kept) = self.get_mut(sequence) else { return false };
+        let size = resent_size(kept);
+        if size as f64 > left {
+            return false;
+        }
+        kept.waiting = true;
+        self.budget.0 -= size as f64;
+        self.waiting_size += size;
+        self.waiting.push_back(sequence);
+        true
+    }
+
+    /// Queues the kept packets that `select` returns true for, and that have not been retransmitted, in sequence and within the
+    /// budget.
+    pub(crate) fn resend(&mut self, mut select: impl FnMut(u64, DataSize) -> bool) {
+        for sequence in self.first()..self.next {
+            let Some(kept) = self.get_mut(sequence) else { return };
+            let size = DataSize::from_bytes(resent_size(kept));
+            let is_due = !kept.waiting && kept.resent.is_none() && kept.size() > 0;
+            if is_due && select(sequence, size) && self.queue(sequence) {
+                self.counters.unasked += 1;
+            }
         }
     }
 
@@ -320,7 +356,7 @@ mod tests {
         let mut r = sent(RetransmissionConfig::default(), 20, 50);
         r.on_rtt(TimeDelta::from_millis(100));
         // 65,535 and 1, across the wrap; one that was never sent, and one twice.
-        r.on_nack([131_071, 131_073, 131_071, 200_000, 5].into_iter(), RATE, ms(200));
+        r.on_nack([131_071, 131_073, 131_071, 200_000, 5].into_iter(), |_| false, RATE, ms(200));
         assert_eq!((r.front_size(), r.waiting_size()), (Some(102), 204));
         for (sequence, byte, marker) in [(131_071u64, 5u8, false), (131_073, 7, false)] {
             let packet = r.pop(ms(201)).unwrap();
@@ -331,8 +367,8 @@ mod tests {
         }
         assert_eq!((r.pop(ms(202)), r.waiting_size()), (None, 0));
         // The response is still in flight; a round trip later the request counts again.
-        r.on_nack([131_071].into_iter(), RATE, ms(280));
-        r.on_nack([131_071].into_iter(), RATE, ms(301));
+        r.on_nack([131_071].into_iter(), |_| false, RATE, ms(280));
+        r.on_nack([131_071].into_iter(), |_| false, RATE, ms(301));
         assert!(r.pop(ms(301)).is_some() && r.pop(ms(301)).is_none());
         let c = r.counters;
         assert_eq!((c.nacks, c.requested, c.packets, c.unknown, c.repeated, c.refused), (3, 7, 3, 2, 2, 0));
@@ -348,7 +384,7 @@ mod tests {
         assert_eq!(kept(RetransmissionConfig { max_size, ..RetransmissionConfig::default() }), 10);
         // A queued packet expires with the kept one.
         let mut r = sent(RetransmissionConfig { max_size, ..RetransmissionConfig::default() }, 10, 500);
-        r.on_nack((0..10).map(|i| 131_066 + i), RATE, ms(100));
+        r.on_nack((0..10).map(|i| 131_066 + i), |_| false, RATE, ms(100));
         assert_eq!(r.waiting.len(), 10);
         let mut out = vec![];
         Header { sequence: 131_076u64 as u16, ..Header::default() }.write_into(&mut out);
@@ -369,7 +405,7 @@ mod tests {
             let begin = now;
             for (first, count, wait) in asks {
                 now += TimeDelta::from_millis(wait);
-                r.on_nack((0..count).map(|i| 131_060 + (first + i) % 70), RATE, now);
+                r.on_nack((0..count).map(|i| 131_060 + (first + i) % 70), |_| false, RATE, now);
                 while let Some(size) = r.front_size() {
                     prop_assert!(r.pop(now).is_some());
                     bytes += size;

@@ -14,6 +14,7 @@ mod policies;
 mod resilience;
 mod stream;
 mod subflow_reports;
+mod waiting;
 
 pub(crate) use multipath::Multipath;
 pub(crate) use packets::Outgoing;
@@ -212,20 +213,6 @@ impl Sender {
         } else {
             let rate = self.streams[stream].rate();
             self.streams[stream].set_rate(rate, now);
-        }
-    }
-
-    /// The other end reports packets of a stream missing.
-    pub(crate) fn on_nack(&mut self, ssrc: u32, sequences: impl Iterator<Item = u16>, now: Timestamp) {
-        if self.path().breaker.tripped().is_some() {
-            return;
-        }
-        let rate = self.target().media_rate;
-        let single = self.streams.len() == 1;
-        let Some(s) = self.by_ssrc(ssrc) else { return };
-        let rate = if single { rate } else { s.share.rate };
-        if let Some(r) = &mut s.retransmitter {
-            r.on_nack(sequences.map(|n| s.media.nearest(n)), rate, now);
         }
     }
 

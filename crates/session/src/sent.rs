@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use weir_cc::cue::{Fate, IntervalPacket};
-use weir_units::{DataSize, TimeDelta, Timestamp};
+use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 use weir_wire::rtcp::xr::RleBlock;
 
 /// Most packets remembered: half of RTP's sequence number space, so that a 16-bit number is unambiguous.
@@ -19,6 +19,7 @@ pub(crate) struct Sent {
     pub transport: u64,
     pub departure: Timestamp,
     pub size: u32,
+    pub path: PathId,
     pub is_padding: bool,
 }
 
@@ -167,7 +168,13 @@ mod tests {
     use weir_wire::rtcp::xr::Chunk;
 
     fn packet(transport: u64, is_padding: bool) -> Sent {
-        Sent { transport, departure: Timestamp::from_millis(transport as i64), size: 1_000, is_padding }
+        Sent {
+            transport,
+            departure: Timestamp::from_millis(transport as i64),
+            size: 1_000,
+            path: PathId::FIRST,
+            is_padding,
+        }
     }
 
     fn trace<'a>(begin: u16, bits: &[bool], chunks: &'a mut Vec<Chunk>) -> RleBlock<'a> {

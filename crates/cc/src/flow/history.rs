@@ -130,6 +130,10 @@ impl SentHistory {
     pub fn is_empty(&self) -> bool {
         self.next == self.first
     }
+    /// Whether a packet is neither reported nor given up.
+    pub fn is_in_flight(&self, sequence: u64) -> bool {
+        (self.first..self.next).contains(&sequence) && self.slots[self.index(sequence)].state() == State::InFlight
+    }
     /// When the oldest packet in flight was sent.
     pub fn oldest_in_flight(&mut self) -> Option<Timestamp> {
         self.settle();

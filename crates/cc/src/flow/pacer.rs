@@ -194,6 +194,12 @@ impl Pacer {
         }
     }
 
+    /// When media may be sent that is no part of a probe; in the past while nothing holds it back.
+    #[inline]
+    pub fn open_at(&self) -> Timestamp {
+        self.empty_at
+    }
+
     /// How long `queued` bytes take to be sent at the pacing rate, after what is in the bucket.
     pub fn drain_time(&self, queued: DataSize, now: Timestamp) -> Option<TimeDelta> {
         Some(self.empty_at.saturating_since(now) + self.pacing.time_for(queued)?)

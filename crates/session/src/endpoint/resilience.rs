@@ -40,6 +40,10 @@ impl Endpoint {
             out("nacks_received", c.nacks as f64);
             out("retransmissions_sent", c.packets as f64);
             out("retransmissions_refused", c.refused as f64);
+            if self.is_multipath {
+                out("retransmissions_early", c.early as f64);
+                out("retransmissions_unasked", c.unasked as f64);
+            }
         }
         if let Some(c) = self.first_incoming().and_then(|r| r.nack.as_ref()).map(|n| n.counters) {
             out("nacks_sent", c.nacks as f64);

@@ -1,15 +1,14 @@
 //! Estimates of when a packet would arrive over each path.
 
-use super::scheduler::{MAX_PATHS, PathSet, PathView};
+use super::scheduler::{MAX_PATHS, MAX_WAIT, PathSet, PathView, Scheduled};
 use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 
-/// Packets wait at most this long in an estimate, so that a path whose rate was near zero is not avoided long after.
-const MAX_BACKLOG: TimeDelta = TimeDelta::from_secs(1);
 /// All paths together are at most this far behind (calibrated: more than paths differ in latency).
 const COMMON_BACKLOG: TimeDelta = TimeDelta::from_millis(500);
 
 /// When each path has transmitted what was assigned to it (EDPF: K. Chebrolu and R. Rao, "Bandwidth Aggregation for
-/// Real-Time Applications in Heterogeneous Wireless Networks", IEEE Trans. Mobile Computing 5(4), 2006).
+/// Real-Time Applications in Heterogeneous Wireless Networks", IEEE Trans. Mobile Computing 5(4), 2006), with the choice of ECF (Y. Lim and
+/// others, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivery {
     free: [Timestamp; MAX_PATHS],
@@ -18,33 +17,31 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// When a packet sent now would have left this path's transmitter, and when it would arrive.
-    ///
-    /// Where a window is full, the packet waits for the excess to be acknowledged, at the path's rate: sending it on
-    /// a slower path pays only if it arrives there before that (ECF: Y. Lim and others, CoNEXT 2017; BLEST: S. Ferlin
-    /// and others, IFIP Networking 2016).
+    /// When a packet sent now would have left this path's transmitter, and when it would arrive. Sending it on a slower path pays
+    /// only if it arrives there before it could leave on a path that holds it back.
     fn estimate(&self, path: &PathView, size: DataSize, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let free = *self.free.get(path.id.index())?;
-        let time = |size| path.rate.time_for(size).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
-        let excess = path.window.map_or(DataSize::ZERO, |w| (path.in_flight + size).saturating_sub(w));
-        let waits = if path.in_flight.is_zero() || excess.is_zero() { TimeDelta::ZERO } else { time(excess) };
-        let sent = free.max(now + waits).min(now + MAX_BACKLOG) + time(size);
-        Some((sent, sent + path.latency()))
+        let time = path.rate.time_for(size).unwrap_or(MAX_WAIT).min(MAX_WAIT);
+        let sent = free.max(path.departure(size, now)).min(now + MAX_WAIT) + time;
+        Some((sent, sent + path.backlog + path.latency()))
     }
 
-    /// Assigns a packet to the usable path over which it would arrive first; of equals, the first.
-    pub(super) fn earliest(&mut self, paths: &[PathView], size: DataSize, now: Timestamp) -> Option<PathId> {
+    /// Assigns a packet to the usable path over which it would arrive first; of equals, the first. If that path holds it back, it goes over
+    /// another one that does not, unless the first would deliver all that is queued before (ECF).
+    pub(super) fn earliest(&mut self, paths: &[PathView], packet: &Scheduled) -> Option<PathId> {
+        let (size, now) = (packet.size, packet.now);
         self.follow(paths, now);
-        let mut best: Option<(PathId, Timestamp, Timestamp)> = None;
-        for p in paths.iter().filter(|p| p.is_usable) {
-            let Some((sent, arrival)) = self.estimate(p, size, now) else { continue };
-            if best.is_none_or(|(.., earliest)| arrival < earliest) {
-                best = Some((p.id, sent, arrival));
-            }
+        let usable = || paths.iter().filter(|p| p.is_usable);
+        let arrival = |p: &&PathView| self.estimate(p, size, now).map_or(Timestamp::MAX, |(_, arrival)| arrival);
+        let mut path = usable().min_by_key(arrival)?;
+        if path.departure(size, now) > now {
+            let all = arrival(&path) + path.rate.time_for(packet.queued).unwrap_or(MAX_WAIT).min(MAX_WAIT);
+            let open = usable().filter(|p| p.departure(size, now) <= now && arrival(p) < all);
+            path = open.min_by_key(arrival).unwrap_or(path);
         }
-        let (path, sent, _) = best?;
-        self.free[path.index()] = sent;
-        Some(path)
+        let (sent, _) = self.estimate(path, size, now)?;
+        self.free[path.id.index()] = sent;
+        Some(path.id)
     }
 
     /// Follows changes of the usable paths. A path that returns is as far behind as the one that is least behind: media

@@ -20,6 +20,6 @@ impl Named for Earliest {
 
 impl Scheduler for Earliest {
     fn choose(&mut self, packet: &Scheduled, paths: &[PathView]) -> PathSet {
-        self.delivery.earliest(paths, packet.size, packet.now).map_or(PathSet::NONE, PathSet::one)
+        self.delivery.earliest(paths, packet).map_or(PathSet::NONE, PathSet::one)
     }
 }

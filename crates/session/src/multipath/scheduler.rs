@@ -9,6 +9,9 @@ pub const MAX_PATHS: usize = 8;
 /// Least latency in ratios of capacity and latency, so that paths without measurable latency compare by capacity.
 const LEAST_LATENCY: TimeDelta = TimeDelta::from_millis(1);
 
+/// The longest wait for a path in estimates, so that one whose rate was near zero is not avoided long after.
+pub(super) const MAX_WAIT: TimeDelta = TimeDelta::from_secs(1);
+
 /// A path as a scheduler sees it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathView {
@@ -18,6 +21,10 @@ pub struct PathView {
     pub is_usable: bool,
     /// The media rate that its controller allows.
     pub rate: DataRate,
+    /// When its pacer lets the next packet pass; in the past while it holds nothing back.
+    pub open_at: Timestamp,
+    /// The time that the packets in flight on it take beyond a usual round trip: what waits in front of a link that has become slower.
+    pub backlog: TimeDelta,
     /// Its smoothed round-trip time; `None` before the first.
     pub rtt: Option<TimeDelta>,
     /// Share of packets lost by its last report, 0 to 1.
@@ -34,6 +41,8 @@ impl PathView {
         id: PathId::FIRST,
         is_usable: false,
         rate: DataRate::ZERO,
+        open_at: Timestamp::ZERO,
+        backlog: TimeDelta::ZERO,
         rtt: None,
         loss: 0.0,
         in_flight: DataSize::ZERO,
@@ -43,6 +52,19 @@ impl PathView {
     /// Estimate of the one-way latency: half of the round-trip time. Zero before the first is measured.
     pub fn latency(&self) -> TimeDelta {
         self.rtt.map_or(TimeDelta::ZERO, |rtt| rtt / 2)
+    }
+    /// When a packet of this size could be sent: once the pacer lets it pass, and what exceeds a full window has been acknowledged,
+    /// at the path's rate, as ECF (Y. Lim and others, CoNEXT 2017) and BLEST (S. Ferlin and others, IFIP Networking 2016) count. At most
+    /// a second from now.
+    pub fn departure(&self, size: DataSize, now: Timestamp) -> Timestamp {
+        let excess = self.window.map_or(DataSize::ZERO, |w| (self.in_flight + size).saturating_sub(w));
+        let is_full = !self.in_flight.is_zero() && !excess.is_zero();
+        let waits = if is_full { self.rate.time_for(excess).unwrap_or(MAX_WAIT) } else { TimeDelta::ZERO };
+        self.open_at.max(now + waits.min(MAX_WAIT)).min(now + MAX_WAIT)
+    }
+    /// When a packet of this size that is sent as early as possible would arrive, without its own transmission time.
+    pub fn arrival(&self, size: DataSize, now: Timestamp) -> Timestamp {
+        self.departure(size, now) + self.backlog + self.latency()
     }
     /// Capacity by latency, by which the thesis orders paths (section 6.1.1): bit/s per second.
     pub fn merit(&self) -> f64 {
@@ -66,6 +88,8 @@ pub struct Scheduled {
     pub is_key: bool,
     /// Its size with RTP header.
     pub size: DataSize,
+    /// Bytes queued behind it.
+    pub queued: DataSize,
     /// The frame: its stream's index and RTP timestamp.
     pub frame: (usize, u32),
 }

@@ -12,6 +12,8 @@ fn path(id: PathId, kbps: u64, rtt_ms: i64) -> PathView {
         id,
         is_usable: true,
         rate: DataRate::from_kbps(kbps),
+        open_at: Timestamp::ZERO,
+        backlog: TimeDelta::ZERO,
         rtt: Some(TimeDelta::from_millis(rtt_ms)),
         loss: 0.0,
         in_flight: DataSize::ZERO,
@@ -25,6 +27,7 @@ fn packet(ms: i64) -> Scheduled {
         kind: Kind::Media,
         is_key: false,
         size: DataSize::from_bytes(1_000),
+        queued: DataSize::ZERO,
         frame,
     }
 }
@@ -120,6 +123,19 @@ fn earliest_delivery_fills_the_fast_path_first_and_then_both() {
     close(b, 2.0 / 3.0);
     // Sparse media stay on the fast path.
     assert!((0..100).all(|i| s.choose(&packet(20_000 + i * 20), &paths) == PathSet::one(A)));
+}
+
+#[test]
+fn earliest_delivery_uses_a_slower_path_while_more_is_queued_than_the_faster_one_delivers_before() {
+    // A takes 8 ms a packet and holds them back by as much, B is open and slower by 20 ms.
+    let paths = [PathView { open_at: Timestamp::from_millis(8), ..path(A, 1_000, 20) }, path(B, 2_000, 80)];
+    let with = |queued| Scheduled { queued: DataSize::from_bytes(queued), ..packet(0) };
+    assert_eq!(named("earliest").choose(&with(0), &paths), PathSet::one(A));
+    assert_eq!(named("earliest").choose(&with(1_000), &paths), PathSet::one(A));
+    assert_eq!(named("earliest").choose(&with(5_000), &paths), PathSet::one(B));
+    // A path whose link has a queue delivers later.
+    let behind = [PathView { backlog: TimeDelta::from_millis(50), ..path(A, 1_000, 20) }, path(B, 2_000, 80)];
+    assert_eq!(named("earliest").choose(&with(0), &behind), PathSet::one(B));
 }
 
 #[test]
@@ -286,7 +302,7 @@ proptest! {
             now += TimeDelta::from_millis(i64::from(size) / 7);
             let kind = [Kind::Media, Kind::Padding, Kind::Repair, Kind::Retransmission][usize::from(kind)];
             let frame = (0, u32::from(size));
-            let packet = Scheduled { now, kind, is_key, size: DataSize::from_bytes(size.into()), frame };
+            let packet = Scheduled { now, kind, is_key, size: DataSize::from_bytes(size.into()), queued: DataSize::ZERO, frame };
             s.on_report(paths[0].id, &PathReport { now, expected: 100, lost, discarded, mean_size: packet.size });
             let chosen = s.choose(&packet, &paths);
             let usable: Vec<_> = paths.iter().filter(|p| p.is_usable).collect();

@@ -2,6 +2,7 @@
 
 use super::coupling::Coupler;
 use super::liveness::{LEAST_MARGIN, Liveness};
+use super::waiting::{self, LeastRtt, backlog};
 use super::{NextPacket, SendPath, Sender};
 use crate::datagram::Kind;
 use crate::multipath::{
@@ -20,7 +21,7 @@ pub(crate) struct Multipath {
     pub(super) scheduler: AnyScheduler,
     pub(super) states: Vec<PathState>,
     pub(super) views: Vec<PathView>,
-    chosen: Option<Chosen>,
+    pub(super) chosen: Option<Chosen>,
     /// Paths on which a copy of the outgoing packet is to be sent.
     copies: PathSet,
     /// The packet as which a copy is counted.
@@ -43,10 +44,10 @@ pub(crate) struct Multipath {
 
 /// The paths of the packet to be sent next.
 #[derive(Clone, Copy)]
-struct Chosen {
+pub(super) struct Chosen {
     stream: usize,
     kind: Kind,
-    paths: PathSet,
+    pub(super) paths: PathSet,
 }
 
 /// One path.
@@ -56,6 +57,9 @@ pub(crate) struct PathState {
     pub packets: u64,
     pub bytes: u64,
     pub rtt: Option<TimeDelta>,
+    pub(super) least_rtt: LeastRtt,
+    /// Since when it has had a backlog.
+    pub(super) behind_since: Option<Timestamp>,
     /// Share of packets lost by the last report.
     pub loss: f64,
     pub(super) liveness: Liveness,
@@ -130,7 +134,8 @@ impl Multipath {
 }
 
 impl PathState {
-    pub(super) fn on_rtt(&mut self, rtt: TimeDelta) {
+    pub(super) fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
+        self.least_rtt.update(rtt, now);
         self.rtt = Some(self.rtt.map_or(rtt, |smoothed| smoothed + (rtt - smoothed).mul_f64(RTT_WEIGHT)));
     }
 }
@@ -188,7 +193,7 @@ impl Sender {
     }
 
     /// Updates the scheduler's view of the paths, and the set of those that can be used.
-    fn view_paths(&mut self, m: &mut Multipath, now: Timestamp) {
+    pub(super) fn view_paths(&mut self, m: &mut Multipath, now: Timestamp) {
         m.usable = PathSet::NONE;
         m.usable_until = now + LEAST_MARGIN;
         m.views.resize(self.paths.len(), PathView::NEW);
@@ -202,6 +207,8 @@ impl Sender {
                 id: p.id,
                 is_usable,
                 rate: p.payload_rate(),
+                open_at: p.open_at(),
+                backlog: backlog(p, state),
                 rtt: state.rtt,
                 loss: state.loss,
                 in_flight: p.history.bytes_in_flight(),
@@ -313,12 +320,17 @@ impl Sender {
             m.chosen = None;
             return;
         };
+        let s = &self.streams[stream];
+        let size = DataSize::from_bytes(u64::from(s.overhead) + next.payload);
         let stands = m.is_for(head);
-        if stands && now < m.usable_until {
+        if stands && now < m.usable_until && !self.is_held_back(m, now) {
             return;
         }
         self.view_paths(m, now);
-        if stands && m.chosen.is_some_and(|c| !c.paths.and(m.usable).is_empty()) {
+        let s = &self.streams[stream];
+        let queued = s.queue.size().saturating_sub(DataSize::from_bytes(next.payload));
+        let prompt = waiting::prompt(&m.views, size, queued, now);
+        if stands && m.chosen.is_some_and(|c| !c.paths.and(prompt).is_empty()) {
             return;
         }
         let s = &self.streams[stream];
@@ -327,10 +339,13 @@ impl Sender {
             now,
             kind: next.kind,
             is_key: front.is_some_and(|p| p.importance == Importance::Key),
-            size: DataSize::from_bytes(u64::from(s.overhead) + next.payload),
+            size,
+            queued,
             frame: (stream, front.map_or(s.last_rtp_timestamp, |p| p.rtp_timestamp)),
         };
+        let usable = waiting::leave_only(&mut m.views, prompt);
         let paths = m.scheduler.choose(&packet, &m.views);
+        waiting::leave_only(&mut m.views, usable);
         m.chosen = (!paths.is_empty()).then_some(Chosen { stream, kind: next.kind, paths });
     }
 

@@ -121,7 +121,7 @@ impl Sender {
         }
         let transport = path.take_number();
         let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-        let packet = Sent { transport, departure: now, size: bytes, is_padding: padding };
+        let packet = Sent { transport, departure: now, size: bytes, path: path.id, is_padding: padding };
         let own_stream = match (next.kind, &mut s.retransmitter) {
             (Kind::Retransmission, Some(r)) => Some(&mut r.stream),
             (Kind::Repair, _) if s.identity.parity_format.red().is_none() => Some(&mut s.repair.stream),

@@ -168,6 +168,17 @@ impl SendPath {
         self.pacer.poll(now, is_queued)
     }
 
+    /// Whether the window was full at the last packet.
+    #[inline]
+    pub(super) const fn is_window_closed(&self) -> bool {
+        self.window_closed
+    }
+    /// When the pacer lets media pass.
+    #[inline]
+    pub(super) fn open_at(&self) -> Timestamp {
+        self.pacer.open_at()
+    }
+
     /// Whether the window is open for a packet of this size. An empty flight always allows one: a window smaller than a
     /// packet must not stop the call.
     #[inline]

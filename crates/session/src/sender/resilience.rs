@@ -1,6 +1,7 @@
-//! Error resilience by a policy: slice sizes for the source, unequal protection for the codes.
+//! Error resilience: retransmissions on request; by a policy slice sizes for the source and unequal protection for the codes.
 
 use super::stream::OutgoingStream;
+use super::{Sender, waiting};
 use crate::protection::RepairChoice;
 use crate::resilience::unequal;
 use weir_fec::SchemeError;
@@ -62,5 +63,25 @@ impl OutgoingStream {
             }
         }
         self.repair.choose(choice)
+    }
+}
+
+impl Sender {
+    /// The other end reports packets of a stream missing.
+    pub(crate) fn on_nack(&mut self, ssrc: u32, sequences: impl Iterator<Item = u16>, now: Timestamp) {
+        if self.path().breaker.tripped().is_some() {
+            return;
+        }
+        // Of all paths: the first may have fallen, and what is retransmitted goes where there is room.
+        let rate = self.joint_target().media_rate;
+        let single = self.streams.len() == 1;
+        let (paths, multipath) = (&self.paths, self.multipath.as_deref());
+        let Some(s) = self.streams.iter_mut().find(|s| s.identity.ssrc == ssrc) else { return };
+        let rate = if single { rate } else { s.share.rate };
+        if let Some(r) = &mut s.retransmitter {
+            let media = &s.media;
+            let on_its_way = |n| multipath.is_some_and(|m| waiting::is_on_its_way(m, paths, media.get(n)));
+            r.on_nack(sequences.map(|n| media.nearest(n)), on_its_way, rate, now);
+        }
     }
 }

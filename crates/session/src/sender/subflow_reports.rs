@@ -28,10 +28,11 @@ impl Sender {
     pub(crate) fn on_path_rtt(&mut self, path: usize, rtt: TimeDelta, now: Timestamp) {
         let Some(m) = &mut self.multipath else { return };
         if let Some(state) = m.states.get_mut(path) {
-            state.on_rtt(rtt);
+            state.on_rtt(rtt, now);
             if state.liveness.on_response(Response::Report, now) {
                 m.usable_until = Timestamp::ZERO;
             }
+            self.leave_backlog(path, now);
         }
     }
 
@@ -39,7 +40,7 @@ impl Sender {
     pub(crate) fn on_path_answered(&mut self, path: usize, rtt: TimeDelta, now: Timestamp) {
         let Some(m) = &mut self.multipath else { return };
         if let Some(state) = m.states.get_mut(path) {
-            state.on_rtt(rtt);
+            state.on_rtt(rtt, now);
             if state.liveness.on_response(Response::Check, now) {
                 m.usable_until = Timestamp::ZERO;
             }
@@ -67,7 +68,7 @@ impl Sender {
         let id = self.paths[path].id;
         m.scheduler.on_report(id, &PathReport { now, expected, lost, discarded: b.discarded, mean_size });
         if let Some(rtt) = b.rtt {
-            state.on_rtt(rtt);
+            state.on_rtt(rtt, now);
         }
         self.paths[path].on_block(ReportBlock {
             now,

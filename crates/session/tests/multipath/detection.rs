@@ -1,4 +1,4 @@
-//! Why detection by shape (RFC 8382) misses bottlenecks that a call's paths share.
+//! Detection by shape (RFC 8382) of bottlenecks that a call's paths share, and where it misses them.
 
 use super::coupling::{APART, SHARED};
 use super::shared::Net;
@@ -56,24 +56,23 @@ fn detect(controller: &str, config: DetectorConfig, is_shared: bool) -> Found {
 }
 
 /// GCC keeps the queue empty most of the time, so that few delays exceed their mean: the RFC's first test (section 3.3.1)
-/// takes its paths for paths without a bottleneck. Another threshold does not help: their other statistics differ.
+/// takes its paths for paths without a bottleneck. With another threshold they are found, and taken for one bottleneck in two thirds of
+/// the decisions: their other statistics differ.
 #[test]
 fn the_queue_of_gcc_is_too_short_for_the_first_test() {
     let found = detect("gcc", DetectorConfig::default(), true);
     assert!(found.skewness.iter().all(|s| (0.3..0.5).contains(s)), "{:?}", found.skewness);
     assert_eq!((found.at_bottleneck, found.grouped), (0.0, 0.0));
     let lenient = detect("gcc", DetectorConfig { c_s: 0.6, c_h: 0.7, ..DetectorConfig::default() }, true);
-    assert!(lenient.at_bottleneck > 0.95 && lenient.grouped < 0.5, "{} {}", lenient.at_bottleneck, lenient.grouped);
+    assert!(lenient.at_bottleneck > 0.95 && lenient.grouped < 0.8, "{} {}", lenient.at_bottleneck, lenient.grouped);
 }
 
-/// The RFC expects different bottlenecks to have different traffic. A call's paths carry parts of the same frames under
-/// like controllers: under NADA two bottlenecks look more alike than the one that two paths share with another call.
+/// Where a queue stands, the shapes differ, although a call's paths carry parts of the same frames under like controllers.
 #[test]
-fn separate_bottlenecks_of_a_call_look_more_alike_than_a_shared_one() {
-    let [shared, apart] = [true, false].map(|is_shared| detect("nada", DetectorConfig::default(), is_shared));
-    assert!(shared.at_bottleneck > 0.95 && (0.5..0.9).contains(&shared.grouped), "{}", shared.grouped);
-    assert!(apart.grouped > 0.95, "{}", apart.grouped);
-    // Where a queue stands, the shapes do differ.
-    let [shared, apart] = [true, false].map(|is_shared| detect("scream2", DetectorConfig::default(), is_shared));
-    assert!(shared.grouped > 0.95 && apart.grouped < 0.05, "{} {}", shared.grouped, apart.grouped);
+fn separate_bottlenecks_of_a_call_are_told_from_a_shared_one() {
+    for (controller, least) in [("nada", 0.75), ("scream2", 0.95)] {
+        let [shared, apart] = [true, false].map(|is_shared| detect(controller, DetectorConfig::default(), is_shared));
+        assert!(shared.at_bottleneck > 0.95 && shared.grouped > least, "{controller}: {}", shared.grouped);
+        assert!(apart.grouped < 0.05, "{controller}: {}", apart.grouped);
+    }
 }

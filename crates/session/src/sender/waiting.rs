@@ -1,0 +1,232 @@
+//! Paths that hold packets back, before or after they are sent, while another would deliver them.
+//!
+//! A path whose capacity falls delays all that it has: packets in front of its pacer or its window, and those that wait in front of its
+//! link. With them it delays the frames of which other paths carry a part. Packets not sent yet go over another path, and those in flight
+//! are sent again there, as Multipath TCP does with what blocks its receive window (C. Raiciu and others, "How Hard Can It Be? Designing
+//! and Implementing a Deployable Multipath TCP", NSDI 2012, section 4.2).
+
+use super::multipath::{Multipath, PathState};
+use super::{SendPath, Sender};
+use crate::multipath::{PathSet, PathView};
+use crate::sent::Sent;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// A packet waits this long for a path though another would deliver it earlier, or the duration of two packets (calibrated: about a
+/// picture's duration; pacers hold packets back for less than that as long as rates stand).
+const PATIENCE: TimeDelta = TimeDelta::from_millis(30);
+const PATIENT_PACKETS: u64 = 2;
+/// Packets in flight are reported this much later than a round trip takes (RFC 8888, section 4.1, recommends feedback every 50 to 200 ms;
+/// libwebrtc's takes up to 250 ms).
+const REPORTING: TimeDelta = TimeDelta::from_millis(100);
+/// The longest backlog, and the greatest time in flight that is taken from a rate.
+const MAX_BACKLOG: TimeDelta = TimeDelta::from_secs(2);
+/// The least round-trip time is that of one to two spans of this length, so that a route that becomes longer is no backlog.
+const SPAN: TimeDelta = TimeDelta::from_secs(10);
+
+/// The least round-trip time of late.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LeastRtt {
+    before: TimeDelta,
+    now: TimeDelta,
+    since: Timestamp,
+}
+
+impl Default for LeastRtt {
+    fn default() -> Self {
+        Self { before: TimeDelta::MAX, now: TimeDelta::MAX, since: Timestamp::ZERO }
+    }
+}
+
+impl LeastRtt {
+    pub(super) fn update(&mut self, rtt: TimeDelta, now: Timestamp) {
+        if now.saturating_since(self.since) > SPAN {
+            (self.before, self.now, self.since) = (self.now, TimeDelta::MAX, now);
+        }
+        self.now = self.now.min(rtt);
+    }
+    /// `None` before the first sample.
+    fn get(&self) -> Option<TimeDelta> {
+        Some(self.before.min(self.now)).filter(|least| *least < TimeDelta::MAX)
+    }
+}
+
+/// The time that a path's packets in flight take beyond a usual round trip and its report.
+pub(super) fn backlog(path: &SendPath, state: &PathState) -> TimeDelta {
+    let (Some(least), true) = (state.least_rtt.get(), path.has_packet_feedback()) else { return TimeDelta::ZERO };
+    let takes = path.payload_rate().time_for(path.history.bytes_in_flight()).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
+    (takes - least - REPORTING).max(TimeDelta::ZERO)
+}
+
+/// Whether a packet is in flight on a path that delivers. A receiver that requests it has received later ones, on other paths.
+pub(super) fn is_on_its_way(m: &Multipath, paths: &[SendPath], sent: Option<&Sent>) -> bool {
+    let Some(sent) = sent.filter(|sent| m.usable().contains(sent.path)) else { return false };
+    paths.iter().any(|p| p.id == sent.path && p.history.is_in_flight(sent.transport))
+}
+
+fn patience(view: &PathView, size: DataSize) -> TimeDelta {
+    PATIENCE.max(view.rate.time_for(size * PATIENT_PACKETS).unwrap_or(TimeDelta::ZERO))
+}
+
+/// Usable paths on which a packet of this size leaves soon, and arrives before the best path would deliver it and all that is queued behind
+/// it.
+pub(super) fn prompt(views: &[PathView], size: DataSize, queued: DataSize, now: Timestamp) -> PathSet {
+    let usable = || views.iter().filter(|v| v.is_usable);
+    let Some(best) = usable().min_by_key(|v| v.arrival(size, now)) else { return PathSet::NONE };
+    let leaves = usable().map(|v| v.departure(size, now)).min().map_or(now, |first| first.max(now));
+    let arrives = best.arrival(size, now) + best.rate.time_for(queued).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
+    let prompt = usable().filter(|v| {
+        let patience = patience(v, size);
+        let is_soon =
+            v.departure(size, now) <= leaves + patience || v.arrival(size, now) <= best.arrival(size, now) + patience;
+        is_soon && (v.backlog <= TimeDelta::ZERO || v.arrival(size, now) <= arrives + patience)
+    });
+    prompt.fold(PathSet::NONE, |set, v| set.with(v.id))
+}
+
+/// Leaves only these paths usable in the scheduler's view; returns those that were.
+pub(super) fn leave_only(views: &mut [PathView], paths: PathSet) -> PathSet {
+    let mut usable = PathSet::NONE;
+    for v in views {
+        if v.is_usable {
+            usable = usable.with(v.id);
+        }
+        v.is_usable = paths.contains(v.id);
+    }
+    usable
+}
+
+impl Sender {
+    /// Whether every path chosen for the next packet holds it back for longer than it waits.
+    pub(super) fn is_held_back(&self, m: &Multipath, now: Timestamp) -> bool {
+        let Some(chosen) = m.chosen else { return false };
+        let held = |(p, state): (&SendPath, &PathState)| {
+            p.open_at() > now + PATIENCE || p.is_window_closed() || backlog(p, state) > TimeDelta::ZERO
+        };
+        self.paths.iter().zip(&m.states).filter(|(p, _)| chosen.paths.contains(p.id)).all(held)
+    }
+
+    /// Reports of a path have arrived: if it has a backlog, sends packets again that another path would deliver earlier than this one, on
+    /// which they are in flight.
+    pub(super) fn leave_backlog(&mut self, path: usize, now: Timestamp) {
+        let Some(mut m) = self.multipath.take() else { return };
+        let before = m.usable();
+        if let (Some(p), Some(state)) = (self.paths.get(path), m.states.get_mut(path)) {
+            if backlog(p, state) > TimeDelta::ZERO {
+                // What is sent after the first report of a backlog is sent in spite of it.
+                let began = *state.behind_since.get_or_insert(now);
+                self.view_paths(&mut m, now);
+                self.send_elsewhere(path, &m.views, began, now);
+            } else {
+                state.behind_since = None;
+            }
+        }
+        let changed = m.usable() != before;
+        self.multipath = Some(m);
+        if changed {
+            self.regroup(now);
+            self.share_out(now);
+        }
+    }
+
+    fn send_elsewhere(&mut self, path: usize, views: &[PathView], began: Timestamp, now: Timestamp) {
+        let p = &self.paths[path];
+        let usable = || views.iter().filter(|v| v.is_usable);
+        let others = usable().filter(|v| v.id != p.id && v.backlog <= TimeDelta::ZERO);
+        let Some(other) = others.min_by_key(|v| v.arrival(DataSize::ZERO, now)) else { return };
+        let takes = |size, rate: DataRate| rate.time_for(size).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
+        let latency = other.arrival(DataSize::ZERO, now).saturating_since(now) + PATIENCE;
+        let joint = usable().fold(DataRate::ZERO, |sum, v| sum + v.rate);
+        // Bytes in flight here up to the packet, and bytes that the other path has to send before it.
+        let mut here = DataSize::ZERO;
+        let mut there = self.streams.iter().fold(DataSize::ZERO, |sum, s| sum + s.waiting_size());
+        for s in &mut self.streams {
+            let Some(r) = &mut s.retransmitter else { continue };
+            r.renew_budget(joint, now);
+            let media = &s.media;
+            r.resend(|sequence, size| {
+                let sent = media.get(sequence).filter(|sent| sent.path == p.id && !sent.is_padding);
+                let Some(sent) = sent.filter(|sent| p.history.is_in_flight(sent.transport)) else { return false };
+                here += size;
+                let is_earlier = latency + takes(there + size, other.rate) < takes(here, p.payload_rate());
+                let is_moved = is_earlier && sent.departure < began;
+                there += if is_moved { size } else { DataSize::ZERO };
+                is_moved
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::PathId;
+
+    const A: PathId = PathId::FIRST;
+    const B: PathId = PathId::new(1);
+    const SIZE: DataSize = DataSize::from_bytes(1_000);
+    const NOW: Timestamp = Timestamp::from_secs(10);
+
+    fn ms(n: i64) -> TimeDelta {
+        TimeDelta::from_millis(n)
+    }
+    /// 8 Mbit/s: a packet takes a millisecond.
+    fn view(id: PathId, rtt_ms: i64) -> PathView {
+        let rate = DataRate::from_mbps(8);
+        PathView { id, is_usable: true, rate, rtt: Some(ms(rtt_ms)), ..PathView::NEW }
+    }
+    fn of(views: [PathView; 2], queued: u64) -> Vec<PathId> {
+        prompt(&views, SIZE, DataSize::from_bytes(queued), NOW).iter().collect()
+    }
+
+    #[test]
+    fn a_path_that_holds_packets_back_is_left_for_one_that_delivers_earlier() {
+        let (a, b) = (view(A, 40), view(B, 40));
+        let held = |n| PathView { open_at: NOW + ms(n), ..a };
+        assert_eq!(of([held(20), b], 0), [A, B]);
+        assert_eq!(of([held(40), b], 0), [B]);
+        // However long the queue: what the path holds back holds it up.
+        assert_eq!(of([held(40), b], 1_000_000), [B]);
+        // Both hold it back, or the other one is slower by more than that.
+        assert_eq!(of([held(40), PathView { open_at: NOW + ms(35), ..b }], 0), [A, B]);
+        assert_eq!(of([held(40), view(B, 200)], 0), [A, B]);
+        assert_eq!(of([held(2_000), PathView { is_usable: false, ..b }], 0), [A]);
+        // Packets of 80 ms at 100 kbit/s are spaced by as much.
+        let slow = |n| PathView { rate: DataRate::from_kbps(100), ..held(n) };
+        assert_eq!((of([slow(150), b], 0), of([slow(170), b], 0)), (vec![A, B], vec![B]));
+    }
+
+    #[test]
+    fn a_path_with_a_backlog_is_used_once_the_other_has_as_much_to_do() {
+        let (a, b) = (PathView { backlog: ms(200), ..view(A, 40) }, view(B, 40));
+        assert_eq!(of([a, b], 0), [B]);
+        // 150 kB are 150 ms, and 30 ms are waited for.
+        assert_eq!(of([a, b], 150_000), [B]);
+        assert_eq!(of([a, b], 180_000), [A, B]);
+        assert_eq!(of([a, PathView { backlog: ms(200), ..b }], 0), [A, B]);
+        assert_eq!(of([a, PathView { is_usable: false, ..b }], 0), [A]);
+        assert_eq!(of([PathView { is_usable: false, ..a }, PathView { is_usable: false, ..b }], 0), []);
+    }
+
+    #[test]
+    fn the_least_round_trip_time_is_forgotten() {
+        let mut least = LeastRtt::default();
+        assert_eq!(least.get(), None);
+        let mut at = |s, rtt| {
+            least.update(ms(rtt), Timestamp::from_secs(s));
+            least.get()
+        };
+        assert_eq!(at(1, 50), Some(ms(50)));
+        assert_eq!(at(9, 90), Some(ms(50)));
+        assert_eq!(at(12, 90), Some(ms(50)));
+        assert_eq!(at(23, 90), Some(ms(90)));
+    }
+
+    #[test]
+    fn others_are_left_out_of_a_view_and_put_back() {
+        let mut views = [view(A, 40), view(B, 40)];
+        let before = leave_only(&mut views, PathSet::one(B));
+        assert_eq!((before, views[0].is_usable, views[1].is_usable), (PathSet::one(A).with(B), false, true));
+        assert_eq!(leave_only(&mut views, before), PathSet::one(B));
+        assert!(views.iter().all(|v| v.is_usable));
+    }
+}
