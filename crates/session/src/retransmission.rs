@@ -235,7 +235,7 @@ impl Retransmitter {
         }
     }
 
-    /// What may be queued at this media rate, with what has not been used of it.
+    /// Renews the bytes that may be queued at this media rate; those not used are kept.
     pub(crate) fn renew_budget(&mut self, rate: DataRate, now: Timestamp) {
         let bytes_per_second = rate.as_bps_f64() / 8.0 * self.config.max_share;
         let most = bytes_per_second * self.config.burst.as_secs_f64();

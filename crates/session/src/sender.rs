@@ -2,6 +2,7 @@
 
 mod breaker;
 mod coupling;
+mod elsewhere;
 mod key_frames;
 mod list;
 mod liveness;

@@ -24,6 +24,8 @@ pub(crate) struct Multipath {
     pub(super) chosen: Option<Chosen>,
     /// Paths on which a copy of the outgoing packet is to be sent.
     copies: PathSet,
+    /// The rate that the streams share.
+    shared: DataRate,
     /// The packet as which a copy is counted.
     copied: Option<SentPacket>,
     /// Paths that could be used at the last decision, and until when that holds if nothing is heard.
@@ -78,6 +80,7 @@ impl Multipath {
             views: Vec::with_capacity(paths),
             chosen: None,
             copies: PathSet::NONE,
+            shared: DataRate::ZERO,
             copied: None,
             usable: PathSet::NONE,
             usable_until: Timestamp::ZERO,
@@ -119,6 +122,10 @@ impl Multipath {
     /// Whether the paths chosen last are those of this packet.
     fn is_for(&self, head: Option<(usize, NextPacket)>) -> bool {
         self.chosen.zip(head).is_some_and(|(c, (stream, next))| (c.stream, c.kind) == (stream, next.kind))
+    }
+    /// Whether the scheduler would have the streams share another rate, by the paths as seen last.
+    fn has_other_rate(&self) -> bool {
+        !self.views.is_empty() && self.scheduler.media_rate(&self.views) != self.shared
     }
     /// Whether the packet to be sent next waits for this path.
     pub(super) fn is_chosen(&self, path: PathId) -> bool {
@@ -208,7 +215,7 @@ impl Sender {
                 is_usable,
                 rate: p.payload_rate(),
                 open_at: p.open_at(),
-                backlog: backlog(p, state),
+                backlog: backlog(p, &state.least_rtt),
                 rtt: state.rtt,
                 loss: state.loss,
                 in_flight: p.history.bytes_in_flight(),
@@ -240,10 +247,12 @@ impl Sender {
             let rate = p.payload_rate();
             view.rate = m.policies.as_ref().map_or(rate, |policies| policies.rate(p.id, rate));
         }
-        if m.views.is_empty() {
-            return self.paths.iter().fold(DataRate::ZERO, |sum, p| sum + p.payload_rate());
-        }
-        m.scheduler.media_rate(&m.views)
+        m.shared = if m.views.is_empty() {
+            self.paths.iter().fold(DataRate::ZERO, |sum, p| sum + p.payload_rate())
+        } else {
+            m.scheduler.media_rate(&m.views)
+        };
+        m.shared
     }
 
     /// The target of all paths together: the first one's, with the joint media rate.
@@ -276,10 +285,12 @@ impl Sender {
         let Some(mut m) = self.multipath.take() else { return false };
         let before = m.usable;
         let sent = self.send_on_a_path(&mut m, head, now);
-        let changed = m.usable != before;
+        let (changed, has_other_rate) = (m.usable != before, m.has_other_rate());
         self.multipath = Some(m);
         if changed {
             self.regroup(now);
+        }
+        if changed || has_other_rate {
             self.share_out(now);
         }
         sent

@@ -1,7 +1,7 @@
 //! Error resilience: retransmissions on request; by a policy slice sizes for the source and unequal protection for the codes.
 
 use super::stream::OutgoingStream;
-use super::{Sender, waiting};
+use super::{Sender, elsewhere};
 use crate::protection::RepairChoice;
 use crate::resilience::unequal;
 use weir_fec::SchemeError;
@@ -80,7 +80,7 @@ impl Sender {
         let rate = if single { rate } else { s.share.rate };
         if let Some(r) = &mut s.retransmitter {
             let media = &s.media;
-            let on_its_way = |n| multipath.is_some_and(|m| waiting::is_on_its_way(m, paths, media.get(n)));
+            let on_its_way = |n| multipath.is_some_and(|m| elsewhere::is_on_its_way(m, paths, media.get(n)));
             r.on_nack(sequences.map(|n| media.nearest(n)), on_its_way, rate, now);
         }
     }

@@ -1,25 +1,21 @@
-//! Paths that hold packets back, before or after they are sent, while another would deliver them.
+//! Paths that hold packets back, before or after they are sent, while another would deliver them earlier.
 //!
 //! A path whose capacity falls delays all that it has: packets in front of its pacer or its window, and those that wait in front of its
-//! link. With them it delays the frames of which other paths carry a part. Packets not sent yet go over another path, and those in flight
-//! are sent again there, as Multipath TCP does with what blocks its receive window (C. Raiciu and others, "How Hard Can It Be? Designing
-//! and Implementing a Deployable Multipath TCP", NSDI 2012, section 4.2).
+//! link. With them it delays the frames of which other paths carry a part.
 
-use super::multipath::{Multipath, PathState};
-use super::{SendPath, Sender};
+use super::SendPath;
 use crate::multipath::{PathSet, PathView};
-use crate::sent::Sent;
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// A packet waits this long for a path though another would deliver it earlier, or the duration of two packets (calibrated: about a
 /// picture's duration; pacers hold packets back for less than that as long as rates stand).
-const PATIENCE: TimeDelta = TimeDelta::from_millis(30);
+pub(super) const PATIENCE: TimeDelta = TimeDelta::from_millis(30);
 const PATIENT_PACKETS: u64 = 2;
 /// Packets in flight are reported this much later than a round trip takes (RFC 8888, section 4.1, recommends feedback every 50 to 200 ms;
 /// libwebrtc's takes up to 250 ms).
 const REPORTING: TimeDelta = TimeDelta::from_millis(100);
 /// The longest backlog, and the greatest time in flight that is taken from a rate.
-const MAX_BACKLOG: TimeDelta = TimeDelta::from_secs(2);
+pub(super) const MAX_BACKLOG: TimeDelta = TimeDelta::from_secs(2);
 /// The least round-trip time is that of one to two spans of this length, so that a route that becomes longer is no backlog.
 const SPAN: TimeDelta = TimeDelta::from_secs(10);
 
@@ -51,16 +47,10 @@ impl LeastRtt {
 }
 
 /// The time that a path's packets in flight take beyond a usual round trip and its report.
-pub(super) fn backlog(path: &SendPath, state: &PathState) -> TimeDelta {
-    let (Some(least), true) = (state.least_rtt.get(), path.has_packet_feedback()) else { return TimeDelta::ZERO };
+pub(super) fn backlog(path: &SendPath, least: &LeastRtt) -> TimeDelta {
+    let (Some(least), true) = (least.get(), path.has_packet_feedback()) else { return TimeDelta::ZERO };
     let takes = path.payload_rate().time_for(path.history.bytes_in_flight()).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
     (takes - least - REPORTING).max(TimeDelta::ZERO)
-}
-
-/// Whether a packet is in flight on a path that delivers. A receiver that requests it has received later ones, on other paths.
-pub(super) fn is_on_its_way(m: &Multipath, paths: &[SendPath], sent: Option<&Sent>) -> bool {
-    let Some(sent) = sent.filter(|sent| m.usable().contains(sent.path)) else { return false };
-    paths.iter().any(|p| p.id == sent.path && p.history.is_in_flight(sent.transport))
 }
 
 fn patience(view: &PathView, size: DataSize) -> TimeDelta {
@@ -93,67 +83,6 @@ pub(super) fn leave_only(views: &mut [PathView], paths: PathSet) -> PathSet {
         v.is_usable = paths.contains(v.id);
     }
     usable
-}
-
-impl Sender {
-    /// Whether every path chosen for the next packet holds it back for longer than it waits.
-    pub(super) fn is_held_back(&self, m: &Multipath, now: Timestamp) -> bool {
-        let Some(chosen) = m.chosen else { return false };
-        let held = |(p, state): (&SendPath, &PathState)| {
-            p.open_at() > now + PATIENCE || p.is_window_closed() || backlog(p, state) > TimeDelta::ZERO
-        };
-        self.paths.iter().zip(&m.states).filter(|(p, _)| chosen.paths.contains(p.id)).all(held)
-    }
-
-    /// Reports of a path have arrived: if it has a backlog, sends packets again that another path would deliver earlier than this one, on
-    /// which they are in flight.
-    pub(super) fn leave_backlog(&mut self, path: usize, now: Timestamp) {
-        let Some(mut m) = self.multipath.take() else { return };
-        let before = m.usable();
-        if let (Some(p), Some(state)) = (self.paths.get(path), m.states.get_mut(path)) {
-            if backlog(p, state) > TimeDelta::ZERO {
-                // What is sent after the first report of a backlog is sent in spite of it.
-                let began = *state.behind_since.get_or_insert(now);
-                self.view_paths(&mut m, now);
-                self.send_elsewhere(path, &m.views, began, now);
-            } else {
-                state.behind_since = None;
-            }
-        }
-        let changed = m.usable() != before;
-        self.multipath = Some(m);
-        if changed {
-            self.regroup(now);
-            self.share_out(now);
-        }
-    }
-
-    fn send_elsewhere(&mut self, path: usize, views: &[PathView], began: Timestamp, now: Timestamp) {
-        let p = &self.paths[path];
-        let usable = || views.iter().filter(|v| v.is_usable);
-        let others = usable().filter(|v| v.id != p.id && v.backlog <= TimeDelta::ZERO);
-        let Some(other) = others.min_by_key(|v| v.arrival(DataSize::ZERO, now)) else { return };
-        let takes = |size, rate: DataRate| rate.time_for(size).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
-        let latency = other.arrival(DataSize::ZERO, now).saturating_since(now) + PATIENCE;
-        let joint = usable().fold(DataRate::ZERO, |sum, v| sum + v.rate);
-        // Bytes in flight here up to the packet, and bytes that the other path has to send before it.
-        let mut here = DataSize::ZERO;
-        let mut there = self.streams.iter().fold(DataSize::ZERO, |sum, s| sum + s.waiting_size());
-        for s in &mut self.streams {
-            let Some(r) = &mut s.retransmitter else { continue };
-            r.renew_budget(joint, now);
-            let media = &s.media;
-            r.resend(|sequence, size| {
-                let sent = media.get(sequence).filter(|sent| sent.path == p.id && !sent.is_padding);
-                let Some(sent) = sent.filter(|sent| p.history.is_in_flight(sent.transport)) else { return false };
-                here += size;
-                let is_earlier = latency + takes(there + size, other.rate) < takes(here, p.payload_rate());
-                let is_moved = is_earlier && sent.departure < began;
-                there += if is_moved { size } else { DataSize::ZERO };
-                is_moved
-            });
-        }
-    }
 }
 
 #[cfg(test)]
