@@ -1,10 +1,12 @@
 //! Judgements of results: rows with goals, the criteria of RFCs, other implementations, papers' numbers, tuning, maps of
-//! stability, harm to others, the worth of cues, contradictions between numbers, fits of links that are known, and sweeps of parameters.
+//! stability, harm to others, the worth of cues, contradictions between numbers, fits of links that are known, gates for builds, and
+//! sweeps of parameters.
 
 pub mod contradictions;
 pub mod cues;
 mod draw;
 pub mod fits;
+pub mod gate;
 pub mod harm;
 pub mod paper;
 pub mod rfc;

@@ -18,6 +18,7 @@ mod trace_row;
 mod traces;
 
 pub use board::{LIVE, Maker, Order, scenario, write_rows};
+pub(crate) use board::{split, variants};
 pub use fluid::Fluid;
 pub use list::rows;
 pub use page::{Page, write};

@@ -69,6 +69,7 @@ pub use media::*;
 pub use model::*;
 pub use network_text::NetworkText;
 pub use paths::{FlowPath, Multipath};
+pub use quantity::parse_time;
 pub use schema::schema;
 pub use traces::read_text;
 

@@ -6,6 +6,7 @@ mod compare;
 pub(crate) mod coverage;
 mod estimator;
 mod fit;
+mod gate;
 mod judge;
 #[cfg(target_os = "linux")]
 pub(crate) mod live;
@@ -20,6 +21,7 @@ pub(crate) use bench::{BenchArgs, Ns3};
 pub(crate) use compare::{CompareArgs, WorkArgs};
 pub(crate) use estimator::{EstimatorCheckArgs, EstimatorCommand, EstimatorServeArgs};
 pub(crate) use fit::{FitArgs, FittedArgs, WhatIfArgs};
+pub(crate) use gate::GateArgs;
 pub(crate) use judge::{
     ContradictionsArgs, CuesArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs, RfcArgs, RowsArgs,
     StabilityArgs, StabilityGrid, TwinsArgs,
@@ -41,6 +43,7 @@ const EXAMPLES: &str = "\
 Beside the eight verbs there are services of their own:
   open      open a recorded call of another program, and say why its rate fell
   estimator check an estimator of your own: a program in any language, as exec:COMMAND
+  gate      judge controllers by budgets in a build: passes, fails or undecided
   overlay   simulate a stream to many nodes over distribution trees
   coverage  run the service of a network coverage map
 
@@ -140,6 +143,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: EstimatorCommand,
     },
+    /// Judge controllers by the budgets of a file, for a build: each passes, fails or stays undecided
+    #[command(hide = true, after_help = gate::EXAMPLES)]
+    Gate(GateArgs),
     /// Simulate an overlay: a stream to many nodes over distribution trees, and nodes that leave
     #[command(hide = true, after_help = overlay::EXAMPLES)]
     Overlay(OverlayArgs),

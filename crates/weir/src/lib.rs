@@ -14,6 +14,7 @@ mod episodes;
 mod estimator;
 mod fit;
 mod former;
+mod gate;
 mod judge;
 #[cfg(target_os = "linux")]
 mod live;
@@ -82,6 +83,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Fit(a)) => fit::fit(&session, &a),
         Some(Command::WhatIf(a)) => fit::whatif(&session, &a),
         Some(Command::Estimator { command }) => estimator::estimator(&session, &command),
+        Some(Command::Gate(a)) => gate::gate(&session, &a),
         Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
         #[cfg(feature = "coverage")]
         Some(Command::Coverage { command }) => coverage::coverage(&session, &command),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "compare",
     "run",
     "reproduce",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 21] = [
     "whatif",
     "fits",
     "estimator",
+    "gate",
     "cues",
     "overlay",
     "scoreboard",
@@ -53,6 +54,15 @@ from = "0 s"
 to = "5 s"
 "#;
 
+/// Budgets of which one compares, and one is not known to fail or pass.
+const GATE: &str = r#"
+controllers = ["nada"]
+runs = 7
+[[suites]]
+scenario = "mixed.toml"
+budgets = ["loss <= 0.5", "video: loss no worse than fixed by 900 %", "loss no worse than baseline by 1 %"]
+"#;
+
 fn printed(folder: &Path, args: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     let o = command.current_dir(folder).args(args).arg("--json").output().expect("starts");
@@ -79,6 +89,7 @@ fn what_is_printed_follows_its_schema() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     std::fs::write(path.join("mixed.toml"), MIXED).expect("written");
+    std::fs::write(path.join("weir-gate.toml"), GATE).expect("written");
     std::fs::write(path.join("targets.log"), "1747225741356, 100000\n1747225741456, 200000\n").expect("written");
     let clip = ["media", "clip", "sports", "--size", "64x48", "--frames", "3", "-q"];
     let made = Command::new(env!("CARGO_BIN_EXE_weir")).current_dir(path).args(clip).status().expect("starts");
@@ -107,6 +118,7 @@ fn what_is_printed_follows_its_schema() {
         ("whatif", &["whatif", "left.pcapng", "right.pcapng", "--controllers", "gcc,nada", "--draws", "2", "-q"]),
         ("fits", &["judge", "fits", "--links", "2", "--draws", "1", "--controllers", "nada,gcc", "-q"]),
         ("estimator", &["estimator", "check", concat!(env!("CARGO_BIN_EXE_weir"), " estimator serve gcc")]),
+        ("gate", &["gate", "-q"]),
         ("cues", &["judge", "cues", "--generated", "1", "--recorded", "0", "--runs", "1", "-q"]),
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--duration", "4s", "--leave-at", "2s", "-q"]),
         ("scoreboard", &["judge", "rows", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),

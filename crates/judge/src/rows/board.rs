@@ -178,17 +178,8 @@ fn tally(controller: &str, rows: &[RowScores]) -> Tally {
 
 /// A row's scenario under a controller, `NAME` or `NAME:PARAMETER=VALUE:...`. Errors: the name, a parameter or its value.
 pub fn scenario(row: &Row, controller: &str, registry: &Registry) -> Result<Scenario, InputError> {
-    // The name of a learned policy has a colon itself.
-    let (name, params) = match registry.find(controller) {
-        Err(SetupError::UnknownController { .. }) => {
-            controller.split_once(':').map_or((controller, None), |(name, params)| (name, Some(params)))
-        }
-        _ => (controller, None),
-    };
-    let with = |text: &str, params| {
-        let unread = || InputError::whole(controller, format!("`{params}` is no PARAMETER=VALUE:..."));
-        with_params(text, name, params).ok_or_else(|| unread().help("such as `gcc:beta=0.9:probe_in_alr=false`"))
-    };
+    let (name, params) = split(controller, registry);
+    let with = |text: &str, params| with_params(text, name, params).ok_or_else(|| unread(controller, params));
     let file = match (&row.source, params) {
         (Source::BuiltIn(built_in), None) => ScenarioFile::builtin(built_in, registry)?,
         (Source::BuiltIn(built_in), Some(params)) => {
@@ -201,6 +192,35 @@ pub fn scenario(row: &Row, controller: &str, registry: &Registry) -> Result<Scen
         }
     };
     file.scenario(None, Some(name), registry)
+}
+
+/// A file's scenarios, one a variant, under a controller as of [`scenario`]. Errors: likewise.
+pub(crate) fn variants(
+    file: &ScenarioFile,
+    controller: &str,
+    registry: &Registry,
+) -> Result<Vec<Scenario>, InputError> {
+    let (name, params) = split(controller, registry);
+    let name = [name.to_owned()];
+    let Some(params) = params else { return file.scenarios(Some(&name), registry) };
+    let text = with_params(file.text(), &name[0], params).ok_or_else(|| unread(controller, params))?;
+    file.with_text(file.name(), &text, registry)?.scenarios(Some(&name), registry)
+}
+
+/// A controller's name, and its parameters.
+pub(crate) fn split<'a>(controller: &'a str, registry: &Registry) -> (&'a str, Option<&'a str>) {
+    // The name of a learned policy has a colon itself.
+    match registry.find(controller) {
+        Err(SetupError::UnknownController { .. }) => {
+            controller.split_once(':').map_or((controller, None), |(name, params)| (name, Some(params)))
+        }
+        _ => (controller, None),
+    }
+}
+
+fn unread(controller: &str, params: &str) -> InputError {
+    InputError::whole(controller, format!("`{params}` is no PARAMETER=VALUE:..."))
+        .help("such as `gcc:beta=0.9:probe_in_alr=false`")
 }
 
 /// A scenario's text with `PARAMETER=VALUE:...` among the parameters of a controller, in place of its own values. `None` if a value is

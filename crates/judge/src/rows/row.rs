@@ -57,6 +57,13 @@ pub struct Row {
     pub only: Option<&'static [&'static str]>,
 }
 
+impl Row {
+    /// Whether a word asks for it: its name, or that without its digits, which asks for all rows of a letter.
+    pub fn is_asked(&self, word: &str) -> bool {
+        word == self.key || word == self.key.trim_end_matches(|c: char| c.is_ascii_digit())
+    }
+}
+
 /// Metrics of a row.
 #[derive(Default)]
 pub(super) struct Metrics(pub(super) Vec<Metric>);

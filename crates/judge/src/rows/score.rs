@@ -22,15 +22,16 @@ impl Better {
     /// How far a value is on its way to a goal: 1 where it is met; `None` ("never") is 0.
     ///
     /// Of a value of which more is better, its share of the goal; of which less is better, the goal's share of it (where the
-    /// goal is zero, 1 / (1 + value)); of a ratio that should be one, how much further from it than the goal.
+    /// goal is not above zero, 1 / (1 + how far off it is)); of a ratio that should be one, how much further from it than the goal.
     pub fn closeness(self, goal: f64, value: Option<f64>) -> f64 {
         let Some(value) = value.filter(|v| !v.is_nan()) else { return 0.0 };
         let share = match self {
             Self::High if value >= goal - CLOSE => 1.0,
-            Self::High => value / goal,
+            Self::High if goal > 0.0 => value / goal,
+            Self::High => 1.0 / (1.0 + goal - value),
             Self::Low if value <= goal + CLOSE => 1.0,
             Self::Low if goal > 0.0 => goal / value,
-            Self::Low => 1.0 / (1.0 + value),
+            Self::Low => 1.0 / (1.0 + value - goal),
             Self::One => {
                 let (off, allowed) = (libm::log(value.max(1e-9)).abs(), libm::log(goal).abs());
                 if off <= allowed + CLOSE { 1.0 } else { libm::exp(allowed - off) }
@@ -76,6 +77,10 @@ mod tests {
             (Better::Low, 0.35, Some(40.35 - 40.0), 1.0),
             (Better::Low, 0.0, Some(0.0), 1.0),
             (Better::Low, 0.0, Some(3.0), 0.25),
+            (Better::Low, -1.0, Some(-0.75), 0.8),
+            (Better::Low, -1.0, Some(-1.5), 1.0),
+            (Better::High, -1.0, Some(-2.0), 0.5),
+            (Better::High, -1.0, Some(-0.5), 1.0),
             (Better::One, 0.9, Some(1.1), 1.0),
             (Better::One, 0.8, Some(5.0), 0.25),
             (Better::One, 0.8, Some(0.2), 0.25),

@@ -88,6 +88,10 @@ fn bits(unit: &str) -> Option<&'static str> {
 fn rate(text: &str) -> Result<DataRate, String> {
     RATE.parse(text).map(DataRate::from_bps_f64)
 }
+/// A time with its unit, as scenario files have it (`100 ms`, `2 min`). Errors: what was expected, as text.
+pub fn parse_time(text: &str) -> Result<TimeDelta, String> {
+    time(text)
+}
 fn time(text: &str) -> Result<TimeDelta, String> {
     // Whole nanoseconds are exact in a float up to 2^53 ns, above the greatest time allowed.
     TIME.parse(text).map(|ns| TimeDelta::from_nanos((ns + 0.5) as i64))

@@ -95,16 +95,14 @@ fn live(args: &RowsArgs, _: &mut Vec<String>) -> Result<Option<Box<Maker<'static
 
 /// The rows that are asked for, and whether the traces are.
 pub(crate) fn choose(wanted: &[String]) -> Result<(Vec<Row>, bool), Failure> {
-    let is_asked =
-        |wanted: &str, key: &str| wanted == key || wanted == key.trim_end_matches(|c: char| c.is_ascii_digit());
     let all = rows();
-    if let Some(unknown) = wanted.iter().find(|w| *w != TRACES && !all.iter().any(|r| is_asked(w, &r.key))) {
+    if let Some(unknown) = wanted.iter().find(|w| *w != TRACES && !all.iter().any(|r| r.is_asked(w))) {
         let known: Vec<&str> = all.iter().map(|r| r.key.as_str()).chain([TRACES]).collect();
         let message = format!("no row is named `{unknown}`");
         return Err(InputError::whole("--rows", message).help(format!("rows: {}", known.join(", "))).into());
     }
     let with_traces = wanted.is_empty() || wanted.iter().any(|w| w == TRACES);
-    let asked = |r: &Row| wanted.is_empty() || wanted.iter().any(|w| is_asked(w, &r.key));
+    let asked = |r: &Row| wanted.is_empty() || wanted.iter().any(|w| r.is_asked(w));
     Ok((all.into_iter().filter(asked).collect(), with_traces))
 }
 
