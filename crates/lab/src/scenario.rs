@@ -43,6 +43,7 @@ mod middlebox;
 mod model;
 mod network_text;
 mod paths;
+mod pause;
 mod quantity;
 mod queue;
 mod radio;
@@ -69,6 +70,7 @@ pub use media::*;
 pub use model::*;
 pub use network_text::NetworkText;
 pub use paths::{FlowPath, Multipath};
+pub use pause::Pause;
 pub use schema::schema;
 pub use traces::read_text;
 
