@@ -239,7 +239,7 @@ fn is_adaptive(flow: &Flow) -> bool {
 }
 
 fn is_active(flow: &Flow, from: TimeDelta, to: TimeDelta) -> bool {
-    let is_paused = |r: &RtpFlow| r.pauses.iter().any(|p| p.0 < to && p.1 > from);
+    let is_paused = |r: &RtpFlow| r.pauses.iter().any(|p| p.from < to && p.to > from);
     flow.start <= from && flow.stop >= to && !flow.rtp().is_some_and(is_paused)
 }
 

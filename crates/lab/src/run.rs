@@ -209,7 +209,7 @@ impl Run<'_, '_> {
             self.advance(until)?;
             while let Some(&&p) = next_pause.peek().filter(|p| p.at <= until) {
                 let agent = self.network.flows[p.flow].sender;
-                self.network.sim.with_agent(agent, |a, _| a.set_paused(p.paused));
+                self.network.sim.with_agent(agent, |a, _| a.pause(&p));
                 self.network.sim.observer_mut().on_run(agent);
                 next_pause.next();
             }

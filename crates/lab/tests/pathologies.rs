@@ -84,6 +84,35 @@ fn a_mute_costs_nothing_after_it() {
 }
 
 #[test]
+fn sound_and_pictures_are_back_within_a_second_of_a_mute() {
+    let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
+    let file = ScenarioFile::open("pathologies/mute-and-playout", &registry).unwrap_or_else(|e| panic!("{e}"));
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    let mut wrong = vec![];
+    let scenarios = file.scenarios(None, &registry).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(scenarios.len(), 40);
+    for s in scenarios {
+        let result = run(&s, s.seed, &options).expect("runs");
+        let flow = &result.flows[0];
+        let who = format!("{}, {}", flow.controller, s.variant.as_deref().unwrap_or_default());
+        let of = |name: &str| flow.streams.iter().find(|s| s.name == name).expect("a stream");
+        let silence = of("microphone").longest_silence_s.expect("sound");
+        let frames = of("camera").frames.expect("pictures");
+        eprintln!("{who}: {silence:.2} s without sound, {:.2} s without pictures", frames.longest_stall_s);
+        let concealed = of("microphone").concealed.unwrap_or(1.0);
+        // 40 s of 30 frames and of sound; the first 10 s of silence are concealed. Adaptive playout has the delay to save.
+        let fine = (19.5..=21.0).contains(&silence)
+            && (19.5..=21.0).contains(&frames.longest_stall_s)
+            && (1_150..=1_200).contains(&frames.played)
+            && (0.19..=0.23).contains(&concealed);
+        if !fine {
+            wrong.push(format!("{who}: {silence:.2} s, {concealed:.3} concealed, {frames:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
 fn a_clock_that_drifts_is_no_queue() {
     each("pathologies/clock-drift", |controller, variant, result, undisturbed| {
         let who = format!("{controller} with {variant}");
@@ -148,16 +177,18 @@ fn under(name: &str, controllers: &[&str], check: impl Fn(&str, &FlowSummary, f6
 #[cfg(feature = "openh264")]
 #[test]
 fn key_frames_do_not_take_a_slow_link() {
-    under("pathologies/slow-link-key-frames", &["gcc", "sluice"], |who, flow, seconds| {
+    under("pathologies/slow-link-key-frames", &["gcc", "nada", "scream2", "sluice"], |who, flow, seconds| {
         let (coded, quality) = (flow.coded.as_ref().expect("frames"), flow.quality.as_ref().expect("pictures"));
         let a_minute = coded.key as f64 / seconds * 60.0;
         eprintln!(
             "{who}: {} key frames, {:.1} s frozen, {} of {} shown",
             coded.key, quality.frozen_s, quality.shown, quality.pictures
         );
-        // Without a limit: 89 to 95 key frames a minute, and 61 to 64 s frozen.
-        assert!((0.5..=32.0).contains(&a_minute), "{who}: {a_minute} key frames a minute");
-        assert!((0.0..=45.0).contains(&quality.frozen_s), "{who}: {} s frozen", quality.frozen_s);
+        // Without limits: 89 to 95 key frames a minute, and 61 to 64 s frozen. NADA overruns this link each 5 to 6 s until packets are
+        // lost, whatever is sent.
+        let (most, most_s) = if who == "nada" { (27.0, 18.0) } else { (4.0, 4.0) };
+        assert!((0.5..=most).contains(&a_minute), "{who}: {a_minute} key frames a minute");
+        assert!((0.0..=most_s).contains(&quality.frozen_s), "{who}: {} s frozen", quality.frozen_s);
     });
 }
 

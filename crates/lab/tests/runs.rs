@@ -62,6 +62,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                     ..OutgoingOptions::default()
                 },
                 playout_deadline: None,
+                adaptive_playout: false,
                 feedback: registry.get(controller).and_then(|s| s.feedback),
                 receiver: ReceiverModel::default(),
                 reports: registry.get(controller).and_then(|s| s.reports),

@@ -119,6 +119,9 @@ impl FrameSource for CappedSource {
     fn limit_key_frames(&mut self, most: DataSize) -> bool {
         self.source.limit_key_frames(most)
     }
+    fn skip_picture(&mut self, now: Timestamp) -> bool {
+        self.source.skip_picture(now)
+    }
     fn media(&self) -> MediaKind {
         self.source.media()
     }

@@ -249,7 +249,8 @@ impl EncodedSource {
         self.stats.pictures += 1;
         let ticks = ticks_at((captured - self.start).as_nanos()).unsigned_abs();
         let (encoder, keys) = (&mut *self.encoder, &mut self.small_keys);
-        if keys.encode(encoder, self.expects_key, &self.picture, ticks, &mut self.coded).is_err() {
+        let share = rate.size_in(TimeDelta::from_secs_f64(1.0 / self.frame_rate));
+        if keys.encode(encoder, self.expects_key, share, &self.picture, ticks, &mut self.coded).is_err() {
             self.stats.encoder_errors += 1;
             self.coded.data.clear();
             self.ask_for_key_frame();

@@ -70,7 +70,7 @@ impl CallObserver for EndSampler<'_> {
 
     fn on_look(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
         while let Some(change) = self.pauses.pop_if(|p| p.at <= now) {
-            endpoint.set_paused(change.paused);
+            change.apply(endpoint);
         }
         let mut frames = Vec::new();
         if let CallSide::Receiver(viewer) = &mut self.side {

@@ -29,6 +29,9 @@ pub struct StreamSummary {
     /// Share of speech concealed; of audio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concealed: Option<f64>,
+    /// Longest time between two packets of sound played, in s; of audio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_silence_s: Option<f64>,
     /// Its frames; of video with a playout deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<FrameSummary>,

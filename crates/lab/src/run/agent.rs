@@ -3,7 +3,7 @@
 use super::clock::EndClock;
 use super::dccp::{CallOverDccp, DccpFlowEnd};
 use super::forecast::ForecastFeeds;
-use super::sampling::next_played;
+use super::sampling::{PauseChange, next_played};
 use super::station::StationAgent;
 use super::stepped_udp::SteppedUdp;
 use super::video::Viewer;
@@ -182,10 +182,10 @@ impl Agent {
             s.set_queue(queue);
         }
     }
-    pub(crate) fn set_paused(&mut self, paused: bool) {
+    pub(crate) fn pause(&mut self, change: &PauseChange) {
         match self {
-            Self::Call(c) => c.endpoint.set_paused(paused),
-            Self::CallOverDccp(c) => c.set_paused(paused),
+            Self::Call(c) => change.apply(&mut c.endpoint),
+            Self::CallOverDccp(c) => c.pause(change),
             _ => {}
         }
     }

@@ -86,8 +86,10 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     let picture = video::picture_feedback(rtp);
     let (outgoing, incoming) = plan.add_stream(identity, source, demand);
     outgoing.options = OutgoingOptions { resilience, picture, ..rtp.sending };
+    let deadline = first.map_or(rtp.playout_deadline, |s| streams::deadline(rtp, s));
     *incoming = IncomingConfig {
-        playout_deadline: first.map_or(rtp.playout_deadline, |s| streams::deadline(rtp, s)),
+        playout_deadline: deadline,
+        adaptive_playout: streams::adaptive_playout(rtp, deadline),
         resilience,
         nack: rtp.count_retransmissions.then(|| NackConfig { count_retransmissions: true, ..NackConfig::default() }),
         content: viewer.is_some(),

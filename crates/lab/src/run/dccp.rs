@@ -3,6 +3,7 @@
 use super::RunError;
 use super::call::Call;
 use super::ends::Ends;
+use super::sampling::PauseChange;
 use super::video::Viewer;
 use crate::scenario::{DccpFlow, DccpSettings, Flow, RtpFlow};
 use std::sync::Arc;
@@ -91,8 +92,9 @@ impl CallOverDccp {
     pub(crate) fn end(&self) -> &DccpEnd {
         &self.end
     }
-    pub(crate) fn set_paused(&mut self, paused: bool) {
-        self.end.set_paused(paused);
+    pub(crate) fn pause(&mut self, change: &PauseChange) {
+        self.end.set_paused(change.paused);
+        self.end.endpoint_mut().move_media_clock(change.media_clock);
     }
     pub(crate) fn poll_playout(&mut self, now: Timestamp, stream: usize) -> Option<PlayoutEvent> {
         let endpoint = self.end.endpoint_mut();

@@ -234,11 +234,22 @@ pub struct PauseChange {
     pub flow: usize,
     /// Whether the source pauses from then on.
     pub paused: bool,
+    /// Movement of the media clock.
+    pub media_clock: TimeDelta,
+}
+
+impl PauseChange {
+    /// Applies it to the flow's sending end.
+    pub fn apply(&self, endpoint: &mut Endpoint) {
+        endpoint.set_paused(self.paused);
+        endpoint.move_media_clock(self.media_clock);
+    }
 }
 
 /// Instants at which the source of flow number `index` pauses and resumes, in order.
 pub fn pauses(index: usize, flow: &Flow) -> impl Iterator<Item = PauseChange> {
     let pauses = flow.rtp().map_or(&[][..], |r| &r.pauses);
-    let change = move |at, paused| PauseChange { at: Timestamp::ZERO + at, flow: index, paused };
-    pauses.iter().flat_map(move |&(from, to)| [change(from, true), change(to, false)])
+    let change =
+        move |at, paused, media_clock| PauseChange { at: Timestamp::ZERO + at, flow: index, paused, media_clock };
+    pauses.iter().flat_map(move |p| [change(p.from, true, TimeDelta::ZERO), change(p.to, false, p.media_clock)])
 }

@@ -251,7 +251,7 @@ impl SteppedCall {
         while let Some(p) = self.pauses.pop_if(|p| p.at < until) {
             self.advance(p.at)?;
             let agent = self.network.flows[p.flow].sender;
-            self.network.sim.with_agent(agent, |a, _| a.set_paused(p.paused));
+            self.network.sim.with_agent(agent, |a, _| a.pause(&p));
         }
         self.advance(until)?;
         self.drain();

@@ -74,6 +74,7 @@ impl StreamSampler {
                 on: totals.on.as_secs_f64() / seconds,
                 switches: totals.switches,
                 concealed: other.audio.and_then(|s| s.concealed_share()),
+                longest_silence_s: other.audio.map(|s| s.longest_silence.as_secs_f64()),
                 frames: None,
             })
         })

@@ -2,7 +2,7 @@
 
 use crate::scenario::{RtpFlow, RtpStream, StreamSource};
 use weir_media::audio::{AudioConfig, AudioLimits, AudioSource};
-use weir_media::{MediaError, PerfectCodec, Source};
+use weir_media::{AdaptivePlayout, MediaError, PerfectCodec, Source};
 use weir_session::allocation::MediaKind;
 use weir_session::{CallPlan, OutgoingOptions, ResilienceConfig, StreamIdentity};
 use weir_sim::mix;
@@ -57,6 +57,11 @@ pub(super) fn deadline(rtp: &RtpFlow, stream: &RtpStream) -> Option<TimeDelta> {
     rtp.playout_deadline.or(is_audio.then_some(AUDIO_DEADLINE))
 }
 
+/// Playout of a stream with this deadline, if its delay adapts.
+pub(super) fn adaptive_playout(rtp: &RtpFlow, deadline: Option<TimeDelta>) -> Option<AdaptivePlayout> {
+    deadline.filter(|_| rtp.adaptive_playout).map(AdaptivePlayout::up_to)
+}
+
 /// Adds all streams but the first to both ends of a call, with the flow's error resilience.
 pub(super) fn add(
     plan: &mut CallPlan,
@@ -72,6 +77,7 @@ pub(super) fn add(
         outgoing.options = OutgoingOptions { resilience, ..rtp.sending };
         incoming.resilience = resilience;
         incoming.playout_deadline = deadline(rtp, stream);
+        incoming.adaptive_playout = adaptive_playout(rtp, incoming.playout_deadline);
     }
     Ok(())
 }

@@ -139,6 +139,12 @@ impl Choice for RawSignedTime {
 }
 choice!(RawSignedTime);
 
+impl RawSignedTime {
+    pub(in crate::scenario) fn time(self) -> TimeDelta {
+        self.0
+    }
+}
+
 impl JsonSchema for RawSignedTime {
     fn schema_name() -> Cow<'static, str> {
         "SignedTime".into()

@@ -5,6 +5,7 @@ use super::dccp::{DccpFlow, DccpSettings};
 use super::forecast::Forecast;
 use super::media::Source;
 use super::paths::Multipath;
+use super::pause::Pause;
 use std::borrow::Cow;
 use weir_cc::cue::ForecastSegment;
 use weir_cc::tcp::Equation;
@@ -196,7 +197,7 @@ pub struct RtpFlow {
     /// Media rate before the first feedback.
     pub start_rate: DataRate,
     /// Intervals in which the source is paused, in order and disjoint.
-    pub pauses: Vec<(TimeDelta, TimeDelta)>,
+    pub pauses: Vec<Pause>,
     /// Source of the media.
     pub source: Source,
     /// How far the source is read ahead, if it is stored content.
@@ -212,6 +213,8 @@ pub struct RtpFlow {
     pub sending: OutgoingOptions,
     /// Delay after sending at which a frame is played; later packets are discarded. None: nothing is discarded.
     pub playout_deadline: Option<TimeDelta>,
+    /// Whether playout is as early as jitter allows, at the latest at [`Self::playout_deadline`].
+    pub adaptive_playout: bool,
     /// Per-packet feedback: the controller's plan with the file's changes. None if it uses none.
     pub feedback: Option<FeedbackPlan>,
     /// The program whose receiving end the receiver behaves as.

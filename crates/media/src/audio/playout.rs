@@ -79,6 +79,8 @@ pub struct AudioPlayout {
     /// Ordered by timestamp.
     waiting: VecDeque<Waiting>,
     last: Option<Last>,
+    /// End of the packet last played.
+    heard: Option<Timestamp>,
     /// The highest sequence number and its ticks, which give the packets' length and identify new packets.
     newest: Option<(u64, i64)>,
     /// Samples per packet, as far as known.
@@ -124,6 +126,7 @@ impl AudioPlayout {
             end: None,
             waiting: VecDeque::new(),
             last: None,
+            heard: None,
             newest: None,
             step: PacketTime::default().samples(),
             filled: 0,
@@ -285,6 +288,15 @@ impl AudioPlayout {
         if late > TimeDelta::ZERO {
             self.delay = (self.delay + late).min(self.config.max);
         }
+        // After a silence the media clock may have stood still: nothing is played in the past.
+        let late = now - self.time_of(ticks);
+        if late > TimeDelta::ZERO
+            && self.over.is_some()
+            && let Some((_, captured)) = &mut self.anchor
+        {
+            *captured += late;
+            self.delays = Delays::EMPTY;
+        }
         let overlap = self.end.map_or(TimeDelta::ZERO, |end| end - self.time_of(ticks));
         if overlap > TimeDelta::ZERO
             && let Some((_, captured)) = &mut self.anchor
@@ -337,6 +349,9 @@ impl AudioPlayout {
             self.stats.skipped_samples += u64::from(samples);
             return None;
         }
+        let silence = self.heard.map_or(TimeDelta::ZERO, |end| at - end);
+        self.stats.longest_silence = self.stats.longest_silence.max(silence);
+        self.heard = Some(at + length);
         self.stats.played += 1;
         self.stats.played_samples += u64::from(samples);
         self.stats.delay.add(self.delay);

@@ -24,6 +24,11 @@ impl Endpoint {
         }
         self.paused = paused;
     }
+    /// The media clock of all streams, which RTP timestamps state, has moved beside the time passed in: backwards if it stood still while
+    /// the sources were paused. Sender reports state it from now on, and frames from the next one on.
+    pub fn move_media_clock(&mut self, by: TimeDelta) {
+        self.sender.iter_mut().flat_map(|s| &mut s.streams).for_each(|s| s.move_media_clock(by));
+    }
     /// The target at which the application would send more than its sources give, as who forwards one of several encodings of others
     /// would; `None` if there is none. Padding is sent up to it, within the target, since a target that follows the sending rate would not
     /// rise otherwise.

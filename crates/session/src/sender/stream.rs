@@ -219,6 +219,12 @@ impl OutgoingStream {
         self.rtp_offset.wrapping_add(ticks as u32)
     }
 
+    /// See [`Endpoint::move_media_clock`](crate::Endpoint::move_media_clock).
+    pub(crate) fn move_media_clock(&mut self, by: TimeDelta) {
+        let ticks = i128::from(by.as_nanos()) * i128::from(self.identity.clock_rate) / 1_000_000_000;
+        self.rtp_offset = self.rtp_offset.wrapping_add(ticks as u32);
+    }
+
     /// Sets the source's rate, less the share of error resilience.
     pub(crate) fn set_rate(&mut self, rate: DataRate, now: Timestamp) {
         let rate = self.room.map_or(rate, |room| room.within(rate));

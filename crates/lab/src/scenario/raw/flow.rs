@@ -3,6 +3,7 @@
 use crate::scenario::capacity::RawCapacity;
 use crate::scenario::choice::{RawDistribution, RawNumber};
 use crate::scenario::clock::RawClocks;
+use crate::scenario::pause::RawPause;
 use crate::scenario::quantity::{Rate, Size, Time};
 use crate::scenario::raw::any_flow::{RawDirection, flow};
 use crate::scenario::raw::dccp::RawDccpSettings;
@@ -87,6 +88,9 @@ flow! {
         payload: Option<At<Size>>,
         /// Delay after sending at which a frame is played; later packets are discarded.
         playout_deadline: Option<At<Time>>,
+        /// Whether frames and sound are played as early as their jitter allows, at the latest at `playout_deadline`; false if absent,
+        /// for playout at the deadline. On one path only.
+        adaptive_playout: Option<At<bool>>,
         /// Age at which frames that wait to be sent are discarded, the newest excepted, and a key frame is coded; no bound
         /// beside the controller's if absent.
         max_queue_age: Option<At<Time>>,
@@ -167,17 +171,6 @@ pub(in crate::scenario) enum RawResilience {
     Rps,
     /// Repair packets for key frames and frames that others refer to.
     Uep,
-}
-
-/// A pause.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields, expecting = "a table such as { from = \"10 s\", to = \"20 s\" }")]
-#[schemars(rename = "Pause")]
-pub(in crate::scenario) struct RawPause {
-    /// Beginning.
-    pub(in crate::scenario) from: Time,
-    /// End.
-    pub(in crate::scenario) to: Time,
 }
 
 flow! {

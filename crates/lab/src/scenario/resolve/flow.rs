@@ -6,6 +6,7 @@ use crate::scenario::error::InputError;
 use crate::scenario::media::Source;
 use crate::scenario::members;
 use crate::scenario::model::*;
+use crate::scenario::pause;
 use crate::scenario::quantity::{Rate, Size, Time};
 use crate::scenario::raw::*;
 use crate::scenario::request::Request;
@@ -284,7 +285,7 @@ impl Flows<'_> {
             ceiling,
             has_default_ceiling,
             start_rate,
-            pauses: self.pauses(f)?,
+            pauses: pause::pauses(self.text, &f.pauses, &source)?,
             read_ahead: self.read_ahead(f.source.as_ref())?,
             demand: self.demand(f.source.as_ref())?,
             source,
@@ -299,6 +300,7 @@ impl Flows<'_> {
                 ..OutgoingOptions::default()
             },
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
+            adaptive_playout: self.adaptive_playout(f)?,
             feedback,
             receiver,
             reports: spec.reports,
@@ -430,17 +432,16 @@ impl Flows<'_> {
         Ok(plan)
     }
 
-    fn pauses(&self, f: &RawRtp) -> Result<Vec<(TimeDelta, TimeDelta)>, InputError> {
-        let mut pauses: Vec<(TimeDelta, TimeDelta)> = Vec::new();
-        for p in &f.pauses {
-            let (from, to) = (p.value.from.0, p.value.to.0);
-            if from >= to || pauses.last().is_some_and(|last| from <= last.1) {
-                let message = "expected `from` before `to`, and pauses in order and apart";
-                return Err(self.text.error(p.span.clone(), message));
-            }
-            pauses.push((from, to));
+    fn adaptive_playout(&self, f: &RawRtp) -> Result<bool, InputError> {
+        let Some(raw) = f.adaptive_playout.as_ref().filter(|a| a.value) else { return Ok(false) };
+        let error = |message| Err(self.text.error(raw.span.clone(), message));
+        if f.playout_deadline.is_none() {
+            return error("an adaptive delay ends at a `playout_deadline`: give the flow one, such as \"400 ms\"");
         }
-        Ok(pauses)
+        if f.multipath.is_some() {
+            return error("playout over several paths follows their skew: leave `adaptive_playout` or `multipath` out");
+        }
+        Ok(true)
     }
 
     pub(in crate::scenario) fn payload(

@@ -110,7 +110,8 @@ fn rfc8867_has_its_eight_cases() {
     assert_eq!(s.flows.iter().filter(|f| matches!(f.kind, FlowKind::Tcp(_))).count(), 10);
     let s = get("5.8-pause-resume", None);
     let pauses = &s.flows[1].rtp().expect("rtp").pauses;
-    assert_eq!(pauses[..], [(TimeDelta::from_secs(40), TimeDelta::from_secs(60))]);
+    let (from, to) = (TimeDelta::from_secs(40), TimeDelta::from_secs(60));
+    assert_eq!(pauses[..], [Pause { from, to, media_clock: TimeDelta::ZERO }]);
 }
 
 #[test]

@@ -219,6 +219,64 @@ fn a_stream_ends_in_silence_and_another_begins() {
     assert!(verdicts[50..].iter().all(|v| *v == Verdict::InTime), "{verdicts:?}");
 }
 
+/// A packet whose timestamp is that of packet `n` less `back` packets.
+fn set_back(n: u64, back: u64) -> AudioPacket<'static> {
+    AudioPacket { sequence: 1_000 + n, ..packet(n - back) }
+}
+
+#[test]
+fn sound_is_played_at_once_after_a_silence_in_which_the_media_clock_was_set_back() {
+    for (delay, is_known) in [(AudioDelay::fixed(delta(60)), true), (AudioDelay::fixed(delta(60)), false)]
+        .into_iter()
+        .chain([(AudioDelay::up_to(delta(400)), true), (AudioDelay::up_to(delta(400)), false)])
+    {
+        let mut p = AudioPlayout::new(delay);
+        if is_known {
+            p.set_capture_time(FIRST, ms(0));
+        }
+        for n in 0..50 {
+            p.on_packet(ms(20 * n as i64 + 30), &packet(n));
+            heard(&mut p, 20 * n as i64 + 49);
+        }
+        heard(&mut p, 20_999);
+        // Of 20 s of silence 15 have passed by the timestamps.
+        let mut slots = vec![];
+        for n in 0..50 {
+            let now = 21_030 + 20 * n as i64;
+            let packet = AudioPacket { sequence: 1_050 + n, ..packet(800 + n) };
+            assert_eq!(p.on_packet(ms(now), &packet), Verdict::InTime);
+            slots.extend(heard(&mut p, now + 19));
+        }
+        let first = slots.iter().find(|s| matches!(s.content, AudioSlotContent::Packet(_))).expect("sound");
+        assert!((ms(21_030)..=ms(21_200)).contains(&first.at), "{delay:?}, {is_known}: {:?}", first.at);
+        assert!(p.stats().longest_silence < delta(20_200), "{:?}", p.stats());
+    }
+}
+
+#[test]
+fn playout_goes_on_when_a_report_shows_that_the_media_clock_was_set_back() {
+    for delay in [AudioDelay::fixed(delta(60)), AudioDelay::up_to(delta(400))] {
+        let mut p = AudioPlayout::new(delay);
+        p.set_capture_time(FIRST, ms(0));
+        for n in 0..300 {
+            p.on_packet(ms(20 * n as i64 + 30), &packet(n));
+            heard(&mut p, 20 * n as i64 + 49);
+        }
+        // By 5 s; the report comes after ten packets, which are late.
+        let mut verdicts = vec![];
+        for n in 300..400 {
+            if n == 310 {
+                p.set_capture_time(FIRST, ms(5_000));
+            }
+            verdicts.push(p.on_packet(ms(20 * n as i64 + 30), &set_back(n, 250)));
+            heard(&mut p, 20 * n as i64 + 49);
+        }
+        assert!(verdicts[..10].iter().all(|v| *v != Verdict::InTime), "{verdicts:?}");
+        assert!(verdicts[20..].iter().all(|v| *v == Verdict::InTime), "{delay:?}: {verdicts:?}");
+        assert!((delta(150)..delta(600)).contains(&p.stats().longest_silence), "{:?}", p.stats());
+    }
+}
+
 proptest! {
     /// For any input time advances without gaps, memory is bounded, and counts add up.
     #[test]

@@ -7,6 +7,9 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// Timestamps further than this from the playout position are rejected.
 const PLAUSIBLE_TICKS: i64 = 10 * AUDIO_CLOCK_HZ as i64;
+/// Reported capture times that differ from those before by so much are of another media clock. Chosen here: more than playout's delay in a
+/// call.
+const JUMP: TimeDelta = TimeDelta::from_secs(1);
 /// This many consecutive rejected packets are a new stream, however fast they come.
 const NEW_STREAM: u32 = 50;
 /// Outside pauses a packet is dropped where the delay is too long by more than two of them, at most once in this time: one gap of
@@ -25,12 +28,31 @@ impl AudioPlayout {
             return;
         }
         let before = self.anchor.map_or(captured, |(t, at)| at + ticks_to_time(ticks - t));
-        self.delays.shift(before - captured);
-        if !self.is_fixed() {
-            self.delay += before - captured;
+        let earlier = before - captured;
+        let mut captured = captured;
+        if self.synchronised && earlier.abs() >= JUMP {
+            let by = time_to_ticks(earlier);
+            self.jump(by, newest);
+            // In whole ticks, so that time goes on without a gap.
+            captured = before - ticks_to_time(by);
+        } else {
+            self.delays.shift(earlier);
+            if !self.is_fixed() {
+                self.delay += earlier;
+            }
         }
         self.anchor = Some((ticks, captured));
         self.synchronised = true;
+    }
+
+    /// The media clock stood still or jumped: playout goes on from the timestamps of now, of which `newest` is the last.
+    #[cold]
+    fn jump(&mut self, by: i64, newest: i64) {
+        (self.next, self.over) = (self.next.map(|n| n + by), self.over.map(|o| o + by));
+        let (next, before) = (self.next.unwrap_or(i64::MIN), self.waiting.len());
+        self.waiting.retain(|w| (next..=newest).contains(&w.ticks));
+        self.stats.late += (before - self.waiting.len()) as u64;
+        self.delays = Delays::EMPTY;
     }
 
     /// Plays packets later if all of them have been late for a while, even if their capture times are known: for playout

@@ -122,6 +122,8 @@ pub struct AudioPlayoutStats {
     pub silent_samples: u64,
     /// Samples of quiet packets skipped to shorten the delay.
     pub skipped_samples: u64,
+    /// Longest time from the end of a packet played to the next one.
+    pub longest_silence: TimeDelta,
     /// Delay from capture to playout, over packets played.
     pub delay: DelayStats,
 }
