@@ -88,7 +88,7 @@ pub(super) fn leave_only(views: &mut [PathView], paths: PathSet) -> PathSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_units::PathId;
+    use weir_units::{DataRate, PathId};
 
     const A: PathId = PathId::FIRST;
     const B: PathId = PathId::new(1);
