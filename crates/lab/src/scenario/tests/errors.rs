@@ -286,6 +286,11 @@ fn errors_state_position_fault_and_remedy() {
         ),
         (add("pauses = [{ from = \"3 s\", to = \"2 s\" }]"), &["rtp.video.pauses[0]", "`from` before `to`"]),
         (
+            add("pauses = [{ from = \"1 s\", to = \"2 s\", media_clock = \"1\" }]"),
+            &["rtp.video.pauses[0].media_clock", "no unit"],
+        ),
+        (add("adaptive_playout = true"), &["rtp.video.adaptive_playout", "give the flow one, such as \"400 ms\""]),
+        (
             add("feedback = { interval = \"0 ms\" }").replace("$controller", "nada"),
             &["rtp.video.feedback.interval", "above zero"],
         ),
