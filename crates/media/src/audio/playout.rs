@@ -292,10 +292,13 @@ impl AudioPlayout {
         let late = now - self.time_of(ticks);
         if late > TimeDelta::ZERO
             && self.over.is_some()
-            && let Some((_, captured)) = &mut self.anchor
+            && let Some((from, captured)) = &mut self.anchor
         {
-            *captured += late;
-            self.delays = Delays::EMPTY;
+            // As where lateness has lasted, the packet has no delay.
+            *captured = now - ticks_to_time(ticks - *from);
+            (self.base, self.delays, self.drift) = (BaseDelay::default(), Delays::EMPTY, Drift::default());
+            self.synchronised = false;
+            self.delay = self.wanted();
         }
         let overlap = self.end.map_or(TimeDelta::ZERO, |end| end - self.time_of(ticks));
         if overlap > TimeDelta::ZERO
