@@ -124,17 +124,19 @@ fn bursts_on_both_paths_leave_little_with_retransmissions() {
     }
 }
 
-/// Frames of 5,400 that were not played in time: each fall may cost a picture or two of the first path's queue, not half a second of both.
+/// Frames of 5,400 that were not played in time, over eight falls. Without packets that leave a path `earliest` lost 132 to 900 of them.
 #[test]
 fn a_link_that_falls_does_not_stop_the_frames_of_the_other() {
     let lost = |scheduler, controller| {
         let r = result("falling-links", Some(scheduler), controller);
         r.flows[0].frames.as_ref().expect("frames were played").lost
     };
-    for (scheduler, most) in [("earliest", 60), ("round-robin", 80), ("best-path", 50), ("frame-aligned", 50)] {
+    for (scheduler, most) in [("earliest", 130), ("round-robin", 90), ("best-path", 40), ("frame-aligned", 50)] {
         let got = lost(scheduler, "sluice");
         assert!(got <= most, "{scheduler}: {got} frames, at most {most}");
     }
-    assert!(lost("earliest", "nada") <= 350);
-    assert!(lost("earliest", "scream2") <= 300);
+    for (controller, most) in [("scream2", 260), ("gcc", 600)] {
+        let got = lost("earliest", controller);
+        assert!(got <= most, "{controller}: {got} frames, at most {most}");
+    }
 }

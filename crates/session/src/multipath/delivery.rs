@@ -23,21 +23,22 @@ impl Delivery {
         let free = *self.free.get(path.id.index())?;
         let time = path.rate.time_for(size).unwrap_or(MAX_WAIT).min(MAX_WAIT);
         let sent = free.max(path.departure(size, now)).min(now + MAX_WAIT) + time;
-        Some((sent, sent + path.backlog + path.latency()))
+        Some((sent, sent + path.backlog + path.latency() + path.queueing))
     }
 
     /// Assigns a packet to the usable path over which it would arrive first; of equals, the first. If that path holds it back, it goes over
-    /// another one that does not, unless the first would deliver all that is queued before (ECF).
+    /// the one that it can leave on first, unless the best path would deliver all that is queued before (ECF).
     pub(super) fn earliest(&mut self, paths: &[PathView], packet: &Scheduled) -> Option<PathId> {
         let (size, now) = (packet.size, packet.now);
         self.follow(paths, now);
         let usable = || paths.iter().filter(|p| p.is_usable);
         let arrival = |p: &&PathView| self.estimate(p, size, now).map_or(Timestamp::MAX, |(_, arrival)| arrival);
         let mut path = usable().min_by_key(arrival)?;
-        if path.departure(size, now) > now {
+        let leaves = path.departure(size, now).max(now);
+        if leaves > now {
             let all = arrival(&path) + path.rate.time_for(packet.queued).unwrap_or(MAX_WAIT).min(MAX_WAIT);
-            let open = usable().filter(|p| p.departure(size, now) <= now && arrival(p) < all);
-            path = open.min_by_key(arrival).unwrap_or(path);
+            let earlier = usable().filter(|p| p.departure(size, now) < leaves && arrival(p) < all);
+            path = earlier.min_by_key(|p| p.departure(size, now)).unwrap_or(path);
         }
         let (sent, _) = self.estimate(path, size, now)?;
         self.free[path.id.index()] = sent;

@@ -25,6 +25,9 @@ pub struct PathView {
     pub open_at: Timestamp,
     /// The time that the packets in flight on it take beyond a usual round trip: what waits in front of a link that has become slower.
     pub backlog: TimeDelta,
+    /// Half of the time by which the smoothed round-trip time exceeds the least one of late: with half of the former it is the delay in
+    /// this direction, since it is this path's own media that wait.
+    pub queueing: TimeDelta,
     /// Its smoothed round-trip time; `None` before the first.
     pub rtt: Option<TimeDelta>,
     /// Share of packets lost by its last report, 0 to 1.
@@ -43,6 +46,7 @@ impl PathView {
         rate: DataRate::ZERO,
         open_at: Timestamp::ZERO,
         backlog: TimeDelta::ZERO,
+        queueing: TimeDelta::ZERO,
         rtt: None,
         loss: 0.0,
         in_flight: DataSize::ZERO,
@@ -64,7 +68,7 @@ impl PathView {
     }
     /// When a packet of this size that is sent as early as possible would arrive, without its own transmission time.
     pub fn arrival(&self, size: DataSize, now: Timestamp) -> Timestamp {
-        self.departure(size, now) + self.backlog + self.latency()
+        self.departure(size, now) + self.backlog + self.latency() + self.queueing
     }
     /// Capacity by latency, by which the thesis orders paths (section 6.1.1): bit/s per second.
     pub fn merit(&self) -> f64 {

@@ -14,6 +14,7 @@ fn path(id: PathId, kbps: u64, rtt_ms: i64) -> PathView {
         rate: DataRate::from_kbps(kbps),
         open_at: Timestamp::ZERO,
         backlog: TimeDelta::ZERO,
+        queueing: TimeDelta::ZERO,
         rtt: Some(TimeDelta::from_millis(rtt_ms)),
         loss: 0.0,
         in_flight: DataSize::ZERO,

@@ -16,6 +16,9 @@ use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 /// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2).
 const RTT_WEIGHT: f64 = 1.0 / 8.0;
 
+/// Rates that differ by less than this part are the same: the share of headers moves with each packet's size.
+const SAME_RATE: u64 = 200;
+
 /// The scheduler and the state of each path.
 pub(crate) struct Multipath {
     pub(super) scheduler: AnyScheduler,
@@ -123,9 +126,13 @@ impl Multipath {
     fn is_for(&self, head: Option<(usize, NextPacket)>) -> bool {
         self.chosen.zip(head).is_some_and(|(c, (stream, next))| (c.stream, c.kind) == (stream, next.kind))
     }
-    /// Whether the scheduler would have the streams share another rate, by the paths as seen last.
+    /// Whether the scheduler would have the streams share quite another rate, by the paths as seen last.
     fn has_other_rate(&self) -> bool {
-        !self.views.is_empty() && self.scheduler.media_rate(&self.views) != self.shared
+        if self.views.is_empty() {
+            return false;
+        }
+        let (rate, shared) = (self.scheduler.media_rate(&self.views).as_bps(), self.shared.as_bps());
+        rate.abs_diff(shared) > shared / SAME_RATE
     }
     /// Whether the packet to be sent next waits for this path.
     pub(super) fn is_chosen(&self, path: PathId) -> bool {
@@ -216,6 +223,7 @@ impl Sender {
                 rate: p.payload_rate(),
                 open_at: p.open_at(),
                 backlog: backlog(p, &state.least_rtt),
+                queueing: state.least_rtt.queueing(state.rtt),
                 rtt: state.rtt,
                 loss: state.loss,
                 in_flight: p.history.bytes_in_flight(),

@@ -40,6 +40,10 @@ impl LeastRtt {
         }
         self.now = self.now.min(rtt);
     }
+    /// Half of the excess of a round-trip time.
+    pub(super) fn queueing(&self, rtt: Option<TimeDelta>) -> TimeDelta {
+        rtt.zip(self.get()).map_or(TimeDelta::ZERO, |(rtt, least)| (rtt - least).max(TimeDelta::ZERO) / 2)
+    }
     /// `None` before the first sample.
     fn get(&self) -> Option<TimeDelta> {
         Some(self.before.min(self.now)).filter(|least| *least < TimeDelta::MAX)
@@ -57,10 +61,20 @@ fn patience(view: &PathView, size: DataSize) -> TimeDelta {
     PATIENCE.max(view.rate.time_for(size * PATIENT_PACKETS).unwrap_or(TimeDelta::ZERO))
 }
 
+/// Whether nothing holds a packet of this size back, as on most paths most of the time.
+fn is_open(v: &PathView, size: DataSize, now: Timestamp) -> bool {
+    let is_full = v.window.is_some_and(|w| !v.in_flight.is_zero() && v.in_flight + size > w);
+    !is_full && v.backlog <= TimeDelta::ZERO && v.open_at <= now + PATIENCE
+}
+
 /// Usable paths on which a packet of this size leaves soon, and arrives before the best path would deliver it and all that is queued behind
 /// it.
 pub(super) fn prompt(views: &[PathView], size: DataSize, queued: DataSize, now: Timestamp) -> PathSet {
     let usable = || views.iter().filter(|v| v.is_usable);
+    let set = |set: PathSet, v: &PathView| set.with(v.id);
+    if usable().all(|v| is_open(v, size, now)) {
+        return usable().fold(PathSet::NONE, set);
+    }
     let Some(best) = usable().min_by_key(|v| v.arrival(size, now)) else { return PathSet::NONE };
     let leaves = usable().map(|v| v.departure(size, now)).min().map_or(now, |first| first.max(now));
     let arrives = best.arrival(size, now) + best.rate.time_for(queued).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
@@ -70,7 +84,7 @@ pub(super) fn prompt(views: &[PathView], size: DataSize, queued: DataSize, now: 
             v.departure(size, now) <= leaves + patience || v.arrival(size, now) <= best.arrival(size, now) + patience;
         is_soon && (v.backlog <= TimeDelta::ZERO || v.arrival(size, now) <= arrives + patience)
     });
-    prompt.fold(PathSet::NONE, |set, v| set.with(v.id))
+    prompt.fold(PathSet::NONE, set)
 }
 
 /// Leaves only these paths usable in the scheduler's view; returns those that were.

@@ -5,12 +5,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
-A gate's file names controllers, scenarios and budgets such as `one_way_delay_p95_ms <= 150` or `utilisation no worse than gcc by
-10 %`. Each budget passes, fails or stays undecided, by a test over seeds whose wrong verdicts are as rare as the file asks for. The
-same file and seed give the same verdicts, unless the file's time (60 s) ends the runs. docs/gate.md has a whole file, and the
-steps for GitHub and GitLab.
+A gate's file names controllers, scenarios and budgets such as `loss <= 0.02` or
+`utilisation no worse than gcc by 10 %`. Each budget passes, fails or stays undecided,
+by a test over seeds whose wrong verdicts are as rare as the file asks for. The same
+file and seed give the same verdicts, unless the file's time (60 s) ends the runs.
+docs/gate.md has a whole file, and the steps for GitHub and GitLab.
 
-Exit codes: 0 no budget fails (a warning says if some are undecided; 1 with --strict); 1 a budget fails; 2 the file is wrong.
+Exit codes: 0 no budget fails (a warning says if some are undecided; 1 with --strict);
+1 a budget fails; 2 the file is wrong.
 
 Examples:
   weir gate
