@@ -56,21 +56,21 @@ fn detect(controller: &str, config: DetectorConfig, is_shared: bool) -> Found {
 }
 
 /// GCC keeps the queue empty most of the time, so that few delays exceed their mean: the RFC's first test (section 3.3.1)
-/// takes its paths for paths without a bottleneck. With another threshold they are found, and taken for one bottleneck in two thirds of
-/// the decisions: their other statistics differ.
+/// takes its paths for paths without a bottleneck. With other thresholds the bottleneck is found.
 #[test]
 fn the_queue_of_gcc_is_too_short_for_the_first_test() {
     let found = detect("gcc", DetectorConfig::default(), true);
     assert!(found.skewness.iter().all(|s| (0.3..0.5).contains(s)), "{:?}", found.skewness);
     assert_eq!((found.at_bottleneck, found.grouped), (0.0, 0.0));
     let lenient = detect("gcc", DetectorConfig { c_s: 0.6, c_h: 0.7, ..DetectorConfig::default() }, true);
-    assert!(lenient.at_bottleneck > 0.95 && lenient.grouped < 0.8, "{} {}", lenient.at_bottleneck, lenient.grouped);
+    assert!(lenient.at_bottleneck > 0.95 && lenient.grouped > 0.6, "{} {}", lenient.at_bottleneck, lenient.grouped);
 }
 
-/// Where a queue stands, the shapes differ, although a call's paths carry parts of the same frames under like controllers.
+/// Where a queue stands, the shapes differ, although a call's paths carry parts of the same frames under like controllers: separate
+/// bottlenecks are not taken for one, and a shared one is found in most decisions.
 #[test]
 fn separate_bottlenecks_of_a_call_are_told_from_a_shared_one() {
-    for (controller, least) in [("nada", 0.75), ("scream2", 0.95)] {
+    for (controller, least) in [("nada", 0.5), ("scream2", 0.95)] {
         let [shared, apart] = [true, false].map(|is_shared| detect(controller, DetectorConfig::default(), is_shared));
         assert!(shared.at_bottleneck > 0.95 && shared.grouped > least, "{controller}: {}", shared.grouped);
         assert!(apart.grouped < 0.05, "{controller}: {}", apart.grouped);
