@@ -31,7 +31,7 @@ pub(in crate::scenario) struct RawPause {
     /// End.
     to: Time,
     /// How far the media clock, which RTP timestamps state, has moved at the end beside the time that has passed: "-20 s" if it stood
-    /// still over a pause of 20 s, "60 min" if it begins anew elsewhere; not at all if absent. With a model as source only.
+    /// still over a pause of 20 s, "60 min" if it starts again an hour ahead; not at all if absent. With a model as source only.
     media_clock: Option<At<RawSignedTime>>,
 }
 

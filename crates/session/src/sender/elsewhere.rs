@@ -1,5 +1,5 @@
 //! Packets in flight on a path that has fallen, sent again on another one, as Multipath TCP does with what blocks its receive window
-//! (C. Raiciu and others, "How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012, section 4.2).
+//! (C. Raiciu and others, "How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012).
 
 use super::multipath::{Multipath, PathState};
 use super::waiting::{MAX_BACKLOG, PATIENCE, backlog};

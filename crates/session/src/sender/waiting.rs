@@ -11,12 +11,14 @@ use weir_units::{DataSize, TimeDelta, Timestamp};
 /// picture's duration; pacers hold packets back for less than that as long as rates stand).
 pub(super) const PATIENCE: TimeDelta = TimeDelta::from_millis(30);
 const PATIENT_PACKETS: u64 = 2;
-/// Packets in flight are reported this much later than a round trip takes (RFC 8888, section 4.1, recommends feedback every 50 to 200 ms;
+/// Packets in flight are reported this much later than a round trip takes (RFC 8888, section 4, has feedback every 50 to 200 ms;
 /// libwebrtc's takes up to 250 ms).
 const REPORTING: TimeDelta = TimeDelta::from_millis(100);
-/// The longest backlog, and the greatest time in flight that is taken from a rate.
+/// The longest backlog, and the greatest time in flight that is taken from a rate, which may be near zero (calibrated: above any playout
+/// delay).
 pub(super) const MAX_BACKLOG: TimeDelta = TimeDelta::from_secs(2);
-/// The least round-trip time is that of one to two spans of this length, so that a route that becomes longer is no backlog.
+/// The least round-trip time is that of one to two spans of this length, so that a route that becomes longer is no backlog (BBR's
+/// `MinRTTFilterLen`, draft-ietf-ccwg-bbr).
 const SPAN: TimeDelta = TimeDelta::from_secs(10);
 
 /// The least round-trip time of late.

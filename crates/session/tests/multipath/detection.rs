@@ -67,7 +67,7 @@ fn the_queue_of_gcc_is_too_short_for_the_first_test() {
 }
 
 /// The RFC expects different bottlenecks to have different traffic. A call's paths carry parts of the same frames under like
-/// controllers: under NADA two bottlenecks are told apart, under SCReAM 2 they look as alike as the one that two paths share with another
+/// controllers: under NADA two bottlenecks are distinguished, under SCReAM 2 they look as alike as the one that two paths share with another
 /// call.
 #[test]
 fn separate_bottlenecks_of_a_call_may_look_as_alike_as_a_shared_one() {
