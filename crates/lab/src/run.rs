@@ -34,6 +34,7 @@ pub use stepped::{OUTSIDE, SteppedCall, Stepping};
 use crate::metrics::{FlowEnd, Recorder};
 use crate::results::{CodedFrames, RunResult};
 use crate::scenario::{Flow, Scenario};
+use core::hint::cold_path;
 use network::Network;
 use observer::RunObserver;
 use path_meter::PathMeter;
@@ -208,14 +209,13 @@ impl Run<'_, '_> {
             }
             self.advance(until)?;
             while let Some(&&p) = next_pause.peek().filter(|p| p.at <= until) {
-                let agent = self.network.flows[p.flow].sender;
-                self.network.sim.with_agent(agent, |a, _| a.pause(&p));
-                self.network.sim.observer_mut().on_run(agent);
+                self.pause(&p);
                 next_pause.next();
             }
             now = until;
             self.sample(now);
             if now >= next_percent {
+                cold_path();
                 let done = (100.0 * (now.as_secs_f64() / end.as_secs_f64())).floor();
                 next_percent = Timestamp::ZERO + TimeDelta::from_secs_f64(end.as_secs_f64() * (done + 1.0) / 100.0);
                 (self.options.progress)(done / 100.0);
@@ -225,6 +225,14 @@ impl Run<'_, '_> {
             self.end_flow(flow, end);
         }
         Ok(self.network.sim.into_observer().finish(end))
+    }
+
+    /// The application pauses, or goes on.
+    #[cold]
+    fn pause(&mut self, change: &PauseChange) {
+        let agent = self.network.flows[change.flow].sender;
+        self.network.sim.with_agent(agent, |a, _| a.pause(change));
+        self.network.sim.observer_mut().on_run(agent);
     }
 
     /// Passes to the recorder what is known of a flow only at the end.
@@ -282,11 +290,13 @@ impl Run<'_, '_> {
             sim.observer_mut().recorder.link(i, now, size, delay);
         }
         for station in &self.network.stations {
+            cold_path();
             let queue = sim.link(self.network.links[station.link]).queue_size(now);
             sim.with_agent(station.agent, |a, _| a.set_queue(queue));
         }
         self.samples += 1;
         while let Some(&(_, flow)) = self.stops.last().filter(|s| s.0 < now) {
+            cold_path();
             self.flows[flow].catch_up(self.samples - 1);
             self.stops.pop();
         }
@@ -294,6 +304,7 @@ impl Run<'_, '_> {
         self.due.copy_from_slice(&self.steady);
         sim.observer_mut().take_active(&mut self.due);
         while let Some(&(_, flow)) = self.starts.last().filter(|s| s.0 <= now) {
+            cold_path();
             self.due[flow / 64] |= 1 << (flow % 64);
             self.starts.pop();
         }
@@ -342,12 +353,14 @@ impl Run<'_, '_> {
         let rtt = sender.connection().map(Connection::rtt);
         let transport = rtt.map(|rtt| TransportSample { refused: sender.refused_packets(), rtt });
         if let Some(sample) = transport {
+            cold_path();
             sampler.on_transport(&mut sim.observer_mut().recorder, now, sample);
         }
         let Some(call) = sim.agent(ids.sender).call() else { return };
         let sample = SenderSample::of(call).with_transport(transport.is_some());
         let mut internals: Vec<(&'static str, f64)> = Vec::new();
         if shows_metrics {
+            cold_path();
             let psnr = sim.agent(ids.receiver).viewer().and_then(|v| v.last_psnr());
             internals.extend(psnr.map(|db| ("psnr_db", db)));
             call.stats().metrics(&mut |name, value| internals.push((name, value)));

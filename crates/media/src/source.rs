@@ -116,11 +116,20 @@ impl Source {
     /// See [`FrameSource::next_frame_at`].
     #[inline]
     pub fn next_frame_at(&self) -> Option<Timestamp> {
+        // Asked after each event: one branch for the simulator's usual source, a call for others.
+        if let Self::Perfect(s) = self { s.next_frame_at() } else { self.next_frame_of_others() }
+    }
+    #[inline(never)]
+    fn next_frame_of_others(&self) -> Option<Timestamp> {
         each!(self, s => s.next_frame_at())
     }
     /// See [`FrameSource::poll_frame`].
     #[inline]
     pub fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
+        if let Self::Perfect(s) = self { s.poll_frame(now) } else { self.poll_frame_of_others(now) }
+    }
+    #[inline(never)]
+    fn poll_frame_of_others(&mut self, now: Timestamp) -> Option<Frame> {
         each!(self, s => s.poll_frame(now))
     }
     /// See [`FrameSource::request_key_frame`].
@@ -134,6 +143,10 @@ impl Source {
     /// See [`FrameSource::take_payloads`].
     #[inline]
     pub fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
+        if let Self::Perfect(s) = self { s.take_payloads(max, out) } else { self.take_payloads_of_others(max, out) }
+    }
+    #[inline(never)]
+    fn take_payloads_of_others(&mut self, max: DataSize, out: &mut Payloads) -> bool {
         each!(self, s => s.take_payloads(max, out))
     }
     /// See [`FrameSource::on_feedback`].

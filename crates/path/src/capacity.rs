@@ -1,6 +1,7 @@
 use crate::opportunities::{Opportunities, Place};
 use crate::schedule::{Cursor, Schedule};
 use crate::token_bucket::{Bucket, TokenBucket};
+use core::hint::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// A link's transmission rate.
@@ -106,8 +107,14 @@ impl Server {
         match self {
             Self::Unlimited => arrived,
             Self::Constant { free_at, .. } | Self::Schedule { free_at, .. } => arrived.max(*free_at),
-            Self::Opportunities { trace, place } => trace.next_start(place, arrived),
-            Self::Shaped(shaped) => shaped.next_start(arrived),
+            Self::Opportunities { trace, place } => {
+                cold_path();
+                trace.next_start(place, arrived)
+            }
+            Self::Shaped(shaped) => {
+                cold_path();
+                shaped.next_start(arrived)
+            }
         }
     }
 
@@ -130,8 +137,14 @@ impl Server {
                 *free_at = schedule.finish(cursor, start, size);
                 (start, *free_at)
             }
-            Self::Opportunities { trace, place } => trace.serve(place, arrived, u64::from(bytes)),
-            Self::Shaped(shaped) => shaped.serve(arrived, bytes),
+            Self::Opportunities { trace, place } => {
+                cold_path();
+                trace.serve(place, arrived, u64::from(bytes))
+            }
+            Self::Shaped(shaped) => {
+                cold_path();
+                shaped.serve(arrived, bytes)
+            }
         }
     }
 

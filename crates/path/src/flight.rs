@@ -1,4 +1,5 @@
 use crate::stats::DropReason;
+use core::hint::cold_path;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use weir_units::{Ecn, TimeDelta, Timestamp};
@@ -61,6 +62,7 @@ impl<P> Flight<P> {
         match self {
             Self::InOrder(q) => q.push_back(packet),
             Self::Sorted { heap, count } => {
+                cold_path();
                 *count += 1;
                 heap.push(Reverse(Ordered { count: *count, packet }));
             }
@@ -72,7 +74,10 @@ impl<P> Flight<P> {
     pub(crate) fn next_at(&self) -> Option<Timestamp> {
         match self {
             Self::InOrder(q) => q.front().map(|p| p.at),
-            Self::Sorted { heap, .. } => heap.peek().map(|o| o.0.packet.at),
+            Self::Sorted { heap, .. } => {
+                cold_path();
+                heap.peek().map(|o| o.0.packet.at)
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use crate::radio::Air;
 use crate::random::Random;
 use crate::stats::{Action, DropReason, LinkStats};
 use crate::steps::Steps;
+use core::hint::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Arrival time if no packet is queued.
@@ -153,6 +154,7 @@ impl<P: Clone> Link<P> {
                 Departure::Delivered(Delivery { item, at, size, ecn, queued_for })
             }
             Some(reason) => {
+                cold_path();
                 line.ledger.stats.count(Action::Dropped(reason), bytes);
                 Departure::Dropped(Dropped { item, at, size, reason })
             }
@@ -287,6 +289,7 @@ impl<P: Clone> Line<P> {
     #[inline(always)]
     fn impair(&mut self, packet: &mut Queued<P>) -> Option<DropReason> {
         let impairments = self.impairments.as_mut()?;
+        cold_path();
         packet.draw = impairments.draw(self.now);
         if packet.draw.lost && self.loss_position == LossPosition::Entry {
             return Some(DropReason::RandomLoss);
@@ -308,7 +311,7 @@ impl<P: Clone> Line<P> {
         Some(Departure::Dropped(Dropped { item, at, size: DataSize::from_bytes(u64::from(bytes)), reason }))
     }
 
-    #[inline]
+    #[cold]
     fn refuse(&mut self, reason: DropReason, packet: Queued<P>) -> Verdict<P> {
         self.ledger.stats.count(Action::Dropped(reason), packet.bytes);
         Verdict::Dropped(reason, packet.item)
@@ -359,6 +362,7 @@ impl<P: Clone> Line<P> {
         let mut at = end + self.delay;
         let mut lost = lost.then_some(DropReason::RandomLoss);
         if let Some(impairments) = &self.impairments {
+            cold_path();
             if let Some(delay) = impairments.delay_at(end) {
                 at = end + delay;
             }
@@ -379,6 +383,7 @@ impl<P: Clone> Line<P> {
         let copy = (draw.duplicated && lost.is_none() && at < Timestamp::MAX).then(|| packet.clone());
         self.flight.push(packet);
         if let Some(copy) = copy {
+            cold_path();
             self.ledger.stats.duplicated.add(bytes);
             self.flight.push(copy);
         }

@@ -43,6 +43,7 @@ pub(crate) use stations::Stations;
 
 use crate::error::ConfigError;
 use crate::stats::DropReason;
+use core::hint::cold_path;
 use weir_units::Timestamp;
 
 /// An operation on a queue of any discipline, compiled for each.
@@ -115,7 +116,10 @@ macro_rules! disciplines {
             pub(crate) fn visit<V: Visit<P>>(&mut self, visit: V) -> V::Output {
                 match self {
                     $(Self::$variant(q) => visit.visit(q),)+
-                    Self::Stations(stations) => visit.visit_stations(stations),
+                    Self::Stations(stations) => {
+                        cold_path();
+                        visit.visit_stations(stations)
+                    }
                 }
             }
         }
@@ -157,21 +161,30 @@ macro_rules! disciplines {
             fn head_arrival(&self) -> Option<Timestamp> {
                 match self {
                     $(Self::$variant(q) => q.head_arrival(),)+
-                    Self::Stations(q) => q.head_arrival(),
+                    Self::Stations(q) => {
+                        cold_path();
+                        q.head_arrival()
+                    }
                 }
             }
             #[inline]
             fn packets(&self) -> usize {
                 match self {
                     $(Self::$variant(q) => q.packets(),)+
-                    Self::Stations(q) => q.packets(),
+                    Self::Stations(q) => {
+                        cold_path();
+                        q.packets()
+                    }
                 }
             }
             #[inline]
             fn bytes(&self) -> u64 {
                 match self {
                     $(Self::$variant(q) => q.bytes(),)+
-                    Self::Stations(q) => q.bytes(),
+                    Self::Stations(q) => {
+                        cold_path();
+                        q.bytes()
+                    }
                 }
             }
             #[inline]

@@ -3,6 +3,7 @@
 //! Reports over RFC 8888 overlap by one interval, so that a lost report loses no information; TWCC reports each packet
 //! once, as in practice.
 
+use core::hint::cold_path;
 use weir_units::{Ecn, Timestamp};
 
 const MIN_SLOTS: usize = 1 << 6;
@@ -62,6 +63,7 @@ impl ArrivalLog {
         }
         let i = self.index(sequence);
         if sequence < self.end && self.slots[i].is_of(sequence) {
+            cold_path();
             // A copy is reported again only for a mark that its report did not have.
             if ecn == Ecn::Ce && self.slots[i].ecn != Some(Ecn::Ce) {
                 self.slots[i].ecn = Some(ecn);
@@ -80,6 +82,7 @@ impl ArrivalLog {
             }
             self.end = sequence + 1;
         } else if sequence < self.begin {
+            cold_path();
             // It was reported missing: the next report starts early enough to include it, if the ring still covers it.
             if self.end - sequence > self.slots.len() as u64 {
                 return;

@@ -59,25 +59,31 @@ pub(crate) struct CcfbContext {
     pub max_size: usize,
 }
 
-/// Appends one CCFB message of at most `max_size` bytes about some streams; `reported` is called with each stream's key and the sequence number
-/// after its last packet reported.
-pub(crate) fn write_ccfb<'a, K>(
-    logs: impl Iterator<Item = (K, (u32, &'a ArrivalLog))>,
-    context: CcfbContext,
-    out: &mut Vec<u8>,
-    mut reported: impl FnMut(K, u64),
-) {
-    let CcfbContext { ssrc, zero, now, max_size } = context;
-    let mut w = ccfb::Writer::new(out, ssrc, now, NtpTime::at(now, zero).compact());
-    for (key, (source, log)) in logs {
+/// Appends one CCFB message about some streams.
+pub(crate) struct CcfbWriter<'o> {
+    message: ccfb::Writer<'o>,
+    max_size: usize,
+}
+
+impl<'o> CcfbWriter<'o> {
+    pub(crate) fn new(context: CcfbContext, out: &'o mut Vec<u8>) -> Self {
+        let CcfbContext { ssrc, zero, now, max_size } = context;
+        Self { message: ccfb::Writer::new(out, ssrc, now, NtpTime::at(now, zero).compact()), max_size }
+    }
+
+    /// Reports a stream's packets, as far as the message holds them; returns the sequence number after the last one reported.
+    #[inline(never)]
+    pub(crate) fn add(&mut self, source: u32, log: &ArrivalLog) -> u64 {
         let range = log.range();
-        w.stream(source, range.start as u16);
+        self.message.stream(source, range.start as u16);
         let packets = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let arrival = |i| log.arrival(range.start + i as u64).map(|(at, ecn)| (ecn, at));
-        let count = w.push_all((0..packets).map(arrival), max_size);
-        reported(key, range.start + count as u64);
+        range.start + self.message.push_all((0..packets).map(arrival), self.max_size) as u64
     }
-    w.finish();
+
+    pub(crate) fn finish(self) {
+        self.message.finish();
+    }
 }
 
 /// Converts both formats to one form.

@@ -7,6 +7,7 @@
 
 use crate::identity::FeedbackSsrcs;
 use crate::receiver_model::ReceiverModel;
+use core::hint::cold_path;
 use std::collections::VecDeque;
 use weir_media::{PictureId, VideoCodec};
 use weir_units::{TimeDelta, Timestamp};
@@ -275,6 +276,7 @@ impl PictureRequests {
         if self.key.is_none() && self.reference.is_none() && self.decoded.is_none() {
             return None;
         }
+        cold_path();
         let wanted = [self.key, self.reference.map(|r| r.0)].into_iter().flatten().map(|a| a.due);
         wanted.chain(self.decoded.map(|_| self.acknowledged_at + ACK_SPACING)).min()
     }

@@ -1,5 +1,6 @@
 //! The RTP queue between packetiser and pacer.
 
+use core::hint::cold_path;
 use std::collections::VecDeque;
 use weir_fec::Importance;
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -46,6 +47,7 @@ impl RtpQueue {
         self.size += u64::from(packet.payload);
         self.packets.push_back(packet);
         if !self.content.is_empty() {
+            cold_path();
             self.content.resize(self.content.len() + usize::from(packet.payload), 0);
         }
     }
@@ -81,6 +83,7 @@ impl RtpQueue {
         let p = self.packets.pop_front()?;
         self.size -= u64::from(p.payload);
         if !self.content.is_empty() {
+            cold_path();
             self.content.drain(..self.popped);
             self.popped = usize::from(p.payload).min(self.content.len());
         }

@@ -21,13 +21,14 @@ pub(crate) use subflow::Subflow;
 
 use crate::arrivals::ArrivalLog;
 use crate::config::{IncomingConfig, ReceivingPath};
-use crate::feedback::{CcfbContext, MAX_FEEDBACK, MAX_SUBFLOW_FEEDBACK, TwccWriter, write_ccfb};
+use crate::feedback::{CcfbContext, CcfbWriter, MAX_FEEDBACK, MAX_SUBFLOW_FEEDBACK, TwccWriter};
 use crate::frames::RecoveryStats;
 use crate::identity::FeedbackSsrcs;
 use crate::ids::IncomingId;
 use crate::recovery::RepairReceiveCounters;
 use crate::session_params::SessionParams;
 use crate::timers::earliest;
+use core::hint::cold_path;
 use weir_cc::{FeedbackFormat, ReceiverController, Report};
 use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
@@ -243,6 +244,10 @@ impl Receiver {
         let is_due = |s: &IncomingStream| (early && s.is_urgent()) || s.is_nack_due(now) || s.picture.is_due(now);
         self.path.is_feedback_due(now) || self.streams.iter().any(is_due)
     }
+    /// Whether any stream waits for a picture that it has asked for or will ask for, or acknowledges pictures.
+    pub(crate) fn has_picture_feedback(&self) -> bool {
+        self.streams.iter().any(|s| s.picture.due().is_some())
+    }
     pub(crate) fn is_picture_due(&self, now: Timestamp) -> bool {
         self.streams.iter().any(|s| s.picture.is_due(now))
     }
@@ -292,9 +297,10 @@ impl Receiver {
             return Some(path.twcc.write(log, offset, out));
         }
         let context = CcfbContext { ssrc, zero, now, max_size: MAX_SUBFLOW_FEEDBACK };
-        let mut reported = None;
-        write_ccfb(core::iter::once(((), (media, log))), context, out, |(), upto| reported = Some(upto));
-        reported
+        let mut message = CcfbWriter::new(context, out);
+        let upto = message.add(media, log);
+        message.finish();
+        Some(upto)
     }
 
     /// Feedback on a path, up to this number if it has any, is sent in a datagram of `size`.
@@ -313,31 +319,31 @@ impl Receiver {
             return;
         }
         if !self.strangers.is_empty() {
+            cold_path();
             self.forget_known_strangers();
         }
         let count = self.streams.len();
-        let strangers = self.strangers.iter().enumerate().map(|(i, s)| (count + i, 0, Some((s.ssrc, &s.log))));
-        let logs = self.streams.iter().enumerate().flat_map(|(i, s)| {
-            let repair = s.repair_log().map(|log| (s.identity.repair(), log));
-            let resent = s.retransmission_log().map(|log| (s.identity.retransmission(), log));
-            // A stream without received packets has nothing to report, unless it is the only one.
-            let media =
-                s.log.as_ref().filter(|_| s.is_single || s.stats.is_started()).map(|log| (s.identity.ssrc, log));
-            [media, repair, resent].into_iter().enumerate().map(move |(k, log)| (i, k, log))
-        });
         let mut all = core::mem::take(&mut self.reported);
         all.resize(count + self.strangers.len(), Reported::default());
-        let context = CcfbContext { ssrc, zero, now, max_size: MAX_FEEDBACK };
-        write_ccfb(
-            logs.chain(strangers).filter_map(|(i, k, log)| Some(((i, k), log?))),
-            context,
-            out,
-            |(i, k), upto| match k {
-                0 => all[i].media = upto,
-                1 => all[i].repair = upto,
-                _ => all[i].retransmission = upto,
-            },
-        );
+        let mut message = CcfbWriter::new(CcfbContext { ssrc, zero, now, max_size: MAX_FEEDBACK }, out);
+        for (s, upto) in self.streams.iter().zip(&mut all) {
+            // A stream without received packets has nothing to report, unless it is the only one.
+            if let Some(log) = s.log.as_ref().filter(|_| s.is_single || s.stats.is_started()) {
+                upto.media = message.add(s.identity.ssrc, log);
+            }
+            if let Some(log) = s.repair_log() {
+                cold_path();
+                upto.repair = message.add(s.identity.repair(), log);
+            }
+            if let Some(log) = s.retransmission_log() {
+                cold_path();
+                upto.retransmission = message.add(s.identity.retransmission(), log);
+            }
+        }
+        for (s, upto) in self.strangers.iter().zip(&mut all[count..]) {
+            upto.media = message.add(s.ssrc, &s.log);
+        }
+        message.finish();
         self.reported = all;
     }
 

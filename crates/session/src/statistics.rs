@@ -1,5 +1,6 @@
 //! Receive statistics of one source (RFC 3550, sections 6.4.1 and appendices A.1, A.3, A.8).
 
+use core::hint::cold_path;
 use weir_units::{TimeDelta, Timestamp};
 
 /// A larger jump forward restarts the source (RFC 3550, appendix A.1).
@@ -108,6 +109,7 @@ impl ReceiveStatistics {
                 self.copy = ahead == 0;
                 self.seen = self.seen.checked_shl(ahead.into()).unwrap_or(0) | 1;
             } else if ahead <= u16::MAX - MAX_MISORDER {
+                cold_path();
                 // Two in sequence after a jump: the source has restarted.
                 if self.bad_sequence != Some(sequence) {
                     self.bad_sequence = Some(sequence.wrapping_add(1));
@@ -115,6 +117,7 @@ impl ReceiveStatistics {
                 }
                 self.restart(sequence);
             } else {
+                cold_path();
                 self.received += 1;
                 let behind = ahead.wrapping_neg();
                 self.copy = self.seen >> behind & 1 == 1;

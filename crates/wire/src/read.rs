@@ -1,4 +1,5 @@
 use crate::Error;
+use core::hint::cold_path;
 
 /// Takes big-endian fields from the front of a slice, and reports the offset if it ends early.
 #[derive(Clone, Copy)]
@@ -34,7 +35,10 @@ impl<'a> Reader<'a> {
                 self.offset += needed;
                 Ok(head)
             }
-            None => Err(Error::Truncated { field, offset: self.offset, needed, available: self.bytes.len() }),
+            None => {
+                cold_path();
+                Err(Error::Truncated { field, offset: self.offset, needed, available: self.bytes.len() })
+            }
         }
     }
     #[inline]
@@ -45,7 +49,10 @@ impl<'a> Reader<'a> {
                 self.offset += N;
                 Ok(*head)
             }
-            None => Err(Error::Truncated { field, offset: self.offset, needed: N, available: self.bytes.len() }),
+            None => {
+                cold_path();
+                Err(Error::Truncated { field, offset: self.offset, needed: N, available: self.bytes.len() })
+            }
         }
     }
     #[inline]

@@ -9,6 +9,7 @@ pub mod retransmission;
 
 use crate::read::{Reader, be16, be32};
 use crate::{Entries, Error, List};
+use core::hint::cold_path;
 use core::ops::Range;
 use extension::{Element, Elements, ONE_BYTE, TWO_BYTE};
 
@@ -92,6 +93,7 @@ impl Header<'_> {
             && send_time.is_none_or(|(id, _)| id < 15)
             && subflow.is_none_or(|(id, _)| id < 15);
         if !(short && csrcs.is_empty() && self.elements.is_empty()) {
+            cold_path();
             out.extend_from_slice(&head[..FIXED_HEADER]);
             csrcs.iter().for_each(|c| out.extend_from_slice(&c.to_be_bytes()));
             self.write_extension(transport, send_time, subflow, out);
@@ -182,6 +184,7 @@ impl<'a> PacketView<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut view = Self::parse_header(bytes)?;
         if bytes[0] & 0x20 != 0 {
+            cold_path();
             let available = bytes.len() - view.payload;
             let padding = if available == 0 { 0 } else { bytes[bytes.len() - 1] };
             if padding == 0 || usize::from(padding) > available {
@@ -205,6 +208,7 @@ impl<'a> PacketView<'a> {
         let mut reader = Reader::new(bytes, 0);
         let fixed = reader.take("RTP fixed header", FIXED_HEADER)?;
         if fixed[0] >> 6 != 2 {
+            cold_path();
             return Err(Error::Value { field: "RTP version", offset: 0, value: (fixed[0] >> 6).into(), expected: "2" });
         }
         reader.take("RTP CSRC list", usize::from(fixed[0] & 0xf) * 4)?;
@@ -274,6 +278,7 @@ impl<'a> PacketView<'a> {
         {
             return Some(u16::from_be_bytes([a, b]));
         }
+        cold_path();
         self.extension(id).and_then(extension::read_transport_sequence)
     }
     /// The absolute send time, signalled as element `id`: 24 bits in units of 2^-18 s.

@@ -1,6 +1,7 @@
 //! Packets sent and not yet reported, and the matching of feedback to them.
 
 use crate::cue::{PacketResult, SentPacket};
+use core::hint::cold_path;
 use weir_units::{DataSize, Ecn, RemoteTimestamp, Timestamp};
 
 /// Most packets kept: two seconds at 200 Mbit/s in packets of 1,200 bytes.
@@ -214,6 +215,7 @@ impl SentHistory {
         }
     }
 
+    #[inline(never)]
     fn look_before(&mut self, departure: Timestamp) {
         self.settle();
         self.oldest = departure;
@@ -240,10 +242,12 @@ impl SentHistory {
         // Not a loop: iterators over several streams are then nested loops, and no state is kept between two packets.
         reports.into_iter().for_each(|r| {
             if r.sequence >= self.next {
+                cold_path();
                 self.counters.unknown += 1;
                 return;
             }
             if r.sequence < self.first {
+                cold_path();
                 self.counters.late += 1;
                 return;
             }
@@ -278,6 +282,7 @@ impl SentHistory {
         if lowest != u64::MAX {
             self.settle();
             while self.settled < lowest {
+                cold_path();
                 self.give_up(self.settled);
                 self.settled += 1;
             }

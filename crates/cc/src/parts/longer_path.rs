@@ -3,6 +3,7 @@
 //! A queue grows packet by packet, by no more than what is sent beyond the link's rate, and changes with what is sent. A route, a relay or
 //! a clock adds its whole difference to one packet and all that follow.
 
+use core::hint::cold_path;
 use weir_units::TimeDelta;
 
 /// Least rise that is taken for a path.
@@ -127,11 +128,14 @@ impl LongerPath {
             }
         }
         self.last = Some((least, delay, at));
-        let closed = self.fill(delay, at);
+        let closes = self.fill(delay, at);
         if let Some(rise) = &mut self.rise {
+            cold_path();
             rise.received = rise.received.saturating_add(1);
         }
-        if closed {
+        if closes {
+            cold_path();
+            self.close(at);
             self.judge(at);
         }
         delay
@@ -164,10 +168,14 @@ impl LongerPath {
         let bucket = self.bucket.get_or_insert(Bucket { since: at, least: delay, packets: 0 });
         bucket.least = bucket.least.min(delay);
         bucket.packets = bucket.packets.saturating_add(1);
+        at - bucket.since >= BUCKET && bucket.packets >= BUCKET_PACKETS
+    }
+
+    /// Ends the current bucket.
+    #[inline(never)]
+    fn close(&mut self, at: TimeDelta) {
+        let Some(bucket) = self.bucket.take() else { return };
         let age = at - bucket.since;
-        if age < BUCKET || bucket.packets < BUCKET_PACKETS {
-            return false;
-        }
         if self.filled == ALIKE {
             self.past.rotate_left(1);
             self.filled -= 1;
@@ -176,8 +184,6 @@ impl LongerPath {
         self.past[self.filled] = Past { least: bucket.least, rate };
         self.lowest = Some(self.lowest.map_or(bucket.least, |l| l.min(bucket.least)));
         self.filled += 1;
-        self.bucket = None;
-        true
     }
 
     fn judge(&mut self, at: TimeDelta) {

@@ -1,6 +1,7 @@
 //! Detects frames that lose their first packet, which contains the frame's header, or, for applications that decode at
 //! the marker bit, their first or their last.
 
+use core::hint::cold_path;
 use std::collections::VecDeque;
 
 /// Maximum first packets kept of frames in flight, per stream.
@@ -72,9 +73,11 @@ impl FirstPackets {
     pub(super) fn on_sent(&mut self, rtp: &[u8]) {
         let Some(Fields { sequence, timestamp, ssrc, marker }) = Fields::read(rtp) else { return };
         if self.needs_marker {
+            cold_path();
             return self.on_sent_of_frame(sequence, timestamp, ssrc, marker);
         }
         let Some(stream) = self.streams.iter_mut().find(|s| s.ssrc == ssrc) else {
+            cold_path();
             let on_their_way = VecDeque::from([sequence]);
             self.streams.push(Stream { ssrc, timestamp, on_their_way, frames: VecDeque::new() });
             return;

@@ -5,6 +5,7 @@ use super::first_packets::FirstPackets;
 use super::path_meter::PathMeter;
 use super::streams::REPAIR_PAYLOAD_TYPES;
 use crate::metrics::{DropCause, Recorder};
+use core::hint::cold_path;
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
@@ -154,6 +155,7 @@ impl<'a> RunObserver<'a> {
             None => return None,
         };
         let Some(Some(meter)) = self.paths.get_mut(flow) else { return carried };
+        cold_path();
         if pass(meter, size, is_media) { Some(Carried::Repair(flow, size)) } else { carried }
     }
 }

@@ -8,6 +8,7 @@ use crate::outcome::{Outcome, Refusal, RtcpOutcome};
 use crate::received_packet::ReceivedPacket;
 use crate::repair_format::{Format, ReceivedRepair};
 use crate::session_params::RapidSynchronisation;
+use core::hint::cold_path;
 use core::net::SocketAddr;
 use weir_cc::FeedbackFormat;
 use weir_units::{DataSize, Timestamp};
@@ -45,6 +46,7 @@ impl Endpoint {
     fn on_rtcp_datagram(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         self.counters.rtcp_received += 1;
         if let Some(o) = &mut self.observer {
+            cold_path();
             let Datagram { bytes, payload, .. } = *datagram;
             o.on_rtcp_received(&Seen { now, bytes, payload, source: source.copied() });
         }
@@ -59,7 +61,10 @@ impl Endpoint {
         for packet in parse_compound(datagram.bytes) {
             match packet {
                 Ok(packet) => self.on_rtcp(&packet, &mut compound, now),
-                Err(_) => self.counters.malformed += 1,
+                Err(_) => {
+                    cold_path();
+                    self.counters.malformed += 1;
+                }
             }
         }
         self.end_compound(&compound, now);
@@ -75,11 +80,13 @@ impl Endpoint {
     #[inline]
     pub(super) fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         let Ok(rtp) = parse_rtp(datagram) else {
+            cold_path();
             self.counters.malformed += 1;
             return Outcome::Refused(Refusal::Malformed);
         };
         let subflow = if self.is_multipath { self.subflow_of(&rtp) } else { None };
         let Some(receiver) = &self.receiver else {
+            cold_path();
             self.counters.unknown_source += 1;
             self.on_heard(rtp.ssrc(), now);
             return Outcome::Refused(Refusal::NotWanted);
@@ -113,6 +120,7 @@ impl Endpoint {
             return self.on_red(index, &packet, &red);
         }
         if let Some(o) = &mut self.observer {
+            cold_path();
             o.on_rtp_received(&packet.seen());
         }
         self.on_media(index, &packet)

@@ -11,6 +11,7 @@ use crate::retransmission::Keep;
 use crate::rtcp::{Compound, NextUnit, ReportContext, report_block, write_bye, write_report};
 use crate::sender::{Outgoing, PADDING_SIZE, Sender};
 use crate::session_params::{Profile, RapidSynchronisation};
+use core::hint::cold_path;
 use weir_cc::Report;
 use weir_units::{DataSize, Ecn, PathId, Timestamp};
 use weir_wire::ntp::NtpTime;
@@ -82,6 +83,7 @@ impl Endpoint {
         let payload = if plain {
             let header = header(packet, &stream.identity, &self.config, now);
             if self.is_multipath && sender.multipath.is_some() {
+                cold_path();
                 by_subflow(header, packet, &self.config).write_into(out);
             } else {
                 header.write_into(out);
@@ -92,6 +94,7 @@ impl Endpoint {
         };
         let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
         if let Some(o) = &mut self.observer {
+            cold_path();
             let seen = Seen { now, bytes: out, payload, source: None };
             match kind {
                 Kind::Media | Kind::Padding => o.on_rtp_sent(&seen),
@@ -128,9 +131,11 @@ impl Endpoint {
             return None;
         }
         if regular {
+            cold_path();
             self.age_limit(now);
         }
         if regular || urgent {
+            cold_path();
             self.early_wanted = false;
             self.write_compound(now, out);
         }
@@ -144,36 +149,35 @@ impl Endpoint {
             reported = true;
         }
         if let Some(report) = self.report.take_if(|_| regular || early) {
+            cold_path();
             let next_unit = self.first_incoming().map_or_else(NextUnit::default, |s| s.next_to_decode(now));
             let context = ReportContext { ssrcs, is_avpf, overhead: self.config.header_overhead, next_unit };
             write_report(&report, &context, out);
         }
         if let Some(r) = self.receiver.as_mut().filter(|_| nack) {
+            cold_path();
             r.write_nacks(ssrcs.sender, now, out);
         }
         if self.sr_request == SrRequestState::Wanted && is_avpf {
+            cold_path();
             SrRequest { sender_ssrc: ssrcs.sender, media_ssrc: ssrcs.media }.write_into(out);
             self.sr_request = SrRequestState::Sent;
         }
-        if is_avpf {
+        if is_avpf && self.receiver.as_ref().is_some_and(Receiver::has_picture_feedback) {
+            cold_path();
             self.write_picture_feedback(now, out);
         }
         if (regular || urgent) && self.paths.is_some() {
+            cold_path();
             self.write_interfaces(out);
         }
         if !self.goodbyes.is_empty() {
+            cold_path();
             write_bye(&self.goodbyes, None, out);
             self.goodbyes.clear();
         }
         if self.bye == Bye::Wanted {
-            self.scratch.sources.clear();
-            let streams = self.sender.iter().flat_map(|s| &s.streams);
-            self.scratch.sources.extend(streams.flat_map(used_sources).flatten());
-            if !self.scratch.sources.contains(&ssrcs.sender) {
-                self.scratch.sources.insert(0, ssrcs.sender);
-            }
-            write_bye(&self.scratch.sources, self.own_reason.as_deref(), out);
-            self.bye = Bye::Sent;
+            self.write_goodbye(out);
         }
         let size = DataSize::from_bytes(out.len() as u64);
         let on_wire = size + DataSize::from_bytes(u64::from(self.config.header_overhead));
@@ -181,6 +185,7 @@ impl Endpoint {
             r.on_feedback_sent(on_wire, now);
         }
         if regular {
+            cold_path();
             // It may be repeated once per reporting interval (RFC 6051, section 3.2).
             if self.sr_request == SrRequestState::Sent && self.first_incoming().is_none_or(|s| s.heard.media.is_none())
             {
@@ -188,17 +193,32 @@ impl Endpoint {
             }
             self.timer.on_regular_sent(on_wire, &mut self.rng, now);
         } else if urgent || asks || picture || (early && !periodic) {
+            cold_path();
             self.timer.on_early_sent(on_wire, &mut self.rng, now);
         } else {
             self.timer.on_packet(on_wire);
         }
         if let Some(o) = &mut self.observer {
+            cold_path();
             o.on_rtcp_sent(&Seen { now, bytes: out, payload: 0, source: None });
         }
         self.counters.rtcp_sent += 1;
         self.counters.rtcp_bytes += on_wire.as_bytes();
         let path = if self.is_multipath { self.rtcp_path() } else { PathId::FIRST };
         Some(Transmit { path, payload: 0, size, ecn: Ecn::NotEct, rtp: None })
+    }
+
+    /// Ends the call: a BYE for all sources of this end.
+    #[cold]
+    fn write_goodbye(&mut self, out: &mut Vec<u8>) {
+        self.scratch.sources.clear();
+        let streams = self.sender.iter().flat_map(|s| &s.streams);
+        self.scratch.sources.extend(streams.flat_map(used_sources).flatten());
+        if !self.scratch.sources.contains(&self.config.ssrc) {
+            self.scratch.sources.insert(0, self.config.ssrc);
+        }
+        write_bye(&self.scratch.sources, self.own_reason.as_deref(), out);
+        self.bye = Bye::Sent;
     }
 
     fn write_compound(&mut self, now: Timestamp, out: &mut Vec<u8>) {
@@ -296,10 +316,14 @@ fn by_subflow<'a>(header: Header<'a>, p: &Outgoing, c: &EndConfig) -> Header<'a>
 #[inline(always)]
 fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 {
     match sender.outgoing.kind {
-        Kind::Padding => write_padding(out, PADDING_SIZE),
+        Kind::Padding => {
+            cold_path();
+            write_padding(out, PADDING_SIZE);
+        }
         _ => {
             let stream = &sender.streams[sender.outgoing.stream];
             if stream.is_in_red() {
+                cold_path();
                 // The last block of RED has no length (RFC 2198, section 3).
                 out.push(stream.identity.payload_type);
             }

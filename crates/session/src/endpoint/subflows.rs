@@ -135,6 +135,7 @@ impl Endpoint {
     }
 
     /// The subflow number of a packet, if it belongs to a path of the call.
+    #[inline(never)]
     pub(super) fn subflow_of(&mut self, view: &PacketView<'_>) -> Option<SubflowNumber> {
         let number = view.extension(self.config.extensions.subflow_id).and_then(SubflowNumber::from_data);
         let known = number.filter(|n| usize::from(n.subflow) < self.path_count());
@@ -143,6 +144,7 @@ impl Endpoint {
     }
 
     /// Keeps the packet just written if copies of it are to be sent.
+    #[inline(never)]
     pub(super) fn keep_copy(&mut self, transmit: &Transmit, out: &[u8]) {
         if !self.sender.as_ref().is_some_and(|s| s.has_copies()) {
             return;
@@ -155,6 +157,7 @@ impl Endpoint {
     }
 
     /// The next copy of the packet sent last.
+    #[inline(never)]
     pub(super) fn poll_copy(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
         let (sender, copy) = (self.sender.as_mut()?, self.paths.as_ref()?.copy.as_ref()?);
         let (path, number) = sender.next_copy()?;

@@ -1,7 +1,7 @@
 //! A hop from a parent: whether it is there, and feedback on what arrives.
 
 use super::config::Timing;
-use crate::feedback::{CcfbContext, MAX_SUBFLOW_FEEDBACK, write_ccfb};
+use crate::feedback::{CcfbContext, CcfbWriter, MAX_SUBFLOW_FEEDBACK};
 use crate::receiver::ReceivePath;
 use weir_cc::FeedbackFormat;
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
@@ -93,7 +93,9 @@ impl Upstream {
                 return;
             }
             let context = CcfbContext { ssrc: own, zero, now, max_size: MAX_SUBFLOW_FEEDBACK };
-            write_ccfb(core::iter::once(((), (media, log))), context, out, |(), reported| upto = Some(reported));
+            let mut message = CcfbWriter::new(context, out);
+            upto = Some(message.add(media, log));
+            message.finish();
         });
         writer.finish();
         // With UDP and IPv4 headers, as in RTCP's bandwidth.

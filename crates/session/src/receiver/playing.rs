@@ -3,6 +3,7 @@
 use super::path::ReceivePath;
 use super::stream::IncomingStream;
 use crate::received_packet::ReceivedPacket;
+use core::hint::cold_path;
 use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
 use weir_media::audio::{AudioPacket, AudioSlot, AudioSlotContent};
@@ -16,6 +17,7 @@ impl IncomingStream {
     #[inline]
     pub(super) fn follow_skew(&mut self, path: PathId, packet: &ReceivedPacket<'_>) {
         let Some(skewed) = self.skewed.as_mut().filter(|_| packet.has_media()) else { return };
+        cold_path();
         let delay = skewed.on_packet(path, packet.rtp.timestamp(), packet.now);
         if let Some(playout) = &mut self.playout {
             playout.set_delay(delay, packet.now);
@@ -25,6 +27,10 @@ impl IncomingStream {
     /// Passes a packet to playout; returns whether it is too late.
     #[inline]
     pub(super) fn play(&mut self, path: &mut ReceivePath, sequence: u64, packet: &ReceivedPacket<'_>) -> bool {
+        (self.audio.is_some() || self.playout.is_some()) && self.pass_to_playout(path, sequence, packet)
+    }
+    #[inline(never)]
+    fn pass_to_playout(&mut self, path: &mut ReceivePath, sequence: u64, packet: &ReceivedPacket<'_>) -> bool {
         if self.audio.is_some() {
             return self.play_audio(sequence, packet);
         }

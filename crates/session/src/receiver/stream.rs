@@ -22,6 +22,8 @@ use crate::resilience::ReceiveResilience;
 use crate::rtcp::{Heard, NextUnit};
 use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
+use crate::timers::earliest;
+use core::hint::cold_path;
 use std::collections::VecDeque;
 use weir_cc::cue::OneWayDelay;
 use weir_cc::{OneWayDelayMeter, ReportPlan};
@@ -274,17 +276,20 @@ impl IncomingStream {
         let (now, rtp_timestamp, ecn) = (packet.now, packet.rtp.timestamp(), packet.datagram.ecn);
         let before = self.stats.highest();
         let Sequenced::Valid(sequence) = self.stats.on_sequence(packet.rtp.sequence()) else {
+            cold_path();
             self.counters.invalid += 1;
             path.on_rtp(packet.path_sequence, packet.size, ecn, now);
             self.schedule_feedback(path, now);
             return;
         };
         if self.stats.take_jump() {
+            cold_path();
             self.on_jump(Jump { before, sequence }, rtp_timestamp, now);
         }
         self.newest = (rtp_timestamp, now);
         self.stats.on_arrival(now, rtp_timestamp);
         if !self.is_single {
+            cold_path();
             self.clock.on_packet(rtp_timestamp, self.identity.clock_rate, now);
         }
         let is_copy = self.stats.is_copy();
@@ -306,24 +311,30 @@ impl IncomingStream {
         self.follow_skew(path.id, packet);
         let discarded = self.play(path, sequence, packet);
         if discarded && let Some(subflow) = &mut path.subflow {
+            cold_path();
             subflow.on_discarded(packet.payload_size());
         }
         if let Some(interval) = &mut self.interval {
+            cold_path();
             interval.on_packet(sequence, discarded);
         }
         if let Some(meter) = self.one_way_delay.as_mut().filter(|_| packet.has_media() && !is_copy) {
+            cold_path();
             meter.on_packet(now, rtp_timestamp);
         }
         if let Some(frames) = &mut self.frames {
+            cold_path();
             frames.on_packet(now, sequence, packet.frame(), discarded);
         }
         if let Some(nack) = &mut self.nack {
+            cold_path();
             if path.subflow.is_some() {
                 nack.on_path(now, path.id.index(), sequence);
             }
             self.look_for_gaps(sequence, packet.part(), false, now);
         }
         if let Some(repair) = &mut self.repair {
+            cold_path();
             if packet.kind != Kind::Repair {
                 repair.on_media(now, sequence, packet.datagram.bytes, packet.datagram.payload);
             }
@@ -333,13 +344,17 @@ impl IncomingStream {
         let is_copy = path.subflow.as_ref().map_or(is_copy, |s| s.stats.is_copy());
         if path.controller.is_some() && !is_copy {
             if let Some(next) = self.resume_at.take() {
+                cold_path();
                 self.ahead = next.wrapping_sub(sequence);
             }
             let sequence = sequence.wrapping_add(self.ahead);
             let number = match &path.subflow {
                 Some(subflow) => subflow.number(),
                 None if self.is_single => sequence,
-                None => self.joint_number(path, sequence),
+                None => {
+                    cold_path();
+                    self.joint_number(path, sequence)
+                }
             };
             path.report_to_controller(number, packet);
         }
@@ -442,10 +457,16 @@ impl IncomingStream {
     #[inline]
     pub(crate) fn poll_timeout(&self, has_controller: bool) -> Timestamp {
         let mut at = Timestamp::MAX;
-        crate::timers::earliest(&mut at, self.nack.as_deref().and_then(Nacker::poll_timeout));
-        crate::timers::earliest(&mut at, self.audio.as_deref().and_then(AudioPlayout::next_event));
+        if let Some(nack) = &self.nack {
+            cold_path();
+            earliest(&mut at, nack.poll_timeout());
+        }
+        if let Some(audio) = &self.audio {
+            cold_path();
+            earliest(&mut at, audio.next_event());
+        }
         if has_controller || self.content.is_some() {
-            crate::timers::earliest(&mut at, self.playout.as_deref().and_then(Playout::next_event));
+            earliest(&mut at, self.playout.as_deref().and_then(Playout::next_event));
         }
         at
     }

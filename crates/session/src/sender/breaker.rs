@@ -1,5 +1,6 @@
 //! Limits of the media independent of the controller: the circuit breaker (RFC 8083), and the cap without feedback.
 
+use core::hint::cold_path;
 use weir_cc::Target;
 use weir_cc::circuit_breaker::{CircuitBreaker, Config, RtcpIntervals, Trip};
 use weir_cc::cue::{ReportBlock, SentPacket};
@@ -69,6 +70,7 @@ impl Breaker {
     #[inline]
     pub(crate) fn on_packet_sent(&mut self, packet: &SentPacket, media_rate: DataRate) {
         let Some(limits) = &mut self.0 else { return };
+        cold_path();
         if let Some(g) = &mut limits.guard {
             g.on_packet_sent(packet.now, media_rate);
         }
@@ -80,6 +82,7 @@ impl Breaker {
     #[inline]
     pub(crate) fn on_frame(&mut self, now: Timestamp) {
         if let Some(limits) = &mut self.0 {
+            cold_path();
             limits.on_frame(now);
         }
     }

@@ -8,6 +8,7 @@ use crate::datagram::Kind;
 use crate::multipath::{
     AnyScheduler, Coupling, MAX_PATHS, PathPolicy, PathSet, PathView, Policies, Scheduled, Scheduler,
 };
+use core::hint::cold_path;
 use weir_cc::cue::{QueueState, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
 use weir_fec::Importance;
@@ -267,6 +268,7 @@ impl Sender {
     pub(crate) fn joint_target(&self) -> Target {
         let target = *self.target();
         let Some(m) = &self.multipath else { return target };
+        cold_path();
         let media_rate = if m.views.is_empty() {
             self.paths.iter().fold(DataRate::ZERO, |sum, p| sum + p.target().media_rate)
         } else {
@@ -400,6 +402,7 @@ impl Sender {
         self.multipath.as_ref().is_some_and(|m| !m.copies.is_empty())
     }
     /// The path and the number there of the next copy of the outgoing packet, which is then counted as sent.
+    #[inline(never)]
     pub(crate) fn next_copy(&mut self) -> Option<(PathId, u64)> {
         let m = self.multipath.as_deref_mut()?;
         let (path, packet) = (m.copies.first()?, m.copied?);
@@ -416,6 +419,7 @@ impl Sender {
     }
 
     /// A frame was queued: each controller sees its path's share of the queue.
+    #[inline(never)]
     pub(super) fn on_queue_of_paths(&mut self, state: &QueueState) {
         let kbps = |p: &SendPath| p.target().media_rate.as_bps() / 1_000;
         let (sum, count) = (self.paths.iter().map(kbps).sum::<u64>(), self.paths.len() as u64);

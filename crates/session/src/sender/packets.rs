@@ -6,6 +6,7 @@ use crate::datagram::Kind;
 use crate::queue::QueuedPacket;
 use crate::retransmission::Keep;
 use crate::sent::Sent;
+use core::hint::cold_path;
 use weir_cc::PacerDecision;
 use weir_cc::cue::SentPacket;
 use weir_fec::Importance;
@@ -58,6 +59,10 @@ impl Sender {
         if let [only] = &self.streams[..] {
             return Some((0, only.next_packet()?));
         }
+        self.next_of_streams()
+    }
+    #[inline(never)]
+    fn next_of_streams(&self) -> Option<(usize, NextPacket)> {
         let waiting = self.streams.iter().enumerate().filter_map(|(i, s)| Some((i, s, s.next_packet()?)));
         let rank = |s: &super::OutgoingStream, next: &NextPacket| {
             let captured = s.queue.front().map_or(Timestamp::ZERO, |p| p.captured);
@@ -94,6 +99,7 @@ impl Sender {
             PacerDecision::Wait(_) | PacerDecision::Idle => return false,
         };
         let (index, next) = if padding {
+            cold_path();
             (self.padding_stream(), NextPacket::PADDING)
         } else {
             let Some(next) = self.next_stream() else { return false };
@@ -130,6 +136,7 @@ impl Sender {
         let sequence = match own_stream {
             // From here on the media stream has numbers of its own.
             Some(stream) => {
+                cold_path();
                 s.media.keep();
                 stream.on_sent(packet)
             }
@@ -139,6 +146,7 @@ impl Sender {
         let (is_repair, is_retransmission) = (next.kind == Kind::Repair, next.kind == Kind::Retransmission);
         let by_policy = is_repair && s.protects_by_policy();
         if let Some(room) = &mut s.room {
+            cold_path();
             room.on_sent(size.as_bytes(), is_retransmission || by_policy);
         }
         let queued = self.streams.iter().map(|s| s.waiting_size()).fold(DataSize::ZERO, |a, b| a + b);

@@ -3,6 +3,7 @@
 use super::breaker::Breaker;
 use crate::config::SendingPath;
 use crate::feedback::FeedbackReader;
+use core::hint::cold_path;
 use weir_cc::cue::{Cue, PacketResult, ReportBlock, SentPacket, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
@@ -186,6 +187,7 @@ impl SendPath {
         let in_flight = self.history.bytes_in_flight();
         self.window_closed = self.target.window.is_some_and(|w| in_flight + size > w && !in_flight.is_zero());
         if self.window_closed {
+            cold_path();
             self.pacer.stop_waiting();
         }
         !self.window_closed
@@ -263,6 +265,7 @@ impl SendPath {
     #[inline]
     pub(crate) fn next_departure(&mut self, now: Timestamp, is_queued: impl FnOnce() -> bool) -> Option<Timestamp> {
         if self.window_closed {
+            cold_path();
             return self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1));
         }
         let is_queued = is_queued();

@@ -2,6 +2,7 @@
 
 use super::stream::OutgoingStream;
 use crate::picture::{FirId, Named};
+use core::hint::cold_path;
 use weir_media::SourceFeedback;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::Rpsi;
@@ -43,8 +44,11 @@ impl OutgoingStream {
     }
 
     pub(super) fn run_picture(&mut self, now: Timestamp) {
-        if self.picture.wanted || (self.picture.requested && self.picture.may_grant(now)) {
-            self.want_key_frame(now);
+        if self.picture.wanted || self.picture.requested {
+            cold_path();
+            if self.picture.wanted || self.picture.may_grant(now) {
+                self.want_key_frame(now);
+            }
         }
     }
 

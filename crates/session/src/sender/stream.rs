@@ -12,6 +12,7 @@ use crate::queue::{QueuedPacket, RtpQueue};
 use crate::resilience::{Room, SendResilience};
 use crate::retransmission::{RetransmissionConfig, Retransmitter};
 use crate::sent::{Intervals, SentStream};
+use core::hint::cold_path;
 use weir_cc::RepairPlan;
 use weir_fec::Importance;
 use weir_media::{Frame, FrameKind, Packetiser, Payloads, Source};
@@ -270,6 +271,7 @@ impl OutgoingStream {
             return Some(NextPacket { kind: Kind::Retransmission, payload });
         }
         if let Some(packet) = self.repair.front().map(RepairPacket::size).filter(|_| !self.holds_repair()) {
+            cold_path();
             return Some(NextPacket { kind: Kind::Repair, payload: packet });
         }
         let red = u64::from(self.is_in_red());
@@ -342,6 +344,7 @@ impl OutgoingStream {
         let rtp_timestamp = frame.rtp_timestamp.wrapping_add(self.rtp_offset);
         let captured = frame.captured;
         if frame.kind == FrameKind::Key {
+            cold_path();
             self.counters.key_frames += 1;
             self.picture.on_key_frame(frame.size, now);
         }
@@ -359,14 +362,20 @@ impl OutgoingStream {
             self.queue.push(QueuedPacket { payload, marker: frame.marker, ..packet });
             frame.size
         } else {
-            for p in self.packetiser.split(frame.size) {
-                let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);
-                self.queue.push(QueuedPacket { payload, marker: p.marker && frame.marker, ..packet });
-            }
+            self.enqueue_parts(packet, frame);
             frame.size
         };
         self.counters.generated += added.as_bytes();
         added
+    }
+
+    /// Queues a frame in several packets; `packet` has their common fields.
+    #[inline(never)]
+    fn enqueue_parts(&mut self, packet: QueuedPacket, frame: &Frame) {
+        for p in self.packetiser.split(frame.size) {
+            let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);
+            self.queue.push(QueuedPacket { payload, marker: p.marker && frame.marker, ..packet });
+        }
     }
 
     /// Queues a frame's payloads; `packet` has their common fields. Returns their size.
@@ -408,8 +417,13 @@ impl OutgoingStream {
     }
 
     /// Leaves the picture due out if earlier ones wait too long: what is never coded breaks no reference. Returns whether it did.
+    #[inline]
     pub(super) fn skip_picture(&mut self, now: Timestamp) -> bool {
-        self.is_economical && self.queue.oldest_age(now) > SKIP_AFTER && self.source.skip_picture(now)
+        self.is_economical && self.skip_if_late(now)
+    }
+    #[inline(never)]
+    fn skip_if_late(&mut self, now: Timestamp) -> bool {
+        self.queue.oldest_age(now) > SKIP_AFTER && self.source.skip_picture(now)
     }
 
     /// Discards packets above the age limits of the controller and the application. Of a source that leaves pictures out instead
@@ -419,11 +433,13 @@ impl OutgoingStream {
             && !self.is_economical
             && self.queue.oldest_age(now) > limit
         {
+            cold_path();
             self.queue.discard_all();
         }
         if let Some(limit) = self.max_queue_age
             && self.queue.discard_before(now - limit)
         {
+            cold_path();
             self.want_key_frame(now);
         }
     }

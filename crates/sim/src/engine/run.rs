@@ -5,6 +5,7 @@ use crate::agent::Agent;
 use crate::ids::{AgentId, LinkId};
 use crate::observer::{Observer, Place};
 use crate::slab::Head;
+use core::hint::cold_path;
 use std::ops::ControlFlow;
 use weir_path::{self as path, Delivery, Departure, Verdict};
 use weir_units::{Ecn, TimeDelta, Timestamp};
@@ -118,6 +119,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         if packet.ecn != d.ecn {
             packet.ecn = d.ecn;
             if d.ecn == Ecn::Ce {
+                cold_path();
                 self.observer.on_marked(self.now, LinkId(index as u32), from, packet);
             }
         }
@@ -162,6 +164,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let Head { from, to, .. } = *self.packets.head(slot);
         let entry = &mut self.agents[to.index()];
         if entry.life != Life::Running {
+            cold_path();
             return self.lose(slot, Place::Agent(to));
         }
         self.delivered += 1;
@@ -186,6 +189,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
                 break;
             }
             if burst == MAX_BURST {
+                cold_path();
                 (self.stuck, self.look_at) = (true, 0);
                 break;
             }
@@ -221,7 +225,10 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
                     self.set_link_timer(id.index(), at);
                 }
             }
-            Verdict::Dropped(reason, slot) => self.lose(slot, Place::Link(id, reason)),
+            Verdict::Dropped(reason, slot) => {
+                cold_path();
+                self.lose(slot, Place::Link(id, reason));
+            }
         }
     }
 
