@@ -131,8 +131,8 @@ fn layers() -> Case {
             Limit::of(Padding, Bounds::within(0.0, 0.075)).but(
                 "bbr-rtc",
                 Bounds::within(0.0, 0.1),
-                "BBR knows no more room than was used: on the link of 4 Mbit/s it pads between the second and the third encoding \
-                 throughout, with 9 % of what it sends.",
+                "BBR pads up to its pacing rate in its start and in one phase of each cycle: with 9 % of what it sends on the link of 4 Mbit/s, \
+                 where the source has no encoding between 2.45 and 3.65 Mbit/s.",
             ),
             Limit::of(Switches, Bounds::most(8.0)),
         ],
@@ -213,7 +213,7 @@ fn reordering() -> Case {
 /// Without limits of key frames: 89 to 95 in a minute, and 61 to 64 s frozen.
 fn slow_link_key_frames() -> Case {
     const OVERRUN: &str = "NADA overruns this link each 5 to 6 s until packets are lost, whatever is sent.";
-    const BBR: &str = "BBR's window is of four packets at least, which is more than this link and its queue of 300 ms hold beside frames: 12 % of \
+    const BBR: &str = "BBR's window is of four packets of 1,460 bytes at least, 470 ms of this link, whose path and queue hold 360 ms: 12 % of \
                        the packets are lost.";
     const TFRC: &str = "Loss is all that TFRC reacts to: it keeps the queue full, and 5 % of the packets are lost.";
     case(

@@ -1,0 +1,181 @@
+//! A browser that mutes: by `enabled`, by taking its tracks away, and by another page in front of the call's. Weir sees and hears it
+//! again within a second, and it sees and hears Weir throughout.
+
+use super::browser::Browser;
+use super::{CAMERA, NO_BROWSER, click, codecs, run, service};
+use serde_json::json;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use weir_media::audio::{PcmSource, SpeechClip};
+use weir_peer::server::RunningServer;
+
+/// Length of each mute in s, unless `WEIR_MUTE_S` gives another.
+const MUTE_S: f64 = 4.0;
+/// Longest time until pictures and sound are back.
+const BACK: Duration = Duration::from_secs(1);
+/// Frames, and slots of sound, that count as back: a muted track may send a black frame now and then.
+const SEVERAL: u64 = 4;
+
+/// Keeps the page's connections, so that their senders can be reached.
+const KEEP: &str = "
+    window.peers = [];
+    const Connection = RTCPeerConnection;
+    window.RTCPeerConnection = class extends Connection {
+        constructor(...given) { super(...given); window.peers.push(this); }
+    };";
+/// Of the browser's statistics: frames decoded, and samples of sound that were not concealed.
+const RECEIVED: &str = "peers.at(-1).getStats().then((all) => {
+    const [picture, sound] = ['video', 'audio'].map((kind) => [...all.values()].find((r) => r.type === 'inbound-rtp' && r.kind === kind));
+    return [picture.framesDecoded, sound.totalSamplesReceived - (sound.concealedSamples ?? 0)];
+})";
+
+/// A way to mute, and the end of it.
+struct Way {
+    name: &'static str,
+    mute: &'static str,
+    unmute: &'static str,
+    /// Whether nothing arrives meanwhile, or all of it.
+    sends: bool,
+}
+
+const WAYS: [Way; 3] = [
+    Way {
+        name: "enabled",
+        mute: "peers.at(-1).getSenders().forEach((s) => { s.track.enabled = false; })",
+        unmute: "peers.at(-1).getSenders().forEach((s) => { s.track.enabled = true; })",
+        sends: false,
+    },
+    Way {
+        name: "replaceTrack",
+        mute: "(window.kept = peers.at(-1).getSenders().map((s) => [s, s.track]), Promise.all(kept.map(([s]) => s.replaceTrack(null))))",
+        unmute: "Promise.all(kept.map(([s, track]) => s.replaceTrack(track)))",
+        sends: false,
+    },
+    Way {
+        name: "in the background",
+        mute: "void (window.front = open('about:blank'))",
+        unmute: "front.close()",
+        sends: true,
+    },
+];
+
+/// Speech as a file of a microphone.
+fn speech(path: &Path) {
+    let (mut pcm, rate) = (vec![0_i16; 48_000 * 20], 48_000_u32);
+    SpeechClip::new(1).read(&mut pcm);
+    let bytes = 2 * pcm.len() as u32;
+    let mut file = Vec::new();
+    for part in [&b"RIFF"[..], &(36 + bytes).to_le_bytes(), b"WAVEfmt ", &16_u32.to_le_bytes()] {
+        file.extend(part);
+    }
+    // PCM, one channel.
+    for field in [1_u16, 1] {
+        file.extend(field.to_le_bytes());
+    }
+    file.extend(rate.to_le_bytes());
+    file.extend((2 * rate).to_le_bytes());
+    for field in [2_u16, 16] {
+        file.extend(field.to_le_bytes());
+    }
+    file.extend(b"data");
+    file.extend(bytes.to_le_bytes());
+    pcm.iter().for_each(|s| file.extend(s.to_le_bytes()));
+    std::fs::write(path, file).expect("written");
+}
+
+/// Frames decoded and audible slots, at Weir.
+fn at_weir(service: &RunningServer) -> [u64; 2] {
+    let t = service.calls().last().expect("a call").1.totals;
+    [t.frames_decoded + t.frames_damaged, t.audio_audible]
+}
+
+/// The same at the browser: samples of sound stand for slots of 20 ms.
+async fn at_browser(browser: &mut Browser) -> [u64; 2] {
+    let [frames, samples]: [f64; 2] = serde_json::from_value(browser.eval(RECEIVED).await).expect("numbers");
+    [frames as u64, (samples / 960.0) as u64]
+}
+
+/// Time from now until both have grown by so much, each.
+async fn back(service: &RunningServer, before: [u64; 2]) -> [Option<Duration>; 2] {
+    let (began, mut found) = (Instant::now(), [None; 2]);
+    while found.contains(&None) && began.elapsed() < 10 * BACK {
+        for (found, (now, before)) in found.iter_mut().zip(at_weir(service).into_iter().zip(before)) {
+            if now >= before + SEVERAL {
+                found.get_or_insert(began.elapsed());
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    found
+}
+
+async fn gesture(browser: &mut Browser, expression: &str) {
+    let params = json!({ "expression": expression, "awaitPromise": true, "userGesture": true });
+    let answer = browser.call("Runtime.evaluate", params).await;
+    assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+}
+
+#[test]
+fn sound_and_pictures_are_back_within_a_second_of_a_mute() {
+    run(async {
+        let profile = tempfile::tempdir().expect("a folder");
+        let file = profile.path().join("speech.wav");
+        speech(&file);
+        let microphone = format!("--use-file-for-fake-audio-capture={}", file.display());
+        let Some(mut browser) = Browser::start(profile.path(), &[&CAMERA[..], &[&microphone]].concat()).await else {
+            println!("{NO_BROWSER}");
+            return;
+        };
+        let given = std::env::var("WEIR_MUTE_S").ok().and_then(|s| s.parse().ok());
+        let mute = Duration::from_secs_f64(given.unwrap_or(MUTE_S));
+        let (codec, _) = codecs()[0];
+        let service = service(codec, false).await;
+        browser.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": KEEP })).await;
+        browser.open(&service.page(), 1280, 900).await;
+        browser.until("document.body.dataset.ready === 'yes'").await;
+        click(&mut browser, "call").await;
+        browser.until("Number(document.body.dataset.decoded) > 20 && Number(document.body.dataset.seen) > 20").await;
+        for way in WAYS {
+            // Undisturbed for comparison, then the mute.
+            let start = at_weir(&service);
+            tokio::time::sleep(2 * BACK).await;
+            let usual = at_weir(&service);
+            gesture(&mut browser, way.mute).await;
+            // What is on its way.
+            tokio::time::sleep(BACK).await;
+            let hidden = browser.eval("document.visibilityState").await;
+            let (muted, theirs) = (at_weir(&service), at_browser(&mut browser).await);
+            tokio::time::sleep(mute).await;
+            let (before, theirs_before) = (at_weir(&service), at_browser(&mut browser).await);
+            gesture(&mut browser, way.unmute).await;
+            let found = back(&service, before).await;
+            tokio::time::sleep(BACK).await;
+            let theirs_after = at_browser(&mut browser).await;
+            let grown = |a: [u64; 2], b: [u64; 2]| [b[0] - a[0], b[1] - a[1]];
+            let meanwhile = grown(muted, before);
+            eprintln!(
+                "{}: pictures and sound in 2 s {:?}, during the mute {meanwhile:?}, back after {found:?}; at the browser {:?} meanwhile, {:?} after",
+                way.name,
+                grown(start, usual),
+                grown(theirs, theirs_before),
+                grown(theirs_before, theirs_after),
+            );
+            // A page that nobody sees goes on sending; a muted track sends black frames and silence, and none nothing.
+            assert_eq!(hidden == "hidden", way.sends, "{}: {hidden}", way.name);
+            let expected = grown(start, usual)[1] as f64 / 2.0 * mute.as_secs_f64();
+            let is_there = meanwhile[1] as f64 > 0.2 * expected;
+            assert_eq!(is_there, way.sends, "{}: {meanwhile:?}", way.name);
+            for (what, found) in ["pictures", "sound"].iter().zip(found) {
+                assert!(found.is_some_and(|t| t <= BACK), "{}: {what} back after {found:?}", way.name);
+            }
+            // Weir's own go on, at the browser, during the mute and after it.
+            for (grown, time) in [(grown(theirs, theirs_before), mute), (grown(theirs_before, theirs_after), BACK)] {
+                let seconds = time.as_secs_f64();
+                assert!(grown[0] as f64 >= 8.0 * seconds, "{}: {grown:?} in {seconds} s", way.name);
+                assert!(grown[1] as f64 >= 25.0 * seconds, "{}: {grown:?} in {seconds} s", way.name);
+            }
+        }
+        assert_eq!(browser.complaints, Vec::<String>::new());
+        service.stop().await;
+    });
+}
