@@ -6,13 +6,15 @@ use super::{CAMERA, NO_BROWSER, click, codecs, run, service};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use weir_media::audio::{PcmSource, SpeechClip};
+use weir_media::audio::{PcmSource, SpeechClip, level_dbov};
 use weir_peer::server::RunningServer;
 
 /// Length of each mute in s, unless `WEIR_MUTE_S` gives another.
 const MUTE_S: f64 = 4.0;
 /// Longest time until pictures and sound are back.
 const BACK: Duration = Duration::from_secs(1);
+/// Mutes of each kind until one is right: another process may take the browser's time.
+const ATTEMPTS: usize = 3;
 /// Frames, and slots of sound, that count as back: a muted track may send a black frame now and then.
 const SEVERAL: u64 = 4;
 
@@ -59,10 +61,15 @@ const WAYS: [Way; 3] = [
     },
 ];
 
-/// Speech as a file of a microphone.
+/// Level above which a slot of speech is no pause, in -dBov.
+const SPOKEN: u8 = 35;
+
+/// Speech without its pauses as a file of a microphone.
 fn speech(path: &Path) {
-    let (mut pcm, rate) = (vec![0_i16; 48_000 * 20], 48_000_u32);
-    SpeechClip::new(1).read(&mut pcm);
+    let (mut all, rate) = (vec![0_i16; 48_000 * 40], 48_000_u32);
+    SpeechClip::new(1).read(&mut all);
+    let pcm = all.chunks(960).filter(|slot| level_dbov(slot) < SPOKEN).collect::<Vec<_>>().concat();
+    assert!(pcm.len() > 48_000 * 10, "{} samples", pcm.len());
     let bytes = 2 * pcm.len() as u32;
     let mut file = Vec::new();
     for part in [&b"RIFF"[..], &(36 + bytes).to_le_bytes(), b"WAVEfmt ", &16_u32.to_le_bytes()] {
@@ -136,46 +143,64 @@ fn sound_and_pictures_are_back_within_a_second_of_a_mute() {
         click(&mut browser, "call").await;
         browser.until("Number(document.body.dataset.decoded) > 20 && Number(document.body.dataset.seen) > 20").await;
         for way in WAYS {
-            // Undisturbed for comparison, then the mute.
-            let start = at_weir(&service);
-            tokio::time::sleep(2 * BACK).await;
-            let usual = at_weir(&service);
-            gesture(&mut browser, way.mute).await;
-            // What is on its way.
-            tokio::time::sleep(BACK).await;
-            let hidden = browser.eval("document.visibilityState").await;
-            let (muted, theirs) = (at_weir(&service), at_browser(&mut browser).await);
-            tokio::time::sleep(mute).await;
-            let (before, theirs_before) = (at_weir(&service), at_browser(&mut browser).await);
-            gesture(&mut browser, way.unmute).await;
-            let found = back(&service, before).await;
-            tokio::time::sleep(BACK).await;
-            let theirs_after = at_browser(&mut browser).await;
-            let grown = |a: [u64; 2], b: [u64; 2]| [b[0] - a[0], b[1] - a[1]];
-            let meanwhile = grown(muted, before);
-            eprintln!(
-                "{}: pictures and sound in 2 s {:?}, during the mute {meanwhile:?}, back after {found:?}; at the browser {:?} meanwhile, {:?} after",
-                way.name,
-                grown(start, usual),
-                grown(theirs, theirs_before),
-                grown(theirs_before, theirs_after),
-            );
-            // A page that nobody sees goes on sending; a muted track sends black frames and silence, and none nothing.
-            assert_eq!(hidden == "hidden", way.sends, "{}: {hidden}", way.name);
-            let expected = grown(start, usual)[1] as f64 / 2.0 * mute.as_secs_f64();
-            let is_there = meanwhile[1] as f64 > 0.2 * expected;
-            assert_eq!(is_there, way.sends, "{}: {meanwhile:?}", way.name);
-            for (what, found) in ["pictures", "sound"].iter().zip(found) {
-                assert!(found.is_some_and(|t| t <= BACK), "{}: {what} back after {found:?}", way.name);
+            let mut wrong = Vec::new();
+            for _ in 0..ATTEMPTS {
+                wrong = muted(&mut browser, &service, &way, mute).await;
+                if wrong.is_empty() {
+                    break;
+                }
+                eprintln!("{}: {wrong:?}", way.name);
             }
-            // Weir's own go on, at the browser, during the mute and after it.
-            for (grown, time) in [(grown(theirs, theirs_before), mute), (grown(theirs_before, theirs_after), BACK)] {
-                let seconds = time.as_secs_f64();
-                assert!(grown[0] as f64 >= 8.0 * seconds, "{}: {grown:?} in {seconds} s", way.name);
-                assert!(grown[1] as f64 >= 25.0 * seconds, "{}: {grown:?} in {seconds} s", way.name);
-            }
+            assert!(wrong.is_empty(), "{}: {wrong:?}", way.name);
         }
         assert_eq!(browser.complaints, Vec::<String>::new());
         service.stop().await;
     });
+}
+
+/// One mute; what was wrong with it.
+async fn muted(browser: &mut Browser, service: &RunningServer, way: &Way, mute: Duration) -> Vec<String> {
+    let start = at_weir(service);
+    tokio::time::sleep(2 * BACK).await;
+    let usual = grown(start, at_weir(service));
+    gesture(browser, way.mute).await;
+    // Packets on their way still arrive.
+    tokio::time::sleep(BACK).await;
+    let hidden = browser.eval("document.visibilityState").await == "hidden";
+    let (ours, theirs) = (at_weir(service), at_browser(browser).await);
+    tokio::time::sleep(mute).await;
+    let (before, theirs_before) = (at_weir(service), at_browser(browser).await);
+    gesture(browser, way.unmute).await;
+    let found = back(service, before).await;
+    tokio::time::sleep(BACK).await;
+    let theirs = [(grown(theirs, theirs_before), mute), (grown(theirs_before, at_browser(browser).await), BACK)];
+    let meanwhile = grown(ours, before);
+    eprintln!(
+        "{}: {usual:?} in 2 s, {meanwhile:?} in {mute:?} of mute, back after {found:?}; at the browser {theirs:?}",
+        way.name
+    );
+    let mut wrong = Vec::new();
+    let mut check = |is_right: bool, what: String| {
+        if !is_right {
+            wrong.push(what);
+        }
+    };
+    // A page that nobody sees goes on sending; a muted track sends black frames and silence, and none nothing.
+    check(hidden == way.sends, format!("hidden: {hidden}"));
+    let is_heard = meanwhile[1] as f64 > 0.2 * usual[1] as f64 / 2.0 * mute.as_secs_f64();
+    check(is_heard == way.sends && usual[1] > 20, format!("{meanwhile:?} heard, {usual:?} in 2 s before"));
+    for (what, found) in ["pictures", "sound"].iter().zip(found) {
+        check(found.is_some_and(|t| t <= BACK), format!("{what} back after {found:?}"));
+    }
+    // Weir's own go on, at the browser, during the mute and after it.
+    for (grown, time) in theirs {
+        let seconds = time.as_secs_f64();
+        let goes_on = grown[0] as f64 >= 8.0 * seconds && grown[1] as f64 >= 25.0 * seconds;
+        check(goes_on, format!("{grown:?} at the browser in {seconds} s"));
+    }
+    wrong
+}
+
+fn grown(before: [u64; 2], after: [u64; 2]) -> [u64; 2] {
+    [after[0].saturating_sub(before[0]), after[1].saturating_sub(before[1])]
 }
