@@ -10,7 +10,7 @@ use weir_media::audio::{PcmSource, SpeechClip, level_dbov};
 use weir_peer::server::RunningServer;
 
 /// Length of each mute in s, unless `WEIR_MUTE_S` gives another.
-const MUTE_S: f64 = 4.0;
+const MUTE_S: f64 = 2.0;
 /// Longest time until pictures and sound are back.
 const BACK: Duration = Duration::from_secs(1);
 /// Mutes of each kind until one is right: another process may take the browser's time.
