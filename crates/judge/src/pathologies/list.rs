@@ -115,7 +115,7 @@ fn first_picture() -> Case {
 /// A picture always; the second encoding needs 2.1 Mbit/s, and three quarters of these links.
 fn layers() -> Case {
     const SLOW_START: &str = "SCReAM's target falls to a half in the first second and then rises by a fifth a second at most: the lowest \
-                              encoding begins after 4 to 5 s, and the second one after 12 s or, after a dip, once more.";
+                              encoding begins after 4 to 5 s, the second one after 12 s, and on 3.4 Mbit/s after a fall as slowly again.";
     let second = Limit::of(On("camera:1"), Bounds::within(0.9, 1.0)).only(&["2.8 Mbit/s", "3.4 Mbit/s", "4 Mbit/s"]);
     case(
         "layers",

@@ -43,13 +43,13 @@ struct Way {
 const WAYS: [Way; 3] = [
     Way {
         name: "enabled",
-        mute: "peers.at(-1).getSenders().forEach((s) => { s.track.enabled = false; })",
-        unmute: "peers.at(-1).getSenders().forEach((s) => { s.track.enabled = true; })",
+        mute: "peers.at(-1).getSenders().forEach(({ track }) => { if (track) track.enabled = false; })",
+        unmute: "peers.at(-1).getSenders().forEach(({ track }) => { if (track) track.enabled = true; })",
         sends: false,
     },
     Way {
         name: "replaceTrack",
-        mute: "(window.kept = peers.at(-1).getSenders().map((s) => [s, s.track]), Promise.all(kept.map(([s]) => s.replaceTrack(null))))",
+        mute: "(window.kept = peers.at(-1).getSenders().filter((s) => s.track).map((s) => [s, s.track]), Promise.all(kept.map(([s]) => s.replaceTrack(null))))",
         unmute: "Promise.all(kept.map(([s, track]) => s.replaceTrack(track)))",
         sends: false,
     },
@@ -203,4 +203,82 @@ async fn muted(browser: &mut Browser, service: &RunningServer, way: &Way, mute: 
 
 fn grown(before: [u64; 2], after: [u64; 2]) -> [u64; 2] {
     [after[0].saturating_sub(before[0]), after[1].saturating_sub(before[1])]
+}
+
+/// Of a member's browser: frames decoded of the others, and energy of their sound in billionths.
+const OF_OTHERS: &str = "peers.at(-1).getStats().then((all) => {
+    const inbound = [...all.values()].filter((r) => r.type === 'inbound-rtp');
+    const sum = (field) => inbound.reduce((sum, r) => sum + (r[field] ?? 0), 0);
+    return [sum('framesDecoded'), Math.round(1e9 * sum('totalAudioEnergy'))];
+})";
+
+async fn of_others(browser: &mut Browser) -> [u64; 2] {
+    serde_json::from_value(browser.eval(OF_OTHERS).await).expect("numbers")
+}
+
+/// Time from now until a member's browser has several more frames of the others, and more of their sound.
+async fn back_at(browser: &mut Browser, before: [u64; 2]) -> [Option<Duration>; 2] {
+    let (began, mut found) = (Instant::now(), [None; 2]);
+    while found.contains(&None) && began.elapsed() < 10 * BACK {
+        let now = grown(before, of_others(browser).await);
+        for (found, (now, several)) in found.iter_mut().zip(now.into_iter().zip([SEVERAL, 1_000])) {
+            if now >= several {
+                found.get_or_insert(began.elapsed());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn another_member_of_a_room_has_sound_and_pictures_back_within_a_second() {
+    run(async {
+        let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let mut members = Vec::new();
+        let (codec, name) = codecs()[0];
+        let service = service(codec, false).await;
+        for folder in &folders {
+            let file = folder.path().join("speech.wav");
+            speech(&file);
+            let microphone = format!("--use-file-for-fake-audio-capture={}", file.display());
+            let Some(mut browser) = Browser::start(folder.path(), &[&CAMERA[..], &[&microphone]].concat()).await else {
+                println!("{NO_BROWSER}");
+                return;
+            };
+            browser.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": KEEP })).await;
+            let page = service.page().replace("/#", "/room#");
+            browser.open(&format!("{page}&sends=1&room=mutes&link=off&codec={name}"), 1280, 900).await;
+            browser.until("document.body.dataset.ready === 'yes'").await;
+            click(&mut browser, "join").await;
+            browser.until("document.body.dataset.members >= '1'").await;
+            members.push(browser);
+        }
+        let [muting, watching] = &mut members[..] else { unreachable!("two browsers") };
+        while of_others(watching).await[0] < 20 {
+            tokio::time::sleep(BACK / 10).await;
+        }
+        for way in &WAYS[..2] {
+            let mut found = [None; 2];
+            for _ in 0..ATTEMPTS {
+                gesture(muting, way.mute).await;
+                tokio::time::sleep(BACK).await;
+                let muted = of_others(watching).await;
+                tokio::time::sleep(Duration::from_secs_f64(MUTE_S)).await;
+                let before = of_others(watching).await;
+                gesture(muting, way.unmute).await;
+                found = back_at(watching, before).await;
+                eprintln!("{} in a room: {:?} during the mute, back after {found:?}", way.name, grown(muted, before));
+                assert!(grown(muted, before)[1] < 1_000, "{}: heard during the mute", way.name);
+                // Also the sender's own rate, after its tracks were away.
+                tokio::time::sleep(2 * BACK).await;
+                if found.iter().all(|f| f.is_some_and(|t| t <= BACK)) {
+                    break;
+                }
+            }
+            assert!(found.iter().all(|f| f.is_some_and(|t| t <= BACK)), "{}: {found:?}", way.name);
+        }
+        let complaints = members.iter().map(|b| b.complaints.clone()).collect::<Vec<_>>().concat();
+        assert_eq!(complaints, Vec::<String>::new());
+        service.stop().await;
+    });
 }
