@@ -250,7 +250,7 @@ fn three_hours_with_clocks_that_differ_delay_and_lose_nothing() {
     let mut world = zero;
     let mut due = [zero; 2];
     while world < end {
-        for n in 0..2 {
+        for (n, due) in due.iter_mut().enumerate() {
             let (left, right) = ends.split_at_mut(1);
             let (own, other) = if n == 0 { (&mut left[0], &mut right[0]) } else { (&mut right[0], &mut left[0]) };
             let mut came = false;
@@ -259,8 +259,8 @@ fn three_hours_with_clocks_that_differ_delay_and_lose_nothing() {
                 own.joined.end.endpoint_mut().handle_datagram(now, &Datagram::new(&bytes, Ecn::NotEct));
                 came = true;
             }
-            if came || due[n] <= world {
-                due[n] = own.turn(world, zero, &other.sent, (other.ppm, other.began)).max(world);
+            if came || *due <= world {
+                *due = own.turn(world, zero, &other.sent, (other.ppm, other.began)).max(world);
             }
         }
         let arrivals = ends.iter().filter_map(|e| e.inside.front().map(|p| p.0));

@@ -5,7 +5,8 @@ use super::browser::Browser;
 use super::{CAMERA, NO_BROWSER, click, codecs, run, service};
 use serde_json::json;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use weir_media::audio::{PcmSource, SpeechClip, level_dbov};
 use weir_peer::server::RunningServer;
 
