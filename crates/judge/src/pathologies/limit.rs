@@ -54,7 +54,7 @@ impl Bounds {
 pub struct Exception {
     /// The controller's name.
     pub controller: &'static str,
-    /// What holds for it instead.
+    /// Bounds that hold for it instead.
     pub bounds: Bounds,
     /// Cause in the controller's specification, or in what was measured.
     pub reason: &'static str,
@@ -67,7 +67,7 @@ pub struct Limit {
     pub quantity: Quantity,
     /// How it is compared. Limits beside the undisturbed run say nothing of that run itself.
     pub against: Against,
-    /// What holds for every controller that has no exception.
+    /// Bounds for every controller that has no exception.
     pub bounds: Bounds,
     /// The variants to which it applies; all if there is none.
     pub variants: &'static [&'static str],

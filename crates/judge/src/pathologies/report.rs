@@ -15,7 +15,7 @@ pub struct Verdict {
     pub value: Option<f64>,
     /// The same of the undisturbed run, where it is compared with that.
     pub undisturbed: Option<f64>,
-    /// What the bounds are for: the number, its share or its difference.
+    /// Value that the bounds are for: the number, its share or its difference.
     pub compared: Option<f64>,
     /// The controller's own bounds, if it has some.
     pub own: Option<Bounds>,
@@ -49,7 +49,7 @@ pub struct LimitReport {
 pub struct CaseReport {
     /// Its name.
     pub case: String,
-    /// What happens in it.
+    /// Title of its scenario.
     pub title: String,
     /// Runs made.
     pub runs: usize,
@@ -152,7 +152,7 @@ impl Report {
     }
 }
 
-/// What was read from a run.
+/// Numbers read from a run.
 struct Run<'a> {
     controller: &'a str,
     variant: &'a str,
