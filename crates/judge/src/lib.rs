@@ -1,5 +1,5 @@
 //! Judgements of results: rows with goals, the criteria of RFCs, other implementations, papers' numbers, tuning, maps of
-//! stability, harm to others, the worth of cues, contradictions between numbers, fits of links that are known, gates for builds, and
+//! stability, harm to others, the worth of cues, ordinary calls that fail, contradictions between numbers, fits of links that are known, gates for builds, and
 //! sweeps of parameters.
 
 pub mod contradictions;
@@ -9,6 +9,7 @@ pub mod fits;
 pub mod gate;
 pub mod harm;
 pub mod paper;
+pub mod pathologies;
 pub mod rfc;
 pub mod rows;
 pub mod stability;

@@ -4,7 +4,6 @@ mod determinism;
 mod embedded;
 mod forecast;
 mod multipath;
-mod pathologies;
 mod queues;
 mod recorder;
 mod runs;

@@ -5,6 +5,7 @@ mod cues;
 mod fits;
 mod harm;
 mod paper;
+mod pathologies;
 mod rfc;
 pub(crate) mod rows;
 mod stability;
@@ -29,6 +30,7 @@ pub(crate) fn judge(session: &Session, command: &JudgeCommand) -> Done {
         JudgeCommand::Fits(a) => fits::judge_fits(session, a),
         JudgeCommand::Harm(a) => harm::judge_harm(session, a),
         JudgeCommand::Contradictions(a) => contradictions::find(session, a),
+        JudgeCommand::Pathologies(a) => pathologies::judge_pathologies(session, a),
         JudgeCommand::Cues(a) => cues::judge_cues(session, a),
         JudgeCommand::Stability(a) => stability::map(session, a),
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "compare",
     "run",
     "reproduce",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 22] = [
     "estimator",
     "gate",
     "cues",
+    "pathologies",
     "overlay",
     "scoreboard",
     "explain",
@@ -120,6 +121,20 @@ fn what_is_printed_follows_its_schema() {
         ("estimator", &["estimator", "check", concat!(env!("CARGO_BIN_EXE_weir"), " estimator serve gcc")]),
         ("gate", &["gate", "-q"]),
         ("cues", &["judge", "cues", "--generated", "1", "--recorded", "0", "--runs", "1", "-q"]),
+        (
+            "pathologies",
+            &[
+                "judge",
+                "pathologies",
+                "--cases",
+                "at-the-ceiling,copies",
+                "--controllers",
+                "sluice",
+                "-q",
+                "--out",
+                "pages",
+            ],
+        ),
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--duration", "4s", "--leave-at", "2s", "-q"]),
         ("scoreboard", &["judge", "rows", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),
         ("explain", &["run", "mixed.toml", "--explain", "-q"]),

@@ -45,11 +45,12 @@ fn no_table_is_wider_than_the_terminal() {
     let folder = folder();
     let path = folder.path();
     assert!(weir(path, "80", &["media", "clip", "sports", "--size", "64x48", "--frames", "3", "-q"]).status.success());
-    let commands: [&[&str]; 16] = [
+    let commands: [&[&str]; 17] = [
         &["compare", "--scenario", "mixed.toml", "--runs", "3", "-q"],
         &["run", "mixed.toml", "--controller", "nada+fec"],
         &["run", "calls/three-calls", "-q"],
         &["judge", "paper", "rmcat-comparison", "--table", "2", "--runs", "1", "-q"],
+        &["judge", "pathologies", "--cases", "copies,layers", "--controllers", "sluice", "-q"],
         &["show", "controllers"],
         &["show", "controllers", "--all"],
         &["show", "controllers", "--params"],

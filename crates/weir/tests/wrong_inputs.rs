@@ -68,6 +68,8 @@ fn of_commands_that_simulate() {
         ("judge harm --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
         ("judge harm --links 0", &["--links", "0", "1..=100000"]),
         ("judge contradictions --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("judge pathologies --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("judge pathologies --cases mutes", &["--cases", "no case is named `mutes`", "mute-and-playout"]),
         ("judge twins gcc/x", &["gcc/x", "no twin has this name", "one of"]),
         ("overlay --controller ncc", &["--controller", "no controller is named `ncc`", "did you mean `gcc`?"]),
         ("overlay --rate 5", &["--rate", "`5` has no unit: such as 500kbps"]),

@@ -65,7 +65,7 @@ pub struct Totals {
     pub audio_decoded: u64,
     /// Packets of audio that were missing when they were due.
     pub audio_concealed: u64,
-    /// Slots of audio that were not silent.
+    /// Slots of audio that were decoded and not silent.
     pub audio_audible: u64,
     /// Packets that the other end reported lost.
     pub reported_lost: u64,

@@ -108,7 +108,7 @@ pub(super) struct Heard {
     pub(super) decoded: u64,
     /// Slots of lost packets.
     pub(super) concealed: u64,
-    /// Slots that were audible.
+    /// Slots decoded that were audible.
     pub(super) audible: u64,
 }
 
@@ -140,11 +140,14 @@ impl Sound {
                 }
             };
             match &slot.content {
-                AudioSlotContent::Packet(_) | AudioSlotContent::Recovered(_) if made.is_ok() => self.heard.decoded += 1,
+                AudioSlotContent::Packet(_) | AudioSlotContent::Recovered(_) if made.is_ok() => {
+                    self.heard.decoded += 1;
+                    // Concealment may be audible for seconds after the last packet.
+                    self.heard.audible += u64::from(level_dbov(&hears.pcm) < AUDIBLE);
+                }
                 AudioSlotContent::Silence => {}
                 _ => self.heard.concealed += 1,
             }
-            self.heard.audible += u64::from(level_dbov(&hears.pcm) < AUDIBLE);
         }
     }
 

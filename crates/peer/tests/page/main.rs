@@ -4,6 +4,7 @@ mod ab;
 #[path = "../../../coverage/tests/page/browser.rs"]
 mod browser;
 mod fec;
+mod mutes;
 mod rooms;
 mod saves;
 

@@ -5,6 +5,7 @@ mod cues;
 mod fits;
 mod harm;
 mod paper;
+mod pathologies;
 mod rfc;
 mod rows;
 mod stability;
@@ -15,6 +16,7 @@ pub(crate) use cues::CuesArgs;
 pub(crate) use fits::FitsArgs;
 pub(crate) use harm::HarmArgs;
 pub(crate) use paper::{FigureFormat, PaperArgs};
+pub(crate) use pathologies::PathologiesArgs;
 pub(crate) use rfc::RfcArgs;
 pub(crate) use rows::RowsArgs;
 pub(crate) use stability::{StabilityArgs, StabilityGrid};
@@ -29,7 +31,8 @@ Examples:
   weir judge twins                      beside recordings of the authors' own programs
   weir judge paper rmcat-comparison     every published number beside the measured one
   weir judge stability --grid coarse
-  weir judge harm                       losses that a controller makes itself";
+  weir judge harm                       losses that a controller makes itself
+  weir judge pathologies                mutes, clocks, copies, key frames: ordinary calls that fail";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum JudgeCommand {
@@ -57,6 +60,9 @@ pub(crate) enum JudgeCommand {
     /// Look for numbers of a result that contradict each other: over rows, shipped scenarios and generated links
     #[command(after_help = contradictions::EXAMPLES)]
     Contradictions(ContradictionsArgs),
+    /// Run every controller for general use over ordinary calls in which some have failed: mutes, clocks, longer paths, layers
+    #[command(after_help = pathologies::EXAMPLES)]
+    Pathologies(PathologiesArgs),
     /// Leave out each cue and mechanism of one call in turn, over generated and recorded rides: which earn their place
     #[command(after_help = cues::EXAMPLES)]
     Cues(CuesArgs),
