@@ -80,26 +80,22 @@ pub struct Target {
 }
 
 impl PartialEq for Target {
-    // Asked after each event, and nearly always equal: every field is compared, without a branch for each.
+    // Asked after each event, and nearly always equal: most fields are compared without a branch for each.
     #[inline]
     fn eq(&self, o: &Self) -> bool {
-        let is_same_repair = match (self.repair, o.repair) {
+        let rates = (self.media_rate == o.media_rate)
+            & (self.pacing_rate == o.pacing_rate)
+            & (self.paces_payload == o.paces_payload)
+            & (self.padding_rate == o.padding_rate)
+            & (self.overhead == o.overhead);
+        let repair = match (self.repair, o.repair) {
             (RepairPlan::Off, RepairPlan::Off) => true,
             (one, other) => {
                 cold_path();
                 one == other
             }
         };
-        (self.media_rate == o.media_rate)
-            & (self.pacing_rate == o.pacing_rate)
-            & (self.paces_payload == o.paces_payload)
-            & (self.padding_rate == o.padding_rate)
-            & (self.window.is_some() == o.window.is_some())
-            & (self.window.unwrap_or_default() == o.window.unwrap_or_default())
-            & (self.max_queue_age.is_some() == o.max_queue_age.is_some())
-            & (self.max_queue_age.unwrap_or_default() == o.max_queue_age.unwrap_or_default())
-            & (self.overhead == o.overhead)
-            & is_same_repair
+        rates && self.window == o.window && self.max_queue_age == o.max_queue_age && repair
     }
 }
 
