@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "compare",
     "run",
     "reproduce",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 22] = [
     "fits",
     "estimator",
     "gate",
+    "causes",
     "cues",
     "overlay",
     "scoreboard",
@@ -119,6 +120,7 @@ fn what_is_printed_follows_its_schema() {
         ("fits", &["judge", "fits", "--links", "2", "--draws", "1", "--controllers", "nada,gcc", "-q"]),
         ("estimator", &["estimator", "check", concat!(env!("CARGO_BIN_EXE_weir"), " estimator serve gcc")]),
         ("gate", &["gate", "-q"]),
+        ("causes", &["judge", "causes", "--calls", "1", "--controllers", "gcc", "--cause", "outage,healthy", "-q"]),
         ("cues", &["judge", "cues", "--generated", "1", "--recorded", "0", "--runs", "1", "-q"]),
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--duration", "4s", "--leave-at", "2s", "-q"]),
         ("scoreboard", &["judge", "rows", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),
