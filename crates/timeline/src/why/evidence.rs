@@ -26,6 +26,11 @@ pub(super) const ROUGH: f64 = 1.0;
 const LEAST_FRAMES: usize = 8;
 /// Least standard deviation in a second of delays that are not steady, in ms: that of 12 ms of even jitter.
 const DIFFER: f64 = 3.5;
+/// Share of the distance of arrivals below which the distance of departures shows that the path spaced them; of those paced at the rate of
+/// the link; and most differences of services of the latter.
+const CLOSER: f64 = 0.5;
+const PACED: f64 = 0.9;
+const EVEN_PACED: f64 = 0.1;
 /// Least size of packets that a service rate is measured with, in bytes.
 const LARGE: f64 = 500.0;
 
@@ -71,6 +76,8 @@ pub(super) struct Evidence {
     pub(super) service: (f64, f64),
     /// Spread of the times that a byte took in the standing queue: the middle half of them over their median.
     pub(super) uneven: f64,
+    /// Whether the slower half of them is even: the faster ones may be from before.
+    pub(super) slow_even: bool,
     /// The fastest eighth of the services in the standing queue, in kbit/s.
     pub(super) fastest: f64,
     /// Slowest and fastest median service of a half second in which a queue stands, within 20 s, one on either side left out.
@@ -171,7 +178,7 @@ impl Evidence {
         let near = within((span.from - EARLY, span.from + NEAR));
         let queued = near.filter(|b| b.delay.is_some_and(|d| d[0] - floor_before > STANDING));
         let mut rates: Vec<f64> = queued
-            .map(|b| served(of, (b.at, b.at + BIN), f64::NEG_INFINITY))
+            .map(|b| served(of, (b.at, b.at + BIN), f64::NEG_INFINITY, CLOSER))
             .filter(|rates| rates.len() >= LEAST_SERVED)
             .map(median)
             .collect();
@@ -215,16 +222,26 @@ impl Evidence {
     /// Rates of service. Behind a queue alone is it the path that spaces packets; before, bursts of a frame make one.
     /// The queue is looked at from the first sign on; `queued` is the delay in ms from which a packet was in it.
     fn serve(&mut self, of: &Passages, past: (f64, f64), (now, first): ((f64, f64), f64), queued: f64) {
-        let (before, after) = (served(of, past, f64::NEG_INFINITY), served(of, now, f64::NEG_INFINITY));
-        let mut queued = served(of, (first, now.1), queued);
-        if queued.len() < LEAST_SERVED {
-            queued.clear();
+        let (before, after) = (served(of, past, f64::NEG_INFINITY, CLOSER), served(of, now, f64::NEG_INFINITY, CLOSER));
+        let of_queue = |closer: f64| {
+            let mut rates = served(of, (first, now.1), queued, closer);
+            rates.sort_by(f64::total_cmp);
+            let part = |eighths: usize| rates.get(rates.len() * eighths / 8).copied().unwrap_or(0.0);
+            let parts = [part(2), part(4), part(6), part(7)];
+            (parts, if parts[0] > 0.0 { parts[1] / parts[0] - parts[1] / parts[2] } else { 0.0 }, rates.len())
+        };
+        let mut found = of_queue(CLOSER);
+        if found.2 < LEAST_SERVED {
+            // Packets that are paced as slowly as they arrive: then only a link that serves evenly is one.
+            found = of_queue(PACED);
         }
-        queued.sort_by(f64::total_cmp);
-        let part = |eighths: usize| queued.get(queued.len() * eighths / 8).copied().unwrap_or(0.0);
-        self.service = (median(before.clone()), part(4));
-        (self.fastest, self.uneven) =
-            (part(7), if part(2) > 0.0 { part(4) / part(2) - part(4) / part(6) } else { 0.0 });
+        if found.2 < LEAST_SERVED || (found.1 >= EVEN_PACED && of_queue(CLOSER).2 < LEAST_SERVED) {
+            found = ([0.0; 4], 0.0, 0);
+        }
+        let ([slow, middle, _, fastest], uneven, _) = found;
+        self.service = (median(before.clone()), middle);
+        (self.fastest, self.uneven) = (fastest, uneven);
+        self.slow_even = slow > 0.0 && middle / slow - 1.0 < EVEN_PACED;
         let fast = 3.0 * self.service.0;
         let clumped = |r: &[f64]| r.iter().filter(|r| **r > fast).count() as f64 / r.len().max(1) as f64;
         self.clumped = (clumped(&before), clumped(&after));
@@ -232,8 +249,8 @@ impl Evidence {
 }
 
 /// Rates at which large packets of a time left the path one behind the other, in kbit/s: of those that were sent closer together than they
-/// arrived, which the path has spaced, and both of which took so many ms at least.
-fn served(of: &Passages, range: (f64, f64), least: f64) -> Vec<f64> {
+/// arrived by this share, which the path has spaced, and both of which took so many ms at least.
+fn served(of: &Passages, range: (f64, f64), least: f64, closer: f64) -> Vec<f64> {
     let mut out = Vec::new();
     let mut last: Option<(f64, f64)> = None;
     for p in of.between(range.0, range.1) {
@@ -245,7 +262,7 @@ fn served(of: &Passages, range: (f64, f64), least: f64) -> Vec<f64> {
         if let Some((sent_before, arrived)) = last {
             let (here, there) = (sent - sent_before, arrival - arrived);
             let queued = delay >= least && arrived - sent_before >= least;
-            if p.size > LARGE && queued && here < 0.5 * there.max(1.0) {
+            if p.size > LARGE && queued && here < closer * there.max(1.0) {
                 out.push(p.size * 8.0 / there.max(0.05));
             }
         }

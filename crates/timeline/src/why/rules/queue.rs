@@ -80,6 +80,9 @@ pub(super) fn capacity_fell(e: &Evidence, _: &Span) -> Option<Cause> {
     let served = format!("packets were served at {:.0} kbit/s, {:.0} before", e.service.1, before(e));
     let arrived = format!("{:.0} kbit/s arrived", e.arrived.0);
     let near = e.services.filter(|(slowest, fastest)| *fastest > VARIES * slowest);
+    if near.is_none() && e.uneven > EVEN && e.slow_even {
+        return cause("capacity-fell", 0.7, vec![standing(e), served, arrived]);
+    }
     if near.is_some() || e.uneven > EVEN {
         let varies = match near {
             Some((slowest, fastest)) => format!("queues near it were served at {slowest:.0} to {fastest:.0} kbit/s"),
