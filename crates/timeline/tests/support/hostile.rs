@@ -1,4 +1,4 @@
-//! What has to hold for every file of rules, whoever wrote it.
+//! Properties of every file of rules, whoever wrote it.
 
 use weir_timeline::why::{Cause, Column, Curves, Episode, EpisodeKind, QUANTITIES, Rules};
 
