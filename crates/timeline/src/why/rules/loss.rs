@@ -64,12 +64,9 @@ pub(super) fn burst(e: &Evidence, _: &Span) -> Option<Cause> {
 }
 
 pub(super) fn policer(e: &Evidence, _: &Span) -> Option<Cause> {
-    if policed(e).is_none() {
-        return None;
-    }
+    let b = policed(e)?;
     let mut evidence = lost(e);
-    let (rate, spread) = e.lossy_arrived;
-    evidence
-        .push(format!("where packets are lost {rate:.0} kbit/s arrive, ±{:.0} %, whatever is sent", spread * 100.0));
+    let (size, right) = (b.size * 1e-3, (1.0 - b.wrong) * 100.0);
+    evidence.push(format!("a bucket of {size:.0} kB that fills at {:.0} kbit/s predicts {right:.0} % of them", b.kbps));
     cause("policer", 0.85, evidence)
 }
