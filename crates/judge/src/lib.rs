@@ -1,7 +1,9 @@
 //! Judgements of results: rows with goals, the criteria of RFCs, other implementations, papers' numbers, tuning, maps of
-//! stability, harm to others, the worth of cues, ordinary calls that fail, contradictions between numbers, fits of links that are known, gates for builds, and
+//! stability, harm to others, the worth of cues, ordinary calls that fail, contradictions between numbers, fits of links and causes that
+//! are known, gates for builds, and
 //! sweeps of parameters.
 
+pub mod causes;
 pub mod contradictions;
 pub mod cues;
 mod draw;

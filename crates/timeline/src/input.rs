@@ -3,9 +3,6 @@
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 
-/// Most bytes of one file after decompression: an hour of a capture, and no more where a small file expands without end.
-const MAX_TOTAL: u64 = 4 << 30;
-
 /// First two bytes of gzip (RFC 1952, section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -16,6 +13,8 @@ pub(crate) struct Input<'a> {
     ahead: Vec<u8>,
     /// Bytes consumed.
     offset: u64,
+    /// Most bytes after decompression.
+    most: u64,
     end: bool,
 }
 
@@ -31,7 +30,8 @@ pub(crate) enum Taken {
 }
 
 impl<'a> Input<'a> {
-    pub(crate) fn new(source: impl Read + 'a) -> io::Result<Self> {
+    /// The bytes of a source, at most `most` after decompression.
+    pub(crate) fn new(source: impl Read + 'a, most: u64) -> io::Result<Self> {
         let mut source = BufReader::with_capacity(1 << 16, source);
         let mut head = [0; 2];
         let mut held = 0;
@@ -49,7 +49,7 @@ impl<'a> Input<'a> {
         } else {
             Box::new(whole)
         };
-        Ok(Self { source, ahead: Vec::new(), offset: 0, end: false })
+        Ok(Self { source, ahead: Vec::new(), offset: 0, most, end: false })
     }
 
     /// Bytes consumed so far, after decompression.
@@ -73,8 +73,10 @@ impl<'a> Input<'a> {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
-            if self.offset + self.ahead.len() as u64 > MAX_TOTAL {
-                return Err(io::Error::other(format!("more than {} GiB", MAX_TOTAL >> 30)));
+            if self.offset + self.ahead.len() as u64 > self.most {
+                let gib = self.most >> 30;
+                let most = if gib << 30 == self.most { format!("{gib} GiB") } else { format!("{} bytes", self.most) };
+                return Err(io::Error::other(format!("more than {most}")));
             }
         }
         Ok(())

@@ -13,6 +13,7 @@ mod capture;
 mod event_log;
 mod format;
 mod input;
+mod limits;
 pub mod lint;
 mod observed;
 mod pion;
@@ -32,6 +33,7 @@ mod window;
 
 pub use call::{Call, Counts};
 pub use format::Format;
+pub use limits::Limits;
 pub use observed::Observed;
 pub use recording::Recording;
 pub use report::Report;
@@ -67,9 +69,17 @@ pub enum ReadError {
 /// # Errors
 /// The format is unknown, or reading fails before the first record. Damage behind that is in [`Recording::stop`].
 pub fn read(name: &str, source: impl Read) -> Result<Recording, ReadError> {
-    let mut input = input::Input::new(source)?;
+    read_within(name, source, Limits::default())
+}
+
+/// As [`read`], with bounds of one's own on bytes and rows.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_within(name: &str, source: impl Read, limits: Limits) -> Result<Recording, ReadError> {
+    let mut input = input::Input::new(source, limits.bytes)?;
     let format = Format::recognise(input.peek(format::PEEK)?)?;
-    let mut recording = Recording::new(name, format);
+    let mut recording = Recording::within(name, format, limits);
     let stop = match format {
         Format::EventLog => event_log::read(&mut input, &mut recording)?,
         Format::Pcap | Format::Pcapng => capture::read(&mut input, &mut recording),
@@ -80,7 +90,9 @@ pub fn read(name: &str, source: impl Read) -> Result<Recording, ReadError> {
         Format::RtpDump => rtpdump::read(&mut input, &mut recording),
         Format::Observed => return Err(ReadError::Unknown("such packets are in no file".into())),
     };
-    recording.stop = stop;
+    // Rows may run out behind the last record, where some of them are put together.
+    let full = || recording.is_full().then(|| Stop { offset: input.offset(), why: "more rows than are kept".into() });
+    recording.stop = stop.or_else(full);
     recording.sort();
     Ok(recording)
 }

@@ -1,6 +1,7 @@
 //! One file of a call: its tables, and the bound on their rows.
 
 use crate::format::Format;
+use crate::limits::Limits;
 use crate::schema::{
     BlockReport, CandidatePair, Clock, Estimate, Event, Frame, Limited, OtherTraffic, Packet, Probe, Reported, Rtcp,
     Series, Stop, Stream,
@@ -51,15 +52,18 @@ pub struct Recording {
     pub guessed: Vec<String>,
     /// Number of the captured packet that is read; 0 in other formats.
     pub(crate) record: u32,
-    /// Rows of all tables, those of statistics included.
+    /// Rows of all tables, those of statistics included, and most that are kept.
     rows: u64,
+    most: u64,
 }
-
-/// Most rows of one recording. An hour at 3 Mbit/s has some 4 million; with what sorting takes they stay below 500 MB.
-const MAX_ROWS: u64 = 7_000_000;
 
 impl Recording {
     pub(crate) fn new(name: &str, format: Format) -> Self {
+        Self::within(name, format, Limits::default())
+    }
+
+    /// One that keeps no more than these rows.
+    pub(crate) fn within(name: &str, format: Format, limits: Limits) -> Self {
         Self {
             name: name.into(),
             format,
@@ -82,20 +86,21 @@ impl Recording {
             guessed: vec![],
             record: 0,
             rows: 0,
+            most: limits.rows,
         }
     }
 
     /// Whether `n` more rows are kept; counts them if so.
     pub(crate) fn room(&mut self, n: u64) -> bool {
-        let room = self.rows.saturating_add(n) <= MAX_ROWS;
+        let room = self.rows.saturating_add(n) <= self.most;
         // A refusal is final: what follows a gap would be taken for what follows.
-        self.rows = if room { self.rows + n } else { MAX_ROWS + 1 };
+        self.rows = if room { self.rows + n } else { self.most.saturating_add(1) };
         room
     }
 
     /// Whether rows have been refused.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows > MAX_ROWS
+        self.rows > self.most
     }
 
     /// Adds `by` to all times.

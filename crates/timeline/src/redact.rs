@@ -11,7 +11,7 @@ mod rtcp;
 mod sdp;
 
 use crate::input::{Input, Taken};
-use crate::{Format, ReadError, format};
+use crate::{Format, Limits, ReadError, format};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -67,7 +67,7 @@ pub struct Redacted {
 /// # Errors
 /// The format is not known, or reading or writing fails.
 pub fn redact(source: impl Read, out: &mut dyn Write, names: &mut Pseudonyms) -> Result<Redacted, ReadError> {
-    let mut input = Input::new(source)?;
+    let mut input = Input::new(source, Limits::default().bytes)?;
     let format = Format::recognise(input.peek(format::PEEK)?)?;
     let mut done = Redacted { format, left_out: 0, stop: None };
     match format {

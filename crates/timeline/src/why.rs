@@ -15,6 +15,7 @@ mod frames;
 mod layers;
 mod own;
 mod passage;
+mod policing;
 mod rules;
 mod statistics;
 

@@ -23,8 +23,8 @@ pub(crate) use estimator::{EstimatorCheckArgs, EstimatorCommand, EstimatorServeA
 pub(crate) use fit::{FitArgs, FittedArgs, WhatIfArgs};
 pub(crate) use gate::GateArgs;
 pub(crate) use judge::{
-    ContradictionsArgs, CuesArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs, PathologiesArgs, RfcArgs,
-    RowsArgs, StabilityArgs, StabilityGrid, TwinsArgs,
+    CausesArgs, ContradictionsArgs, CuesArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs,
+    PathologiesArgs, RfcArgs, RowsArgs, StabilityArgs, StabilityGrid, TwinsArgs,
 };
 pub(crate) use media::{ClipArgs, Luma, MediaCommand, QualityArgs};
 pub(crate) use open::OpenArgs;

@@ -1,5 +1,6 @@
 //! `weir judge`: controllers beside criteria.
 
+mod causes;
 mod contradictions;
 mod cues;
 mod fits;
@@ -11,6 +12,7 @@ pub(crate) mod rows;
 mod stability;
 mod twins;
 
+pub(crate) use causes::CausesJson;
 pub(crate) use fits::FitsJson;
 pub(crate) use paper::Json as PaperJson;
 pub(crate) use rfc::Json as RfcJson;
@@ -28,6 +30,7 @@ pub(crate) fn judge(session: &Session, command: &JudgeCommand) -> Done {
         JudgeCommand::Twins(a) => twins::judge_twins(session, a),
         JudgeCommand::Paper(a) => paper::judge_paper(session, a),
         JudgeCommand::Fits(a) => fits::judge_fits(session, a),
+        JudgeCommand::Causes(a) => causes::judge_causes(session, a),
         JudgeCommand::Harm(a) => harm::judge_harm(session, a),
         JudgeCommand::Contradictions(a) => contradictions::find(session, a),
         JudgeCommand::Pathologies(a) => pathologies::judge_pathologies(session, a),

@@ -25,6 +25,7 @@ const COMMANDS: [&str; 23] = [
     "fits",
     "estimator",
     "gate",
+    "causes",
     "cues",
     "pathologies",
     "overlay",
@@ -120,6 +121,7 @@ fn what_is_printed_follows_its_schema() {
         ("fits", &["judge", "fits", "--links", "2", "--draws", "1", "--controllers", "nada,gcc", "-q"]),
         ("estimator", &["estimator", "check", concat!(env!("CARGO_BIN_EXE_weir"), " estimator serve gcc")]),
         ("gate", &["gate", "-q"]),
+        ("causes", &["judge", "causes", "--calls", "1", "--controllers", "gcc", "--cause", "outage,healthy", "-q"]),
         ("cues", &["judge", "cues", "--generated", "1", "--recorded", "0", "--runs", "1", "-q"]),
         (
             "pathologies",

@@ -256,6 +256,8 @@ fn of_recordings_windows_and_rules() {
         ("fit absent.log --ceiling 2MB", &["--ceiling", "`2MB` is in bytes; rates are in bits"]),
         ("whatif absent.log --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
         ("whatif absent.log --draws 1001", &["--draws", "1001", "0..=1000"]),
+        ("judge causes --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("judge causes --cause rain", &["--cause", "no cause is named `rain`", "delay-step"]),
         ("judge fits --links 0", &["--links", "0", "1..=10000"]),
         ("judge fits --recorded ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
     ]);

@@ -92,7 +92,7 @@ pub(super) fn bins(of: &Passages) -> Vec<Bin> {
 }
 
 /// The least delay of the call, in ms by two clocks.
-fn least_delay(of: &Passages) -> f64 {
+pub(super) fn least_delay(of: &Passages) -> f64 {
     let arrived = |p: &Passage| if let Fate::Arrived(d) = p.fate { Some(d) } else { None };
     of.packets.iter().filter_map(arrived).fold(f64::INFINITY, f64::min)
 }

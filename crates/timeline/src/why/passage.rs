@@ -172,7 +172,7 @@ fn by_feedback(sent: &[&Packet], sender: &Recording) -> Vec<Fate> {
     fates
 }
 
-/// RTCP on its way back. Compounds are told apart by their bytes.
+/// RTCP on its way back. Compounds are told apart by their bytes; those that are sent more than once are left out.
 fn answers(sender: &Recording, receiver: Option<&Recording>, seconds: &dyn Fn(Timestamp) -> f64) -> Vec<Answer> {
     let here = sender.rtcp.iter().filter(|r| r.direction == Direction::Received);
     let there = receiver.into_iter().flat_map(|r| r.rtcp.iter()).filter(|r| r.direction == Direction::Sent);
@@ -182,8 +182,11 @@ fn answers(sender: &Recording, receiver: Option<&Recording>, seconds: &dyn Fn(Ti
             arrived.entry(fingerprint).or_insert(seconds(r.at));
         }
     });
+    let mut times: BTreeMap<u64, u32> = BTreeMap::new();
+    there.clone().filter_map(|r| r.fingerprint).for_each(|f| *times.entry(f).or_default() += 1);
+    let once = |f: &u64| times.get(f) == Some(&1);
     let both: Vec<Answer> = there
-        .filter_map(|r| Some((seconds(r.at), r.fingerprint?)))
+        .filter_map(|r| Some((seconds(r.at), r.fingerprint.filter(once)?)))
         .map(|(sent, fingerprint)| Answer { sent: Some(sent), arrived: arrived.get(&fingerprint).copied() })
         .collect();
     if !both.is_empty() && both.iter().any(|a| a.arrived.is_some()) {

@@ -39,6 +39,6 @@ pub(super) fn causes(e: &Evidence, signals: &Signals, span: &Span) -> Vec<Cause>
         sender::asked,
     ];
     let mut found: Vec<Cause> = rules.iter().filter_map(|rule| rule(e, span)).collect();
-    found.extend(signals.causes(span));
+    found.extend(signals.causes(span, sender::quiet(e)));
     found
 }

@@ -83,7 +83,7 @@ fn direction(
     Some(episodes::explained(spans, seconds.zero, |span: &Span| {
         let mut evidence = Evidence::around(&seconds, span);
         evidence.layer = layers::stopped(sender, seconds.zero, span);
-        let mut causes = if span.kind == EpisodeKind::Freeze { vec![] } else { signals.causes(span) };
+        let mut causes = if span.kind == EpisodeKind::Freeze { vec![] } else { signals.causes(span, false) };
         causes.extend(rules::causes(&evidence, span));
         causes
     }))

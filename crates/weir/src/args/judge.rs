@@ -1,5 +1,6 @@
 //! Arguments of `weir judge`.
 
+mod causes;
 mod contradictions;
 mod cues;
 mod fits;
@@ -11,6 +12,7 @@ mod rows;
 mod stability;
 mod twins;
 
+pub(crate) use causes::CausesArgs;
 pub(crate) use contradictions::ContradictionsArgs;
 pub(crate) use cues::CuesArgs;
 pub(crate) use fits::FitsArgs;
@@ -54,6 +56,9 @@ pub(crate) enum JudgeCommand {
     /// Fit links that are known from recordings of a controller, and predict others on them
     #[command(after_help = fits::EXAMPLES)]
     Fits(FitsArgs),
+    /// Put known causes into calls, and compare what the rules of `open --why` say
+    #[command(after_help = causes::EXAMPLES)]
+    Causes(CausesArgs),
     /// Run controllers over generated links: losses of more than a twentieth that half of the rate would not have had
     #[command(after_help = harm::EXAMPLES)]
     Harm(HarmArgs),

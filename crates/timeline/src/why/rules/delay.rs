@@ -3,11 +3,11 @@
 use super::cause;
 use crate::why::Cause;
 use crate::why::episodes::Span;
-use crate::why::evidence::{Evidence, STANDING};
+use crate::why::evidence::{Evidence, ROUGH, STANDING};
 
 /// Most spread of the least delays behind a step, in ms and as a share of the step.
-const STEADY: f64 = 3.0;
-const STEADY_SHARE: f64 = 0.06;
+pub(super) const STEADY: f64 = 3.0;
+pub(super) const STEADY_SHARE: f64 = 0.06;
 /// Growth of the spread within half seconds, in ms, from which it is jitter.
 const WIDER: f64 = 12.0;
 /// Share of packets that arrive together, of jitter that keeps the order.
@@ -15,6 +15,10 @@ const CLUMPED: f64 = 0.1;
 /// Most spread of the least delays under jitter, as a share of their growth, and most delay, in ms.
 const JITTER_SHARE: f64 = 0.15;
 const HIGH: f64 = 250.0;
+/// Least differences of services under jitter: those of a link are even.
+const UNEVEN: f64 = 0.25;
+/// Most delay of jitter that is drawn packet by packet, in ms: beyond, a link stands still.
+const HIGHEST: f64 = 400.0;
 /// Least peaks, and their height in ms.
 const LEAST_SPIKES: u32 = 2;
 
@@ -31,26 +35,39 @@ pub(super) fn step(e: &Evidence, _: &Span) -> Option<Cause> {
         && spread < STEADY.max(STEADY_SHARE * floor)
         && e.spread.1 < e.spread.0 + WIDER
         && e.loss < 0.01
-        && e.service.1 > 0.8 * e.service.0;
+        && (e.service.1 == 0.0 || e.fastest > 0.8 * e.service.0);
     let text = format!("the least delay rose by {floor:.0} ms and stayed (±{spread:.0} ms), whatever was sent");
     is.then(|| cause("delay-step", 0.85, vec![text]))?
 }
 
 pub(super) fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
     let wider = e.has_past && e.spread.1 > e.spread.0 + WIDER && e.loss < 0.02 && e.dark_s < 0.5;
-    let clumped = e.clumped.1 > e.clumped.0 + CLUMPED;
+    let clumped = e.clumped.1 > e.clumped.0 + CLUMPED && e.standing_s == 0.0;
+    let rough = e.rough > ROUGH && e.peak < HIGHEST && (e.service.1 == 0.0 || e.uneven >= UNEVEN);
     // A queue of the call's own, or of others, moves even the fastest packets; jitter leaves them where they are.
     let still = e.floor.1 < STEADY.max(JITTER_SHARE * e.floor.0) && e.service.1 > 0.8 * e.service.0 && e.peak < HIGH;
-    if !wider || !(clumped || still) {
+    if !wider || !(rough || clumped || still) {
         return None;
     }
     let spread = format!("delay spreads over {:.0} ms within half a second, {:.0} before", e.spread.1, e.spread.0);
-    let why = if clumped {
+    let why = if rough {
+        format!("delays of frames differ as if drawn one by one ({:.1} of 2)", e.rough)
+    } else if clumped {
         format!("{:.0} % of packets arrive together, {:.0} % before", e.clumped.1 * 100.0, e.clumped.0 * 100.0)
     } else {
         format!("the least delay is steady (±{:.0} ms), and packets are served at {:.0} kbit/s", e.floor.1, e.service.1)
     };
-    cause("jitter", if clumped { 0.8 } else { 0.7 }, vec![spread, why])
+    cause(
+        "jitter",
+        if rough {
+            0.86
+        } else if clumped {
+            0.8
+        } else {
+            0.7
+        },
+        vec![spread, why],
+    )
 }
 
 pub(super) fn stalls(e: &Evidence, _: &Span) -> Option<Cause> {

@@ -4,6 +4,7 @@ use super::cause;
 use crate::why::Cause;
 use crate::why::episodes::Span;
 use crate::why::evidence::Evidence;
+use crate::why::policing::Bucket;
 
 /// Least share and number of packets lost. Two percent is where GCC's loss controller stops growing
 /// (draft-ietf-rmcat-gcc-02, section 6).
@@ -19,21 +20,21 @@ const RANDOM_RUN: f64 = 1.5;
 const BURST_RUN: f64 = 3.5;
 /// Least time without any arrival, in s: two reports of 0.4 s missing.
 const OUTAGE: f64 = 0.8;
-/// Spread of the arrived rate in half seconds with loss, of a policer, as a share; and how far a clean half second may
-/// exceed it by the policer's burst.
-const POLICED_SPREAD: f64 = 0.13;
-const POLICED_BURST: f64 = 1.6;
+/// Most wrong predictions of a policer's bucket, as a share of the losses: no bucket predicts half of the losses by chance or in bursts.
+const POLICED: f64 = 0.5;
 
-fn without_queue(e: &Evidence) -> bool {
-    e.loss >= LEAST_LOSS && e.lost >= LEAST_LOST && e.lossy_delay < NO_QUEUE && e.dark_s < OUTAGE
+/// Whether nothing arrived for a time, and most losses were in it: bursts of losses are many.
+fn is_outage(e: &Evidence) -> bool {
+    e.dark_s >= OUTAGE && 2 * e.dark_lost >= e.lost
 }
 
-/// Whether the rate that arrived is the same whatever was sent.
-fn policed(e: &Evidence) -> bool {
-    without_queue(e)
-        && e.lossy_arrived.1 < POLICED_SPREAD
-        && e.clean_arrived < POLICED_BURST * e.lossy_arrived.0
-        && e.run < BURST_RUN * 2.0
+fn without_queue(e: &Evidence) -> bool {
+    e.loss >= LEAST_LOSS && e.lost >= LEAST_LOST && e.lossy_delay < NO_QUEUE && !is_outage(e)
+}
+
+/// The token bucket that explains the losses.
+fn policed(e: &Evidence) -> Option<Bucket> {
+    e.bucket.filter(|b| without_queue(e) && b.wrong < POLICED)
 }
 
 fn lost(e: &Evidence) -> Vec<String> {
@@ -49,26 +50,23 @@ fn lost(e: &Evidence) -> Vec<String> {
 }
 
 pub(super) fn outage(e: &Evidence, _: &Span) -> Option<Cause> {
-    (e.dark_s >= OUTAGE).then(|| cause("outage", 0.9, vec![format!("nothing arrived for {:.1} s", e.dark_s)]))?
+    is_outage(e).then(|| cause("outage", 0.9, vec![format!("nothing arrived for {:.1} s", e.dark_s)]))?
 }
 
 pub(super) fn random(e: &Evidence, _: &Span) -> Option<Cause> {
     let sure = if e.peak < HIGH_PEAK { 0.85 } else { OPEN };
-    (without_queue(e) && !policed(e) && e.run < RANDOM_RUN).then(|| cause("random-loss", sure, lost(e)))?
+    (without_queue(e) && policed(e).is_none() && e.run < RANDOM_RUN).then(|| cause("random-loss", sure, lost(e)))?
 }
 
 pub(super) fn burst(e: &Evidence, _: &Span) -> Option<Cause> {
     let sure = if e.run >= BURST_RUN && e.peak < HIGH_PEAK { 0.85 } else { OPEN };
-    (without_queue(e) && !policed(e) && e.run >= RANDOM_RUN).then(|| cause("burst-loss", sure, lost(e)))?
+    (without_queue(e) && policed(e).is_none() && e.run >= RANDOM_RUN).then(|| cause("burst-loss", sure, lost(e)))?
 }
 
 pub(super) fn policer(e: &Evidence, _: &Span) -> Option<Cause> {
-    if !policed(e) {
-        return None;
-    }
+    let b = policed(e)?;
     let mut evidence = lost(e);
-    let (rate, spread) = e.lossy_arrived;
-    evidence
-        .push(format!("where packets are lost {rate:.0} kbit/s arrive, ±{:.0} %, whatever is sent", spread * 100.0));
+    let (size, right) = (b.size * 1e-3, (1.0 - b.wrong) * 100.0);
+    evidence.push(format!("a bucket of {size:.0} kB that fills at {:.0} kbit/s predicts {right:.0} % of them", b.kbps));
     cause("policer", 0.85, evidence)
 }

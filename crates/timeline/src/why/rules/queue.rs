@@ -1,9 +1,10 @@
 //! A queue that stands: less capacity, a share taken by others, a deep buffer.
 
 use super::cause;
+use super::delay::{STEADY, STEADY_SHARE};
 use crate::why::Cause;
 use crate::why::episodes::Span;
-use crate::why::evidence::Evidence;
+use crate::why::evidence::{Evidence, ROUGH};
 
 /// Least time for which a queue stands, in s, so that no burst of frames is taken for it.
 const LEAST_STANDING: f64 = 1.0;
@@ -11,6 +12,8 @@ const LEAST_STANDING: f64 = 1.0;
 const SLOWER: f64 = 0.8;
 /// Below this share one half second of queue is enough: what is sent in the others is lost in it.
 const COLLAPSED: f64 = 0.3;
+/// Share of the fastest service that arrives where others have the rest.
+const SHARED: f64 = 0.85;
 /// Ratio of the fastest to the slowest service in queues near the episode, from which capacity varies.
 const VARIES: f64 = 2.5;
 /// A queue of a second and more is deep: RFC 7567 calls standing queues beyond a round trip harmful.
@@ -19,14 +22,29 @@ const DEEP: f64 = 1000.0;
 const OTHERS: f64 = 0.15;
 const LEAST_OTHERS: f64 = 150.0;
 
+/// Services in a queue that differ by less, as the middle half of them over their median, are those of one link for the call alone.
+const EVEN: f64 = 0.25;
+/// Losses in a queue of this height in ms are its overflow, however short it stood.
+const FULL: f64 = 60.0;
+
 /// Rate at which the path served before: where packets were never close enough to tell, what arrived is a lower bound.
 fn before(e: &Evidence) -> f64 {
     e.service.0.max(e.arrived_before)
 }
 
+/// Whether a queue stood, or overflowed at once.
+fn queued(e: &Evidence) -> bool {
+    // Delays that are drawn one by one make no queue.
+    if e.rough > ROUGH && e.uneven >= EVEN {
+        return false;
+    }
+    let full = e.loss > 0.01 && e.peak > FULL && e.uneven < EVEN;
+    let much = e.service.1 < COLLAPSED * before(e) && e.uneven < EVEN;
+    e.standing_s >= LEAST_STANDING || full || much
+}
+
 fn slower(e: &Evidence) -> bool {
-    let much = e.service.1 < COLLAPSED * before(e);
-    (e.standing_s >= LEAST_STANDING || much) && e.service.1 > 0.0 && e.service.1 < SLOWER * before(e)
+    queued(e) && e.service.1 > 0.0 && e.service.1 < SLOWER * before(e)
 }
 
 fn others(e: &Evidence) -> f64 {
@@ -37,18 +55,39 @@ fn seen_others(e: &Evidence) -> bool {
     others(e) > (OTHERS * e.arrived_before).max(LEAST_OTHERS) && (e.standing_s >= LEAST_STANDING || e.loss > 0.01)
 }
 
+/// Whether others are between the call's packets: the fastest of them follow each other as before, and yet less arrives. Where
+/// packets were never close enough before, services that differ tell it.
+fn between(e: &Evidence) -> bool {
+    let as_before = if e.service.0 > 0.0 { e.fastest >= SLOWER * e.service.0 } else { e.uneven >= EVEN };
+    // A longer way is longer by the same all the time.
+    let wanders = e.floor.1 >= STEADY.max(STEADY_SHARE * e.floor.0);
+    queued(e)
+        && e.standing_s >= LEAST_STANDING
+        && as_before
+        && e.fastest > 0.0
+        && e.arrived.0 < SHARED * e.fastest
+        && wanders
+}
+
 fn standing(e: &Evidence) -> String {
     format!("a queue stood for {:.1} s, {:.0} ms at most", e.standing_s, e.peak)
 }
 
 pub(super) fn capacity_fell(e: &Evidence, _: &Span) -> Option<Cause> {
-    if !slower(e) || seen_others(e) {
+    if !slower(e) || seen_others(e) || between(e) {
         return None;
     }
     let served = format!("packets were served at {:.0} kbit/s, {:.0} before", e.service.1, before(e));
     let arrived = format!("{:.0} kbit/s arrived", e.arrived.0);
-    if let Some((slowest, fastest)) = e.services.filter(|(slowest, fastest)| *fastest > VARIES * slowest) {
-        let varies = format!("queues near it were served at {slowest:.0} to {fastest:.0} kbit/s");
+    let near = e.services.filter(|(slowest, fastest)| *fastest > VARIES * slowest);
+    if near.is_none() && e.uneven > EVEN && e.slow_even {
+        return cause("capacity-fell", 0.7, vec![standing(e), served, arrived]);
+    }
+    if near.is_some() || e.uneven > EVEN {
+        let varies = match near {
+            Some((slowest, fastest)) => format!("queues near it were served at {slowest:.0} to {fastest:.0} kbit/s"),
+            None => format!("services differ by {:.0} %", e.uneven * 100.0),
+        };
         return cause("capacity-varies", 0.75, vec![standing(e), served, varies]);
     }
     cause("capacity-fell", 0.85, vec![standing(e), served, arrived])
@@ -65,13 +104,7 @@ pub(super) fn cross_traffic(e: &Evidence, _: &Span) -> Option<Cause> {
             format!("other traffic of the sender's host rose to {:.0} kbit/s, {:.0} before", e.other.1, e.other.0);
         return cause("cross-traffic", 0.9, vec![standing(e), seen]);
     }
-    // The path serves as fast as before, and less arrives than it serves: others have the rest.
-    let shared = e.standing_s >= LEAST_STANDING
-        && e.service.0 > 0.0
-        && e.service.1 >= SLOWER * e.service.0
-        && e.arrived.0 < 0.85 * e.service.1
-        && e.floor.1 > 5.0 + 0.1 * e.floor.0
-        && e.spread.1 < e.spread.0 + 25.0;
-    let served = format!("packets were still served at {:.0} kbit/s, {:.0} arrived", e.service.1, e.arrived.0);
-    shared.then(|| cause("cross-traffic", 0.7, vec![standing(e), served]))?
+    let served = format!("packets still followed each other at {:.0} kbit/s, {:.0} arrived", e.fastest, e.arrived.0);
+    let sure = if e.service.0 > 0.0 { 0.8 } else { 0.45 };
+    between(e).then(|| cause("cross-traffic", sure, vec![standing(e), served]))?
 }

@@ -17,7 +17,7 @@ const UNMOVED: f64 = 0.9;
 const MOVED: f64 = 0.85;
 
 /// No sign of the path: no loss, no queue, feedback as before.
-fn quiet(e: &Evidence) -> bool {
+pub(super) fn quiet(e: &Evidence) -> bool {
     // One late packet is none, if the estimator took it for none.
     let late = e.peak >= e.spread.0 + 60.0 && !unmoved(e);
     e.loss < 0.01

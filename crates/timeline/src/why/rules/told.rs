@@ -89,7 +89,9 @@ impl Signals {
     }
 
     /// Causes that settings and requests logged near an episode's beginning name.
-    pub(in crate::why) fn causes(&self, span: &Span) -> Vec<Cause> {
+    ///
+    /// `quiet`: the path shows no sign. Where it does, pictures are asked for because packets are lost or late.
+    pub(in crate::why) fn causes(&self, span: &Span, quiet: bool) -> Vec<Cause> {
         let near = |at: &f64| *at > span.from - EARLY && *at < span.from + LATE;
         let mut asked = self.limits.iter().filter(|(at, kbps, _)| near(at) && *kbps < span.before_kbps);
         let asked = asked.next_back().and_then(|(_, kbps, by)| {
@@ -106,7 +108,12 @@ impl Signals {
         });
         let pictures = self.pictures.iter().filter(|at| near(at)).count();
         let pictures = (pictures >= STORM).then(|| {
-            cause("keyframe-requests", 0.6, vec![format!("{pictures} pictures were asked for in {EARLY:.0} s")])
+            let sure = if quiet { 0.86 } else { 0.3 };
+            cause(
+                "keyframe-requests",
+                sure,
+                vec![format!("{pictures} pictures were asked for in {:.0} s", EARLY + LATE)],
+            )
         });
         [asked, route, pictures.flatten(), self.probe(span)].into_iter().flatten().collect()
     }

@@ -10,6 +10,9 @@ const EARLY: usize = 2;
 const LATE: usize = 5;
 /// Seconds behind the begin in which it is seen whether delay stays.
 const STAY: usize = 12;
+/// Seconds behind the begin in which peaks of the round-trip time are counted, and their least height in ms.
+const PEAKS: usize = 10;
+const PEAK: f64 = 60.0;
 /// Share of the usual answers below which a second is silent, and of packets that arrive below which it is dark.
 const SILENT: f64 = 0.15;
 const DARK: f64 = 0.03;
@@ -48,6 +51,10 @@ pub(super) struct Evidence {
     pub(super) encoded: Option<(f64, f64)>,
     /// A layer of a picture that stopped while another went on.
     pub(super) layer: Option<Layer>,
+    /// Separate peaks of the round-trip time around the begin, between seconds in which it was as before.
+    pub(super) peaks: u32,
+    /// Pictures asked for around the begin.
+    pub(super) pictures: f64,
     /// Share of the time limited by the processor.
     pub(super) cpu: f64,
 }
@@ -81,6 +88,11 @@ impl Evidence {
         let usual = usual.or_else(|| rtts(&of.rows).into_iter().reduce(f64::min));
         let longest = largest(now.iter().flat_map(|r| [r.rtt, r.stun_rtt]).flatten());
         e.rtt = usual.zip(longest);
+        if let Some(usual) = usual {
+            let near = rows(begin.saturating_sub(EARLY), begin + PEAKS);
+            e.peaks = peaks(near, usual);
+        }
+        e.pictures = now.iter().map(|r| r.pictures).sum();
         let mut after = rtts(behind);
         after.sort_by(f64::total_cmp);
         if after.len() >= 5 {
@@ -135,6 +147,17 @@ impl Evidence {
     pub(super) fn estimate_left(&self) -> Option<f64> {
         self.available.filter(|(before, _)| *before > 0.0).map(|(before, least)| least / before)
     }
+}
+
+/// Rises of the round-trip time of more than `PEAK`, each over before the next.
+fn peaks(rows: &[Second], usual: f64) -> u32 {
+    let (mut count, mut up) = (0, false);
+    for rtt in rows.iter().filter_map(|r| r.rtt) {
+        let high = rtt - usual > PEAK;
+        count += u32::from(high && !up);
+        up = high || (up && rtt - usual > PEAK / 2.0);
+    }
+    count
 }
 
 fn loss(rows: &[Second]) -> f64 {

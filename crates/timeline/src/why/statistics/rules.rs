@@ -30,6 +30,13 @@ const STOPPED: f64 = 0.2;
 const HELD: usize = 4;
 /// Growth of the floor of round-trip times that stays, in ms.
 const LONGER: f64 = 15.0;
+/// Most that the median of a longer way's round-trip times is above the least: so many ms, and a share of the growth.
+const STEADY: f64 = 5.0;
+const STEADY_SHARE: f64 = 0.05;
+/// Peaks of the round-trip time, apart from each other, that a link makes which stands still now and then.
+const STALLS: u32 = 2;
+/// Pictures asked for around the begin from which it is a storm: one each second is usual after loss.
+const STORM: f64 = 6.0;
 
 fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<Cause> {
     Some(Cause { name: name.into(), confidence, evidence })
@@ -37,7 +44,7 @@ fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<C
 
 /// The causes of an episode, in no order.
 pub(super) fn causes(e: &Evidence, span: &Span) -> Vec<Cause> {
-    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 12] = [
+    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 14] = [
         outage,
         feedback_lost,
         loss,
@@ -45,6 +52,8 @@ pub(super) fn causes(e: &Evidence, span: &Span) -> Vec<Cause> {
         crossed,
         longer,
         jitter,
+        stalls,
+        pictures,
         held,
         paused,
         limited,
@@ -110,8 +119,14 @@ fn stays(e: &Evidence) -> Option<(f64, f64)> {
         .then_some((rise, middle - least))
 }
 
+/// Whether round-trip times that are longer are so by the same time.
+fn is_steady((rise, wander): (f64, f64)) -> bool {
+    wander < STEADY + STEADY_SHARE * rise
+}
+
 fn capacity(e: &Evidence, span: &Span) -> Option<Cause> {
-    if !queued(e) || e.dark_s > 0 || stays(e).is_some() {
+    if !queued(e) || e.dark_s > 0 || stays(e).is_some_and(|s| is_steady(s) || s.0 < QUEUE) || stalls(e, span).is_some()
+    {
         return None;
     }
     let evidence = vec![rtts(e), losses(e), format!("down to {:.0} kbit/s", span.least_kbps)];
@@ -132,14 +147,15 @@ fn crossed(e: &Evidence, span: &Span) -> Option<Cause> {
 fn longer(e: &Evidence, _: &Span) -> Option<Cause> {
     let (rise, wander) = stays(e)?;
     let text = format!("the least round-trip time rose by {rise:.0} ms and stayed (median {wander:.0} ms above it)");
-    (wander < 0.15 * rise).then(|| cause("delay-step", 0.7, vec![text, losses(e)]))?
+    is_steady((rise, wander)).then(|| cause("delay-step", 0.7, vec![text, losses(e)]))?
 }
 
 fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
     if e.loss >= CLEAN || e.dark_s > 0 || e.silent_s >= 2 || e.estimate_left().is_some_and(|left| left > MOVED) {
         return None;
     }
-    let wanders = stays(e).filter(|(rise, wander)| *wander >= 0.15 * rise);
+    // A queue stands higher.
+    let wanders = stays(e).filter(|s| !is_steady(*s) && s.0 < QUEUE);
     let uneven = e.frames.filter(|(before, now)| *now > 1.5 * before + 5.0);
     let arrivals = e.jitter.filter(|(before, now)| *now > 1.25 * before + 2.0);
     let mut evidence = vec![rtts(e)];
@@ -154,8 +170,22 @@ fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
         return cause("jitter", 0.6, evidence);
     }
     let held = e.same_s >= HELD && e.estimate_left().is_some_and(|left| left < MOVED);
-    let shaken = e.rise() < NO_QUEUE && uneven.is_some() && arrivals.is_some() && !held;
+    let shaken = e.rtt.is_some() && e.rise() < NO_QUEUE && uneven.is_some() && arrivals.is_some() && !held;
     shaken.then(|| cause("stalls", 0.55, evidence))?
+}
+
+/// The round-trip time rises again and again, and is back at once: a queue that others or less capacity make lasts.
+fn stalls(e: &Evidence, _: &Span) -> Option<Cause> {
+    let is = e.peaks >= STALLS && e.loss < CLEAN && e.dark_s == 0 && e.silent_s < 2;
+    let sure = if e.peaks > STALLS { 0.6 } else { 0.45 };
+    is.then(|| cause("stalls", sure, vec![rtts(e), format!("it rose {} times, and was back in between", e.peaks)]))?
+}
+
+/// Pictures are asked for all the time, although nothing is lost.
+fn pictures(e: &Evidence, _: &Span) -> Option<Cause> {
+    let text = format!("{:.0} pictures were asked for around the begin", e.pictures);
+    (e.pictures >= STORM)
+        .then(|| cause("keyframe-requests", if quiet(e) { 0.8 } else { 0.3 }, vec![text, losses(e)]))?
 }
 
 /// No sign of the path.

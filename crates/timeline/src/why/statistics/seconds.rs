@@ -29,6 +29,8 @@ pub(in crate::why) struct Second {
     pub(in crate::why) source: Option<f64>,
     /// Share of the second in which the encoder was limited by the processor.
     pub(in crate::why) cpu: f64,
+    /// Pictures that the other end asked for.
+    pub(in crate::why) pictures: f64,
     /// Times at which a picture stood still, and how long, in s.
     pub(in crate::why) freezes: Option<f64>,
     pub(in crate::why) frozen_s: f64,
@@ -154,6 +156,7 @@ impl Seconds {
         let source = here("media-source", "frames");
         let cpu = here("outbound-rtp", "qualityLimitationDurations.cpu");
         let (freezes, frozen) = ["freezeCount", "totalFreezesDuration"].map(|n| there("inbound-rtp", n)).into();
+        let pictures = ["pliCount", "firCount"].map(|n| here("outbound-rtp", n));
         let row = |i: usize| {
             let from = zero + i as f64 * 1000.0;
             let time = from + 1000.0;
@@ -177,6 +180,7 @@ impl Seconds {
                 encoded: encoded.grown(from).unwrap_or(0.0),
                 source: source.grown(from),
                 cpu: cpu.grown(from).unwrap_or(0.0),
+                pictures: pictures.iter().filter_map(|p| p.grown(from)).sum(),
                 freezes: freezes.grown(from),
                 frozen_s: frozen.grown(from).unwrap_or(0.0),
             }
