@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "compare",
     "run",
     "reproduce",
