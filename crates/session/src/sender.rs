@@ -1,6 +1,7 @@
 //! The sending direction: streams, the paths that they use, and the connection of the two.
 
 mod breaker;
+mod counters;
 mod coupling;
 mod elsewhere;
 mod key_frames;
@@ -18,10 +19,10 @@ mod subflow_reports;
 mod timeouts;
 mod waiting;
 
+pub use counters::SendCounters;
 pub(crate) use multipath::Multipath;
 pub(crate) use packets::Outgoing;
 pub(crate) use path::SendPath;
-pub use stream::SendCounters;
 pub(crate) use stream::{FirstNumbers, NextPacket, OutgoingStream};
 pub(crate) use subflow_reports::SubflowBlock;
 

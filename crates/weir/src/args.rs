@@ -62,6 +62,17 @@ Exit codes: 0 all went well; 1 a run or a write failed; 2 the command line or a 
 is not in this build; 3 a recording is damaged; 130 interrupted by Ctrl-C or SIGTERM (files that are there are whole).
 Environment: NO_COLOR turns colours off; COLUMNS sets the width of tables.";
 
+/// The text of `weir --version`; `weir -V` has the version alone.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("WEIR_COMMIT"),
+    "\ntarget: ",
+    env!("WEIR_TARGET"),
+    "\nfeatures: ",
+    env!("WEIR_FEATURES")
+);
+
 #[cfg(target_os = "linux")]
 #[derive(clap::Args, Debug)]
 pub(crate) struct OutputArgs {
@@ -78,7 +89,7 @@ pub(crate) struct OutputArgs {
 /// Runs scenarios (a network, and flows over it) in a deterministic simulator: the same scenario and seed give the same
 /// numbers on every machine. Without a command it is `weir compare`. `weir help COMMAND` has examples of each.
 #[derive(Parser, Debug)]
-#[command(name = "weir", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(name = "weir", version, long_version = VERSION, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

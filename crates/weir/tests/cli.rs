@@ -64,6 +64,25 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn the_version_states_target_and_features() {
+    let long = good(&["--version"]);
+    let line = |name: &str| {
+        let found = long.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(": "));
+        found.unwrap_or_else(|| panic!("{name} in {long}")).to_owned()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(long.lines().next(), Some(&*format!("weir {version}")));
+    assert!(line("target").starts_with(std::env::consts::ARCH), "{long}");
+    assert!(!line("commit").is_empty(), "{long}");
+    let features: Vec<_> = line("features").split(", ").map(str::to_owned).collect();
+    for (name, is_there) in [("opus", cfg!(feature = "opus")), ("rtc-gcc", cfg!(feature = "rtc-gcc"))] {
+        assert_eq!(features.iter().any(|f| f == name), is_there, "{name} in {long}");
+    }
+    assert!(!features.iter().any(|f| f == "full" || f == "default"), "{long}");
+    assert_eq!(good(&["-V"]).trim(), format!("weir {version}"));
+}
+
+#[test]
 fn help_teaches_with_examples() {
     let help = good(&["--help"]);
     for part in ["weir run quick", "Exit codes", "compare", "judge", "overlay", "coverage", "NO_COLOR"] {

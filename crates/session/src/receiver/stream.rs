@@ -1,5 +1,7 @@
 //! State of an incoming stream: statistics, playout, repair, retransmission and pictures.
 
+mod reports;
+
 use super::lips::SenderClock;
 use super::path::ReceivePath;
 use super::resent::ResentStream;
@@ -10,7 +12,7 @@ use crate::config::IncomingConfig;
 use crate::content::ContentStore;
 use crate::datagram::Kind;
 use crate::frames::FrameLedger;
-use crate::identity::{FeedbackSsrcs, StreamIdentity};
+use crate::identity::StreamIdentity;
 use crate::ids::IncomingId;
 use crate::interval::IntervalLog;
 use crate::nack::{NackConfig, Nacker};
@@ -19,18 +21,16 @@ use crate::picture::PictureRequests;
 use crate::received_packet::{Jump, ReceivedPacket};
 use crate::recovery::{RepairReceiver, RepairReception};
 use crate::resilience::ReceiveResilience;
-use crate::rtcp::{Heard, NextUnit};
+use crate::rtcp::Heard;
 use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use crate::timers::earliest;
 use core::hint::cold_path;
 use std::collections::VecDeque;
-use weir_cc::cue::OneWayDelay;
 use weir_cc::{OneWayDelayMeter, ReportPlan};
 use weir_media::audio::{AudioDelay, AudioPlayout, AudioSlot};
 use weir_media::{AdaptivePlayout, Playout, PlayoutEvent};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
-use weir_wire::rtcp::OneWayDelayReport;
 
 /// Counters of the receiving direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -402,56 +402,6 @@ impl IncomingStream {
         if let Some(r) = &mut self.resilience {
             r.on_rtt(rtt);
         }
-    }
-
-    /// Appends a regular report's blocks on the packets since the last one, if a plan requires them.
-    pub(crate) fn write_interval(&mut self, ssrc: u32, out: &mut Vec<u8>) {
-        if !self.stats.is_started() {
-            return;
-        }
-        let media_ssrc = self.identity.ssrc;
-        let range = match &mut self.interval {
-            Some(interval) if self.xr.has_traces() => interval.write(
-                FeedbackSsrcs { sender: ssrc, media: media_ssrc },
-                &self.xr,
-                self.repair.is_some() || self.nack.is_some(),
-                out,
-            ),
-            Some(interval) => interval.skip(),
-            None => (0, 0),
-        };
-        if let Some(OneWayDelay { min, mean, last: latest }) =
-            self.one_way_delay.as_mut().and_then(|m| m.take_interval())
-        {
-            let (begin, end) = range;
-            OneWayDelayReport { sender_ssrc: ssrc, media_ssrc, begin, end, min, mean, latest }.write_into(out);
-        }
-    }
-
-    /// The next packet to be decoded, by its sequence number on the wire, and the time until then. If none is waiting,
-    /// it is the one after the newest.
-    pub(crate) fn next_to_decode(&self, now: Timestamp) -> NextUnit {
-        match self.playout.as_deref().and_then(Playout::next_to_play) {
-            Some((sequence, deadline)) => {
-                NextUnit { sequence: sequence as u16, playout_delay: Some((deadline - now).max(TimeDelta::ZERO)) }
-            }
-            None => NextUnit { sequence: self.stats.highest().wrapping_add(1) as u16, playout_delay: None },
-        }
-    }
-
-    /// Feedback up to these numbers was sent.
-    pub(crate) fn on_reported(&mut self, upto: super::Reported) -> bool {
-        let mut covered = false;
-        if let Some(log) = &mut self.log {
-            covered |= log.on_reported(upto.media);
-        }
-        if let Some(log) = self.repair_log_mut() {
-            covered |= log.on_reported(upto.repair);
-        }
-        if let Some(log) = self.retransmission_log_mut() {
-            covered |= log.on_reported(upto.retransmission);
-        }
-        covered
     }
 
     #[inline]
