@@ -50,7 +50,7 @@ pub struct MadeCall {
     /// Whether it is one of the half on which bounds of rules are chosen.
     pub chosen_on: bool,
     ceiling_bps: f64,
-    /// What the other end asks for, in bit/s.
+    /// Limit that the other end asks for, in bit/s.
     asked_bps: f64,
     /// How much faster the receiver's clock runs, as a share.
     drift: f64,
