@@ -86,7 +86,7 @@ fn sending(sender: &Recording, receiver: &Recording) -> Vec<Value> {
         if let Some((there, back)) = way.or(report).zip(back) {
             (rtts, measured) = (rtts + there + back, measured + 1);
         }
-        // The receiver's report tells of the sender report before it.
+        // The receiver's report answers the sender report before it.
         way = report;
         while sender.estimates.get(estimate + 1).is_some_and(|e| s(e.at) < end) {
             estimate += 1;

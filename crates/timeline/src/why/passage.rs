@@ -172,7 +172,7 @@ fn by_feedback(sent: &[&Packet], sender: &Recording) -> Vec<Fate> {
     fates
 }
 
-/// RTCP on its way back. Compounds are told apart by their bytes; those that are sent more than once are left out.
+/// RTCP on its way back. A compound is recognised by its bytes; one that is sent more than once is left out.
 fn answers(sender: &Recording, receiver: Option<&Recording>, seconds: &dyn Fn(Timestamp) -> f64) -> Vec<Answer> {
     let here = sender.rtcp.iter().filter(|r| r.direction == Direction::Received);
     let there = receiver.into_iter().flat_map(|r| r.rtcp.iter()).filter(|r| r.direction == Direction::Sent);
