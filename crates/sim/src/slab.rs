@@ -24,22 +24,29 @@ impl Head {
 ///
 /// Routes are stored apart from packets: a hop needs a packet's route but not the packet, so thousands of routes stay
 /// in the cache.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Slab {
     heads: Vec<Head>,
     packets: Vec<Packet>,
+    /// The slot that is taken next: there is always one, since agents are asked for packets more often than they have
+    /// any.
+    spare: u32,
     free: Vec<u32>,
+}
+
+impl Default for Slab {
+    fn default() -> Self {
+        let mut slab = Self { heads: Vec::new(), packets: Vec::new(), spare: 0, free: Vec::new() };
+        slab.spare = slab.enlarge();
+        slab
+    }
 }
 
 impl Slab {
     /// The slot that [`Self::occupy`] takes next.
     #[inline]
     pub(crate) fn vacant(&mut self) -> (u32, &mut Packet) {
-        let slot = match self.free.last() {
-            Some(&slot) => slot,
-            None => self.enlarge(),
-        };
-        (slot, &mut self.packets[slot as usize])
+        (self.spare, &mut self.packets[self.spare as usize])
     }
     #[cold]
     fn enlarge(&mut self) -> u32 {
@@ -47,15 +54,16 @@ impl Slab {
         let (from, to) = (AgentId(0), AgentId(0));
         self.heads.push(Head { from, to, hop: 0, end: 0 });
         self.packets.push(Packet::blank());
-        self.free.push(slot);
         slot
     }
     /// Takes the slot returned by [`Self::vacant`].
     #[inline]
     pub(crate) fn occupy(&mut self, head: Head) {
-        if let Some(slot) = self.free.pop() {
-            self.heads[slot as usize] = head;
-        }
+        self.heads[self.spare as usize] = head;
+        self.spare = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.enlarge(),
+        };
     }
     /// Copies a packet into another slot.
     pub(crate) fn copy(&mut self, slot: u32) -> u32 {
@@ -94,6 +102,6 @@ impl Slab {
         self.packets.len()
     }
     pub(crate) fn in_use(&self) -> usize {
-        self.packets.len() - self.free.len()
+        self.packets.len() - self.free.len() - 1
     }
 }
