@@ -1,6 +1,7 @@
 //! Controllers that exist to reproduce one paper's results.
 
 pub(crate) mod cnadu;
+pub(crate) mod copa;
 pub(crate) mod dpfec;
 pub(crate) mod fbra;
 pub(crate) mod foreseen;
@@ -11,8 +12,10 @@ pub(crate) mod rrtcc;
 pub(crate) mod rtcp_aimd;
 pub(crate) mod rtcp_thresholds;
 pub(crate) mod tmmbr;
+pub(crate) mod vivace;
 
 pub use cnadu::{Cnadu, CnaduReceiver, Config as CnaduConfig};
+pub use copa::{Config as CopaConfig, Copa};
 pub use dpfec::{Config as DpFecConfig, DpFec, impact, max_interval_loss};
 pub use fbra::{Config as FbraConfig, Fbra};
 pub use foreseen::{Config as ForeseenConfig, LateScheduling, Omniscient, RateSwitching, SwitchingReceiver};
@@ -23,3 +26,4 @@ pub use rrtcc::{Config as RrtccConfig, Rrtcc, RrtccReceiver};
 pub use rtcp_aimd::{Config as RtcpAimdConfig, RtcpAimd};
 pub use rtcp_thresholds::{Config as RtcpThresholdsConfig, RtcpThresholds};
 pub use tmmbr::{AssistedConfig, AssistedReceiver, Config as TmmbrConfig, Tmmbr, TmmbrA, TmmbrB, TmmbrReceiver};
+pub use vivace::{Config as VivaceConfig, Vivace};

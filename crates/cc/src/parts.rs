@@ -9,4 +9,6 @@ pub(crate) mod incoming_rate;
 mod longer_path;
 pub(crate) mod mean_size;
 pub(crate) mod receiver_estimate;
+pub(crate) mod recent_least;
 pub(crate) mod rtt;
+pub(crate) mod split_mix;

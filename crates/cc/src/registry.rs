@@ -266,6 +266,7 @@ controllers! {
     }
     Papers {
         Cnadu(crate::papers::cnadu::Cnadu),
+        Copa(crate::papers::copa::Copa),
         DpFec(crate::papers::dpfec::DpFec),
         Fbra(crate::papers::fbra::Fbra),
         GccRemb(crate::papers::gcc_remb::GccRemb),
@@ -280,5 +281,6 @@ controllers! {
         Tmmbr(crate::papers::tmmbr::Tmmbr),
         TmmbrA(crate::papers::tmmbr::TmmbrA),
         TmmbrB(crate::papers::tmmbr::TmmbrB),
+        Vivace(crate::papers::vivace::Vivace),
     }
 }

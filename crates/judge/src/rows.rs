@@ -7,6 +7,7 @@
 mod board;
 mod fluid;
 mod groups;
+mod harder;
 mod list;
 mod page;
 mod reading;

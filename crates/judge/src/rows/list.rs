@@ -14,7 +14,7 @@ const AGGREGATES: &str = include_str!("../../assets/scoreboard/wifi-aggregates.t
 
 /// All rows, in their order.
 pub fn rows() -> Vec<Row> {
-    vec![
+    let mut rows = vec![
         changing_link(),
         as_in_the_paper(),
         random_loss(),
@@ -36,7 +36,9 @@ pub fn rows() -> Vec<Row> {
         ten_packets(),
         fall_and_rise("m", true),
         low_latency(),
-    ]
+    ];
+    rows.extend(super::harder::rows());
+    rows
 }
 
 const SAMPLE: &str = "50 ms";
@@ -46,20 +48,20 @@ const PACKET: (&str, &str) = ("payload", "\"1000 B\"");
 const QUEUE: (&str, &str) = ("queue", "\"75000 B\"");
 
 /// 95th percentile of a flow's delay beyond `base` ms, of all packets that arrived.
-fn p95(flow: &'static str, base: f64) -> impl Fn(&Reading<'_>) -> Option<f64> {
+pub(super) fn p95(flow: &'static str, base: f64) -> impl Fn(&Reading<'_>) -> Option<f64> {
     move |r| Some(r.flow(flow)?.one_way_delay_ms?.p95 - base)
 }
 
 /// Goodput of the flow within a span over a capacity.
-fn used(bps: f64, from: f64, to: f64) -> impl Fn(&Reading<'_>) -> Option<f64> {
+pub(super) fn used(bps: f64, from: f64, to: f64) -> impl Fn(&Reading<'_>) -> Option<f64> {
     move |r| Some(r.goodput(FLOW, from, to) / bps)
 }
 
-fn lost(r: &Reading<'_>) -> Option<f64> {
+pub(super) fn lost(r: &Reading<'_>) -> Option<f64> {
     Some(100.0 * r.flow(FLOW)?.loss)
 }
 
-fn most(values: &[f64]) -> Option<f64> {
+pub(super) fn most(values: &[f64]) -> Option<f64> {
     values.iter().copied().reduce(f64::max)
 }
 
