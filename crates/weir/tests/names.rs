@@ -78,9 +78,7 @@ fn help_has_today_s_names_alone() {
     #[cfg(target_os = "linux")]
     assert_eq!(commands, ["run", "compare", "judge", "search", "live", "media", "show", "bench", "help"], "{help}");
     assert!(
-        !commands.contains(&"overlay")
-            && help.contains("\n  overlay ")
-            && help.contains("\n  coverage "),
+        !commands.contains(&"overlay") && help.contains("\n  overlay ") && help.contains("\n  coverage "),
         "{help}"
     );
 }
