@@ -89,7 +89,7 @@ def image(of: Contents) -> tuple[str, bytes]:
         "annotations": labels,
     }
     entry = blob(json.dumps(manifest, sort_keys=True).encode(), MANIFEST)
-    entry["annotations"] = {"org.opencontainers.image.ref.name": of.binary.version}
+    entry["annotations"] = {"org.opencontainers.image.ref.name": f"weir:{of.binary.version}"}
     entry["platform"] = {"architecture": machine, "os": "linux"}
     index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [entry]}
     blobs.add("index.json", json.dumps(index, sort_keys=True))
