@@ -29,11 +29,13 @@ def build(root: Path, features: str, commit: str) -> Path:
     """Builds the release binary; cargo shows its own progress."""
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     # Paths of this machine would be in panic messages, and two machines would build different bytes.
-    remap = f"--remap-path-prefix={root}=/weir --remap-path-prefix={home}=/cargo"
+    given = os.environ.get("CARGO_ENCODED_RUSTFLAGS", "\x1f".join(os.environ.get("RUSTFLAGS", "").split()))
+    flags = [f"--remap-path-prefix={root}=/weir", f"--remap-path-prefix={home}=/cargo"]
+    of_c = f"-ffile-prefix-map={root}=/weir -ffile-prefix-map={home}=/cargo"
     env = os.environ | {
-        "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {remap}".strip(),
-        "CFLAGS": f"-ffile-prefix-map={home}=/cargo",
-        "CXXFLAGS": f"-ffile-prefix-map={home}=/cargo",
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*filter(None, given.split("\x1f")), *flags]),
+        "CFLAGS": f"{os.environ.get('CFLAGS', '')} {of_c}".strip(),
+        "CXXFLAGS": f"{os.environ.get('CXXFLAGS', '')} {of_c}".strip(),
         "CARGO_INCREMENTAL": "0",
         "WEIR_COMMIT": commit[:12],
     }
