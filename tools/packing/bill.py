@@ -108,7 +108,8 @@ class Materials:
                 without.append(name)
             for text in files.values():
                 texts.setdefault(text, []).append(name)
-        parts = ["Weir contains these libraries, under these licences:\n", *entries, ""]
+        standard = "the standard library of Rust: MIT OR Apache-2.0"
+        parts = ["Weir contains these libraries, under these licences:\n", standard, *entries, ""]
         if without:
             parts += ["Their archives contain no text of the licence that they state:\n", *without, ""]
         for text, names in sorted(texts.items(), key=lambda t: t[1]):

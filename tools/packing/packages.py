@@ -3,6 +3,8 @@
 import os
 import tempfile
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from email.utils import format_datetime
 from hashlib import md5
 from pathlib import Path
 
@@ -96,6 +98,18 @@ License: Apache-2.0
 """
 
 
+def changelog(of: Contents) -> str:
+    """Debian's changelog, whose form is not that of the project's."""
+    date = format_datetime(datetime.fromtimestamp(of.time, timezone.utc))
+    return f"""\
+weir ({of.binary.version}) unstable; urgency=medium
+
+  * Version {of.binary.version}: see CHANGELOG.md.gz.
+
+ -- {of.maintainer}  {date}
+"""
+
+
 def deb(of: Contents) -> tuple[str, bytes]:
     architecture = ARCHITECTURES.get(of.binary.target.split("-")[0])
     if not architecture:
@@ -110,7 +124,8 @@ def deb(of: Contents) -> tuple[str, bytes]:
         tree.add(f"usr/{path}", text)
     doc = "usr/share/doc/weir"
     tree.add(f"{doc}/copyright", copyright_file(of))
-    tree.add(f"{doc}/changelog.gz", gzipped(of.own("CHANGELOG.md").read_bytes()))
+    tree.add(f"{doc}/changelog.gz", gzipped(changelog(of).encode()))
+    tree.add(f"{doc}/CHANGELOG.md.gz", gzipped(of.own("CHANGELOG.md").read_bytes()))
     tree.add(f"{doc}/README.md", of.own("README.md").read_bytes())
     tree.add(f"{doc}/THIRD-PARTY-LICENSES.txt.gz", gzipped(of.licences.encode()))
     size = sum(-(-len(contents) // 1024) for contents, _ in tree.files.values()) + len(tree.all_folders())
