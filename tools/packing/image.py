@@ -13,7 +13,7 @@ from .packages import SUMMARY, Contents
 
 # A number that is nobody's on usual systems.
 USER = 65532
-WORK = "work"
+WORK = "data"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
