@@ -7,6 +7,7 @@ output has to have, in this order. A comment in the line before a block changes 
     <!-- stopped after N s, as by Ctrl-C -->   the last command is interrupted
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -50,6 +51,14 @@ def missing(expected: list[str], output: str) -> str | None:
     return None
 
 
+def ended_within(child: subprocess.Popen, seconds: float) -> bool:
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
 def run(block: Shown, folder: Path, env: dict[str, str]) -> tuple[int, str]:
     stop = re.fullmatch(r"stopped after (\d+) s, as by Ctrl-C", block.note)
     # The shell is replaced by an endless command, which is then the one that is interrupted.
@@ -62,8 +71,14 @@ def run(block: Shown, folder: Path, env: dict[str, str]) -> tuple[int, str]:
         try:
             child.wait(int(stop[1]) if stop else LONGEST)
         except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGINT if stop else signal.SIGKILL)
-            child.wait(30)
+            if stop:
+                os.killpg(child.pid, signal.SIGINT)
+                ended_within(child, LONGEST)
+        finally:
+            # Whatever it has left behind as well.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
         out.seek(0)
         code, text = child.returncode, out.read()
     # Interrupted, as it should be.
