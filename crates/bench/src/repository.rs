@@ -7,9 +7,19 @@ use std::process::{Command, Stdio};
 pub fn root() -> Option<PathBuf> {
     let is_root = |p: &Path| p.join("benches/compare").is_dir() && p.join("crates/weir/Cargo.toml").is_file();
     let above = |from: Option<PathBuf>| from?.ancestors().find(|p| is_root(p)).map(Path::to_owned);
-    // Tests may be built into a folder elsewhere. A release build would differ between two checkouts by this path.
-    let built = cfg!(debug_assertions).then(|| Path::new(env!("CARGO_MANIFEST_DIR")).to_owned());
-    above(std::env::current_dir().ok()).or_else(|| above(std::env::current_exe().ok())).or_else(|| above(built))
+    above(std::env::current_dir().ok()).or_else(|| above(std::env::current_exe().ok())).or_else(|| above(built()))
+}
+
+/// The folder that tests were built from: their programs may be elsewhere.
+#[cfg(debug_assertions)]
+fn built() -> Option<PathBuf> {
+    Some(env!("CARGO_MANIFEST_DIR").into())
+}
+
+/// None: two checkouts would build different programs by this path.
+#[cfg(not(debug_assertions))]
+fn built() -> Option<PathBuf> {
+    None
 }
 
 /// Runs git in a folder and returns what it prints. Errors: it does not start, or fails; in words.
