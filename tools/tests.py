@@ -12,10 +12,10 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from documents import commands, reference  # noqa: E402
-from packing.archives import Tree, gzipped, tar  # noqa: E402
-from packing.bill import licence_files  # noqa: E402
-from packing.failure import Failure, run  # noqa: E402
+from documents import commands, reference
+from packing.archives import Tree, gzipped, tar
+from packing.bill import licence_files
+from packing.failure import Failure, run
 
 PAGE = """\
 # Title
