@@ -3,12 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The repository's root: the current folder or one above it, or else where this was built; `None` outside of any.
+/// The repository's root: the current folder or one above it, or else one above the program; `None` outside of any.
 pub fn root() -> Option<PathBuf> {
     let is_root = |p: &Path| p.join("benches/compare").is_dir() && p.join("crates/weir/Cargo.toml").is_file();
-    let current = std::env::current_dir().ok();
-    let above = current.iter().flat_map(|c| c.ancestors()).find(|p| is_root(p)).map(Path::to_owned);
-    above.or_else(|| Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).filter(|p| is_root(p)))
+    let above = |from: Option<PathBuf>| from?.ancestors().find(|p| is_root(p)).map(Path::to_owned);
+    above(std::env::current_dir().ok()).or_else(|| above(std::env::current_exe().ok())).or_else(|| above(built()))
+}
+
+/// The folder that tests were built from: their programs may be elsewhere.
+#[cfg(debug_assertions)]
+fn built() -> Option<PathBuf> {
+    Some(env!("CARGO_MANIFEST_DIR").into())
+}
+
+/// None: two checkouts would build different programs by this path.
+#[cfg(not(debug_assertions))]
+fn built() -> Option<PathBuf> {
+    None
 }
 
 /// Runs git in a folder and returns what it prints. Errors: it does not start, or fails; in words.

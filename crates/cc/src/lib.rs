@@ -50,3 +50,8 @@ pub use weir_units as units;
 
 #[cfg(test)]
 mod testing;
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -24,3 +24,8 @@ pub mod packet;
 mod packet_type;
 pub mod queue;
 mod reset_code;
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -71,3 +71,8 @@ pub use scheme::{Importance, Protection, Scheme, SchemeError};
 pub use sum::parity;
 pub use symbol::Symbol;
 pub use window::{RepairCounts, RepairWindow, WindowLimits};
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

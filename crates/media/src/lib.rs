@@ -83,3 +83,8 @@ pub use video::{
     Capabilities, CodedFrame, Decoded, EncoderConfig, RateChange, VideoCodec, VideoDecoder, VideoEncoder, VideoError,
 };
 pub use video_receiver::{FrameOutcome, OnDamage, Shown, VideoReceiver, VideoReceiverStats};
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -64,3 +64,8 @@ pub use stats::{Action, Count, DropReason, LinkStats};
 pub use steps::Steps;
 pub use token_bucket::TokenBucket;
 pub use trace::{TraceError, TraceFormat};
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -95,3 +95,8 @@ pub use session_params::{Profile, RapidSynchronisation, SessionParams, XrBlocks}
 pub use station::{Station, StationConfig};
 pub use statistics::{BlockNumbers, ReceiveStatistics, Sequenced};
 pub use stream_repair::{RepairSource, StreamProtector, StreamRepairer};
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -33,3 +33,8 @@ pub use seq::{Seq16, SeqUnwrapper};
 pub use seq48::Seq48;
 pub use size::DataSize;
 pub use time::{RemoteTimestamp, TimeDelta, Timestamp};
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

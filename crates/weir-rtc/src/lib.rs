@@ -103,3 +103,8 @@ pub use weir_media as media;
 pub use weir_session as session;
 pub use weir_units as units;
 pub use weir_wire as wire;
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -24,9 +24,11 @@ enum Needs {
 
 const LINUX: bool = cfg!(target_os = "linux");
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 6] = [
     Part { command: &["coverage"], needs: Needs::Feature("coverage"), is_there: cfg!(feature = "coverage") },
     Part { command: &["search", "tune"], needs: Needs::Feature("tune"), is_there: cfg!(feature = "tune") },
+    Part { command: &["completions"], needs: Needs::Feature("dist"), is_there: cfg!(feature = "dist") },
+    Part { command: &["manual"], needs: Needs::Feature("dist"), is_there: cfg!(feature = "dist") },
     // Before the next, which begins like it.
     Part {
         command: &["live", "webrtc"],

@@ -4,6 +4,8 @@ mod bench;
 mod compare;
 #[cfg(feature = "coverage")]
 pub(crate) mod coverage;
+#[cfg(feature = "dist")]
+mod dist;
 mod estimator;
 mod fit;
 mod gate;
@@ -19,6 +21,8 @@ mod show;
 
 pub(crate) use bench::{BenchArgs, Ns3};
 pub(crate) use compare::{CompareArgs, WorkArgs};
+#[cfg(feature = "dist")]
+pub(crate) use dist::{CompletionsArgs, ManualArgs};
 pub(crate) use estimator::{EstimatorCheckArgs, EstimatorCommand, EstimatorServeArgs};
 pub(crate) use fit::{FitArgs, FittedArgs, WhatIfArgs};
 pub(crate) use gate::GateArgs;
@@ -46,6 +50,7 @@ Beside the eight verbs there are services of their own:
   gate      judge controllers by budgets in a build: passes, fails or undecided
   overlay   simulate a stream to many nodes over distribution trees
   coverage  run the service of a network coverage map
+  completions, manual   what the shell completes, and man pages
 
 Examples:
   weir                                  compare GCC, NADA, SCReAM and Sluice as the paper rmcat-comparison does
@@ -160,6 +165,14 @@ pub(crate) enum Command {
     /// Simulate an overlay: a stream to many nodes over distribution trees, and nodes that leave
     #[command(hide = true, after_help = overlay::EXAMPLES)]
     Overlay(OverlayArgs),
+    /// Print what a shell completes: options, commands and values
+    #[cfg(feature = "dist")]
+    #[command(hide = true, after_help = dist::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write a man page of each command
+    #[cfg(feature = "dist")]
+    #[command(hide = true, after_help = dist::MANUAL)]
+    Manual(ManualArgs),
     /// Run the service of a network coverage map, and what belongs to it
     #[cfg(feature = "coverage")]
     #[command(hide = true, after_help = coverage::EXAMPLES)]

@@ -10,6 +10,8 @@ mod bench;
 mod compare;
 #[cfg(feature = "coverage")]
 mod coverage;
+#[cfg(feature = "dist")]
+mod dist;
 mod episodes;
 mod estimator;
 mod fit;
@@ -85,6 +87,10 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Estimator { command }) => estimator::estimator(&session, &command),
         Some(Command::Gate(a)) => gate::gate(&session, &a),
         Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
+        #[cfg(feature = "dist")]
+        Some(Command::Completions(a)) => dist::completions(&a),
+        #[cfg(feature = "dist")]
+        Some(Command::Manual(a)) => dist::manual(&a),
         #[cfg(feature = "coverage")]
         Some(Command::Coverage { command }) => coverage::coverage(&session, &command),
     };
@@ -126,13 +132,18 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command.allow_negative_numbers(true).mut_subcommands(with_negative_numbers)
 }
 
-fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
+/// The grammar of the command line, whose help says which commands this build lacks.
+fn grammar() -> clap::Command {
     let mut command = with_negative_numbers(Args::command());
     if let Some(lacking) = absent::listed() {
         let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         command = command.after_help(format!("{lacking}\n\n{examples}"));
     }
-    let matches = command.try_get_matches_from(std::iter::once(OsString::from("weir")).chain(words))?;
+    command
+}
+
+fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
+    let matches = grammar().try_get_matches_from(std::iter::once(OsString::from("weir")).chain(words))?;
     Args::from_arg_matches(&matches)
 }
 

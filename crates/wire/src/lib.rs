@@ -66,3 +66,8 @@ mod tests {
         assert_eq!(kind_of(&[0x80]), None);
     }
 }
+
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

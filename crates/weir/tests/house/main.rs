@@ -2,6 +2,7 @@
 
 mod circles;
 mod licences;
+mod registry;
 mod source;
 mod style;
 

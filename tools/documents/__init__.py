@@ -1,0 +1,1 @@
+"""The documents as a site: reference pages from the program, and their commands run."""

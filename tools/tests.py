@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Tests of what tools/release and tools/site are made of: python3 tools/tests.py"""
+
+import contextlib
+import io
+import os
+import sys
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+from documents import commands, reference
+from packing.archives import Tree, gzipped, tar
+from packing.bill import licence_files
+from packing.failure import Failure, run
+
+PAGE = """\
+# Title
+
+```sh
+printf 'import time\\ntry:\\n time.sleep(60)\\nexcept KeyboardInterrupt:\\n raise SystemExit(130)\\n' > stops.py
+echo one
+```
+
+```text
+one
+```
+
+<!-- not run: it would fail -->
+```sh
+false
+```
+
+<!-- stopped after 2 s, as by Ctrl-C -->
+```sh
+python3 stops.py
+```
+"""
+
+
+class Archives(unittest.TestCase):
+    def test_the_order_of_addition_changes_nothing(self):
+        one, other = Tree(), Tree()
+        for tree, names in [(one, ["b/x", "a"]), (other, ["a", "b/x"])]:
+            for name in names:
+                tree.add(name, name, 0o755 if name == "a" else 0o644)
+        self.assertEqual(tar(one, 7, "top/"), tar(other, 7, "top/"))
+        self.assertNotEqual(tar(one, 7), tar(one, 8))
+        self.assertEqual(gzipped(b"text"), gzipped(b"text"))
+
+    def test_entries_are_sorted_and_belong_to_root(self):
+        tree = Tree()
+        tree.add("b/x", "x")
+        tree.add("a", "a", 0o755)
+        tree.folders["c"] = 0o1777
+        with tarfile.open(fileobj=io.BytesIO(tar(tree, 7))) as archive:
+            entries = archive.getmembers()
+        self.assertEqual([e.name for e in entries], ["a", "b", "b/x", "c"])
+        self.assertEqual([oct(e.mode) for e in entries], ["0o755", "0o755", "0o644", "0o1777"])
+        self.assertTrue(all((e.mtime, e.uid, e.gid, e.uname) == (7, 0, 0, "root") for e in entries))
+
+    def test_written_files_do_not_depend_on_the_umask(self):
+        tree = Tree()
+        tree.add("folder/file", "text", 0o644)
+        before = os.umask(0o077)
+        try:
+            with tempfile.TemporaryDirectory() as place:
+                tree.write(Path(place), 7)
+                file = Path(place) / "folder/file"
+                self.assertEqual((oct(file.stat().st_mode)[-3:], file.stat().st_mtime), ("644", 7))
+                self.assertEqual((oct(file.parent.stat().st_mode)[-3:], file.parent.stat().st_mtime), ("755", 7))
+        finally:
+            os.umask(before)
+
+
+class Licences(unittest.TestCase):
+    def test_texts_are_found_below_and_programs_are_not(self):
+        with tempfile.TemporaryDirectory() as place:
+            for name in ["LICENSE-MIT", "bundled/COPYING", "src/license.rs", "README.md", "a/b/c/d/LICENSE"]:
+                (Path(place) / name).parent.mkdir(parents=True, exist_ok=True)
+                (Path(place) / name).write_text(f"of {name} \n")
+            found = licence_files(Path(place))
+        self.assertEqual(found, {"LICENSE-MIT": "of LICENSE-MIT", "bundled/COPYING": "of bundled/COPYING"})
+
+
+class Commands(unittest.TestCase):
+    def test_blocks_have_their_notes_and_expected_lines(self):
+        found = commands.shown(PAGE)
+        self.assertEqual([b.body.splitlines()[-1] + "\n" for b in found], ["echo one\n", "false\n", "python3 stops.py\n"])
+        self.assertEqual([b.expected for b in found], [["one"], [], []])
+        self.assertEqual(found[1].note, "not run: it would fail")
+        self.assertEqual(found[0].line, 3)
+
+    def test_a_page_is_run_and_what_is_wrong_in_it_is_found(self):
+        with tempfile.TemporaryDirectory() as place:
+            page = Path(place) / "page.md"
+            for text, failed in [
+                (PAGE, 0),
+                (PAGE.replace("one\n```\n\n<", "two\n```\n\n<"), 1),
+                (PAGE.replace("not run: it would fail", "a remark"), 1),
+            ]:
+                page.write_text(text)
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual(commands.check(Path(place), [page], Path("/bin/true")), failed, text)
+            page.write_text("no command")
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(commands.check(Path(place), [page], Path("/bin/true")), 1)
+
+    def test_lines_are_expected_in_their_order(self):
+        self.assertIsNone(commands.missing(["a", "c"], "a 1\nb\n  c\n"))
+        self.assertEqual(commands.missing(["c", "a"], "a 1\nb\nc\n"), "a")
+
+
+class Pages(unittest.TestCase):
+    def test_cells_keep_a_table_whole(self):
+        self.assertEqual(reference.cell("a | b\n<c>"), "a \\| b &lt;c>")
+
+    def test_types_are_words(self):
+        kinds = [
+            ({"$ref": "#/$defs/Link"}, "[Link](#link)"),
+            ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "text"),
+            ({"type": ["integer", "null"]}, "whole number"),
+            ({"type": "array", "items": {"type": "number"}}, "list of number"),
+            ({"enum": ["a", "b"]}, "`a`, `b`"),
+        ]
+        for field, words in kinds:
+            self.assertEqual(reference.kind_of(field), words)
+
+    def test_commands_are_read_from_a_help_text(self):
+        text = "About.\n\nUsage: weir <COMMAND>\n\nCommands:\n  run   Runs\n  show  Shows,\n        in lines\n  help  Help\n\nOptions:\n  -h\n"
+        self.assertEqual(reference.subcommands(text), ["run", "show"])
+
+
+class Failures(unittest.TestCase):
+    def test_a_missing_program_is_said_with_what_it_is_for(self):
+        with self.assertRaisesRegex(Failure, "absent-program cannot be run .*: of nothing"):
+            run(["absent-program"], "of nothing")
+        with self.assertRaisesRegex(Failure, "false ended with 1"):
+            run(["false"], "of coreutils")
+
+
+if __name__ == "__main__":
+    unittest.main()
