@@ -107,6 +107,33 @@ fn the_rate_after_a_dip_of_the_target_is_that_of_before() {
     }
 }
 
+/// As for a key frame that is coded again with less detail, at the time of the first attempt.
+#[test]
+fn a_picture_coded_again_leaves_the_rate_of_later_ones() {
+    const KBPS: u64 = 600;
+    for (library, codec) in encoders() {
+        let rate = |repeats: u32| {
+            let mut encoder = encoder_of(library, codec, &config(320, 180, KBPS)).expect("an encoder");
+            let mut coded = CodedFrame::default();
+            let mut bytes = 0;
+            for n in 0..90_u32 {
+                for _ in 0..if n == 15 { repeats } else { 0 } {
+                    encoder.request_key_frame();
+                    encoder.encode(&picture(320, 180, n), u64::from(n) * 3_000, &mut coded).expect("coded");
+                }
+                encoder.encode(&picture(320, 180, n), u64::from(n) * 3_000, &mut coded).expect("coded");
+                // From half a second after it on, for which its bits may be saved.
+                bytes += if n >= 30 { coded.data.len() } else { 0 };
+            }
+            bytes as f64 * 8.0 / 2.0 / 1e3
+        };
+        let (once, again) = (rate(0), rate(2));
+        println!("{codec} by {library}: {once:.0} and {again:.0} kbit/s");
+        assert!((0.8..1.2).contains(&(once / KBPS as f64)), "{codec} by {library}: {once:.0} kbit/s");
+        assert!((0.8..1.2).contains(&(again / once)), "{codec} by {library}: {again:.0} of {once:.0} kbit/s");
+    }
+}
+
 #[test]
 fn a_restart_begins_with_a_key_frame() {
     for (library, codec) in encoders() {

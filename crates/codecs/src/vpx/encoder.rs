@@ -158,6 +158,12 @@ impl Handle {
     }
 }
 
+/// Ticks that pass for the library between two calls. A picture coded once more counts as the next one: the library takes the gap for a frame's
+/// duration, and one tick for 90,000 frames a second, from which its mean returns by 3 % a frame.
+fn gap_after(last: u64, ticks: u64, frame: u64) -> u64 {
+    if ticks == last { frame } else { ticks.saturating_sub(last).clamp(1, LONGEST_GAP) }
+}
+
 /// The most layers of a codec: VP8 has no spatial layers.
 fn most_layers(codec: VideoCodec) -> Layering {
     let spatial = if codec == VideoCodec::Vp9 { weir_media::MAX_SPATIAL_LAYERS } else { 1 };
@@ -349,7 +355,7 @@ impl VideoEncoder for Encoder {
         };
         let due = self.config.key_interval.is_some_and(|n| self.next_id >= self.last_key + u64::from(n.max(1)));
         let frame = (f64::from(CLOCK) / self.config.frame_rate) as u64;
-        let gap = self.last_ticks.map_or(0, |last| ticks.saturating_sub(last).clamp(1, LONGEST_GAP));
+        let gap = self.last_ticks.map_or(0, |last| gap_after(last, ticks, frame));
         let plan = self.plan();
         let (layer_plan, layer_flags) = self.layer_plan(self.key_frame || due);
         let flags = if self.key_frame || due { sys::VPX_EFLAG_FORCE_KF } else { plan.flags | layer_flags };
