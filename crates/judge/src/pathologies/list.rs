@@ -121,13 +121,7 @@ fn layers() -> Case {
         "layers",
         vec![
             Limit::of(On("camera:0"), Bounds::least(0.999)).but("scream", Bounds::least(0.95), SLOW_START),
-            second
-                .but(
-                    "tfrc",
-                    Bounds::within(0.5, 1.0),
-                    "Loss is all that TFRC reacts to: it tries the third encoding on every link, and a trial takes the second one along.",
-                )
-                .but("scream", Bounds::within(0.7, 1.0), SLOW_START),
+            second.but("scream", Bounds::within(0.7, 1.0), SLOW_START),
             Limit::of(Padding, Bounds::within(0.0, 0.075)).but(
                 "bbr-rtc",
                 Bounds::within(0.0, 0.1),
