@@ -127,6 +127,8 @@ pub struct Share {
     on_since: Option<Timestamp>,
     /// Consecutive times that it went off again soon.
     relapses: u8,
+    /// Of the last of these times: when it had been switched on, and when it went off.
+    failed: Option<(Timestamp, Timestamp)>,
 }
 
 /// A slope of one.
@@ -134,6 +136,9 @@ const ONE: i64 = 1_000;
 /// Growth of the balance of one that is off and does not fit: it goes on if it fits for more than three quarters of the time.
 const MISFIT: i64 = -3 * ONE;
 
+/// What goes off this soon after a failed trial that began after it was on has been taken along by the queue and the losses of that trial.
+/// Chosen here: a second's queue, and a controller's way back.
+const AFTERMATH: TimeDelta = TimeDelta::from_secs(5);
 /// Most times that the hold becomes four times as long.
 const MAX_RELAPSES: u8 = 3;
 /// Most times that it doubles, for the first stream of video where it is wanted soon. Chosen here: a picture that fits is there within 2 s.
@@ -150,6 +155,7 @@ impl Share {
             at: Timestamp::ZERO,
             on_since: None,
             relapses: 0,
+            failed: None,
         }
     }
     /// A stream that was off.
@@ -328,12 +334,25 @@ impl Round<'_> {
         let before = self.shares[i];
         let relapses = match before.on_since {
             _ if !before.is_on => before.relapses,
+            Some(at) if self.is_taken_along(i, at) => before.relapses,
             Some(at) if self.now - at < self.hysteresis.trial => (before.relapses + 1).min(MAX_RELAPSES),
             // One switch a minute is no trouble.
             Some(at) if self.now - at < self.hysteresis.trial * 2 => before.relapses,
             _ => 0,
         };
-        self.shares[i] = Share { relapses, ..Share::off() };
+        let trial = before.on_since.filter(|at| before.is_on && self.now - *at < self.hysteresis.trial);
+        let failed = trial.map(|at| (at, self.now)).or(before.failed);
+        self.shares[i] = Share { relapses, failed, ..Share::off() };
+    }
+
+    /// Whether the trial of another one, which began after this one was on at `at`, is what makes it go off: it fails now, or has just failed.
+    fn is_taken_along(&self, i: usize, at: Timestamp) -> bool {
+        let is_later = |since: Timestamp| since > at;
+        self.shares.iter().enumerate().filter(|(j, _)| *j != i).any(|(_, other)| {
+            let on = other.on_since.filter(|_| other.is_on);
+            let is_on_trial = on.is_some_and(|since| is_later(since) && self.now - since < self.hysteresis.trial);
+            is_on_trial || other.failed.is_some_and(|(since, off)| is_later(since) && self.now - off < AFTERMATH)
+        })
     }
 
     /// Selects the streams that get their least rate, in order of precedence until one does not fit. The first is

@@ -14,8 +14,10 @@ use weir_units::{DataRate, DataSize};
 
 /// Time units per second passed to the library, as in RTP.
 const CLOCK: i32 = 90_000;
-/// Longest frame interval passed to the rate control, in ticks; longer pauses count as this.
-const LONGEST_GAP: u64 = 10 * CLOCK as u64;
+/// Weight of a picture's distance from the one before in the mean that the library is told, and the greatest factor between the two. A mean
+/// so moved changes by less than the tenth from which the library takes a frame's duration at once for that of all. Chosen here.
+const INTERVAL_WEIGHT: f64 = 1.0 / 32.0;
+const INTERVAL_FACTOR: f64 = 4.0;
 /// Frames a second.
 const FRAME_RATES: core::ops::RangeInclusive<f64> = 1.0..=120.0;
 /// Bit rates in kbit/s, the library's unit; above any useful rate.
@@ -158,12 +160,6 @@ impl Handle {
     }
 }
 
-/// Ticks that pass for the library between two calls. A picture coded once more counts as the next one: the library takes the gap for a frame's
-/// duration, and one tick for 90,000 frames a second, from which its mean returns by 3 % a frame.
-fn gap_after(last: u64, ticks: u64, frame: u64) -> u64 {
-    if ticks == last { frame } else { ticks.saturating_sub(last).clamp(1, LONGEST_GAP) }
-}
-
 /// The most layers of a codec: VP8 has no spatial layers.
 fn most_layers(codec: VideoCodec) -> Layering {
     let spatial = if codec == VideoCodec::Vp9 { weir_media::MAX_SPATIAL_LAYERS } else { 1 };
@@ -195,8 +191,51 @@ pub(crate) struct Encoder {
     next_id: u64,
     /// The last key frame.
     last_key: u64,
-    last_ticks: Option<u64>,
+    time: Time,
+}
+
+/// Time as the library is told it. Its rate control takes the distance of two pictures for the duration of each, and returns from that by 3 % a
+/// picture: after a gap of four pictures, 1.8 times the target is coded for more than a second, and after a picture that is coded once more, a
+/// tick later, next to nothing for eight.
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    last: Option<u64>,
+    /// Mean distance of pictures in ticks.
+    interval: f64,
     pts: i64,
+}
+
+impl Time {
+    const fn new(interval: f64) -> Self {
+        Self { last: None, interval, pts: 0 }
+    }
+
+    /// A picture that the library is not given: no gap for it, which its rate control would make up for at once.
+    const fn skip(&mut self, ticks: u64) {
+        self.last = Some(ticks);
+    }
+
+    /// Whether the picture at `ticks` was coded before.
+    fn is_again(&self, ticks: u64) -> bool {
+        self.last == Some(ticks)
+    }
+
+    /// The time and duration of the picture at `ticks`, in those of the library.
+    fn next(&mut self, ticks: u64) -> (i64, u64) {
+        let Some(last) = self.last.replace(ticks) else { return (self.pts, self.duration()) };
+        // One that is coded once more is the next one.
+        if ticks != last {
+            let (least, most) = (self.interval / INTERVAL_FACTOR, self.interval * INTERVAL_FACTOR);
+            let gap = (ticks.saturating_sub(last) as f64).clamp(least, most);
+            self.interval += INTERVAL_WEIGHT * (gap - self.interval);
+        }
+        self.pts += self.duration() as i64;
+        (self.pts, self.duration())
+    }
+
+    fn duration(&self) -> u64 {
+        (self.interval as u64).max(1)
+    }
 }
 
 impl Encoder {
@@ -225,8 +264,7 @@ impl Encoder {
             reopen: false,
             next_id: 0,
             last_key: 0,
-            last_ticks: None,
-            pts: 0,
+            time: Time::new(f64::from(CLOCK) / config.frame_rate),
         })
     }
 
@@ -340,7 +378,8 @@ impl VideoEncoder for Encoder {
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
         out.data.clear();
         check(self.codec).picture(picture, &self.config)?;
-        if self.reopen {
+        // What is coded in place of a key frame is not charged with it: the library would leave pictures out for the bits of all attempts.
+        if self.reopen || (self.key_frame && self.time.is_again(ticks)) {
             self.handle = Handle::open(self.codec, &self.config)?;
             self.reopen = false;
             self.key_frame = true;
@@ -349,13 +388,10 @@ impl VideoEncoder for Encoder {
         (out.from_selected, out.layer, out.more_layers) = (false, None, false);
         self.upper.clear();
         let Some(rate) = self.follow_target(ticks)? else {
-            // No gap for the library, whose rate control would make up for it at once.
-            self.last_ticks = Some(ticks);
+            self.time.skip(ticks);
             return Ok(());
         };
         let due = self.config.key_interval.is_some_and(|n| self.next_id >= self.last_key + u64::from(n.max(1)));
-        let frame = (f64::from(CLOCK) / self.config.frame_rate) as u64;
-        let gap = self.last_ticks.map_or(0, |last| gap_after(last, ticks, frame));
         let plan = self.plan();
         let (layer_plan, layer_flags) = self.layer_plan(self.key_frame || due);
         let flags = if self.key_frame || due { sys::VPX_EFLAG_FORCE_KF } else { plan.flags | layer_flags };
@@ -363,9 +399,8 @@ impl VideoEncoder for Encoder {
             let control = sys::vp8e_enc_control_id::VP8E_SET_TEMPORAL_LAYER_ID;
             self.handle.context.set(control, step.temporal.into())?;
         }
-        self.pts += gap as i64;
-        self.last_ticks = Some(ticks);
-        let flags_out = self.handle.encode(picture, self.pts, frame, flags, &mut out.data)?;
+        let (pts, duration) = self.time.next(ticks);
+        let flags_out = self.handle.encode(picture, pts, duration, flags, &mut out.data)?;
         out.key = flags_out & sys::VPX_FRAME_IS_KEY != 0;
         out.discardable = flags_out & sys::VPX_FRAME_IS_DROPPABLE != 0;
         self.dips.coded(rate, out.data.len());

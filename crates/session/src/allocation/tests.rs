@@ -171,6 +171,39 @@ fn the_first_video_where_it_is_wanted_soon_needs_the_margin_of_its_own_rate_and_
     assert_eq!(waits, [1, 4, 16, 64]);
 }
 
+/// A target that rises above what the path carries, and falls below what the second encoding needs whenever the third has been tried.
+#[test]
+fn a_failed_trial_is_not_held_against_what_it_takes_along() {
+    let demands = [encoding(50, 150), encoding(200, 500), encoding(700, 1_500)];
+    let mut shares = [Share::new(), Share::off(), Share::off()];
+    let (mut waits, mut tried_after) = (vec![], vec![]);
+    let mut now = Timestamp::ZERO;
+    let mut step = |shares: &mut [Share; 3], target, times| {
+        for _ in 0..times {
+            share_out(kbps(target), &demands, &hysteresis(), shares, now);
+            now += TimeDelta::from_millis(100);
+        }
+        now
+    };
+    for _ in 0..4 {
+        let begin = step(&mut shares, 2_000, 1);
+        let mut at = begin;
+        while !shares[1].is_on {
+            at = step(&mut shares, 2_000, 1);
+        }
+        waits.push((at - begin).as_millis() / 1_000);
+        while !shares[2].is_on {
+            at = step(&mut shares, 2_000, 1);
+        }
+        tried_after.push((at - begin).as_millis() / 1_000);
+        step(&mut shares, 2_000, 5);
+        step(&mut shares, 200, 30);
+        assert!(!shares[1].is_on && !shares[2].is_on);
+    }
+    // The second is back after a hold each time, and then the third waits four times as long as before.
+    assert_eq!((waits, tried_after), (vec![1; 4], vec![2, 5, 17, 65]));
+}
+
 /// Number of times an encoding is switched in 100 s while the target swings between these every 500 ms, as GCC's does on back-off.
 fn switches(high: u64, low: u64) -> u32 {
     let demands = [audio(16, 32), encoding(50, 150), encoding(200, 500)];

@@ -35,6 +35,10 @@ crate::tunables! {
         multiloss: f64 = 7.0, 0.0 => 1_000.0;
         /// QTH, queuing delay from which delay is warped while there are losses (table 2: 50 ms; equation 1).
         qth: TimeDelta = 50.0, 1.0 => 5_000.0;
+        /// QTH is at least this multiple of the delay at which the rate stands still, PRIO XREF RMAX / rate (equation 5); 0, as in the RFC: QTH
+        /// alone, which is below that delay at less than a fifth of RMAX. 1.5 keeps a slow link free of losses, and leaves more of other links to
+        /// flows that fill queues (section 4.2 leaves the tuning of QTH open).
+        qth_headroom: f64 = 0.0, 0.0 => 100.0;
         /// LAMBDA, exponent of the warping (table 2: 0.5; equation 1).
         lambda: f64 = 0.5, 0.0 => 100.0;
         /// PLRREF, reference packet loss ratio (table 2: 0.01; equation 2).

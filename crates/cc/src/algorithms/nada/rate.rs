@@ -1,6 +1,7 @@
 //! The reference rate, and the rates derived from it at the sender (RFC 8698, sections 4.3 and 5.2).
 
 use super::config::Config;
+use super::signal::warp_threshold;
 use crate::controller::{Limits, Target};
 use crate::cue::NadaMode;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -52,6 +53,10 @@ impl ReferenceRate {
             self.r_ref = rate.as_bps_f64();
             self.clip();
         }
+    }
+    /// Delay from which it is warped at r_ref, in milliseconds.
+    pub(super) fn warp_threshold(&self, config: &Config) -> f64 {
+        warp_threshold(self.r_ref, self.limits.ceiling.as_bps_f64(), config)
     }
     /// Whether half of DELTA has passed since the last update.
     pub(super) fn is_due(&self, now: Timestamp, config: &Config) -> bool {

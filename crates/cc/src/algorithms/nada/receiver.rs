@@ -1,7 +1,7 @@
 //! The receiver half of the receiver-side variant (RFC 8698, sections 4.2 and 5.1).
 
 use super::config::Config;
-use super::signal::{Aggregator, CongestionSignal, mode_number};
+use super::signal::{Aggregator, CongestionSignal, mode_number, warp_threshold};
 use super::window::Arrival;
 use crate::controller::{ReceiverController, Report};
 use crate::cue::ReceivedPacket;
@@ -19,6 +19,8 @@ pub struct NadaReceiver {
     aggregator: Aggregator,
     highest: Option<u64>,
     reported: Timestamp,
+    /// RMAX.
+    ceiling: DataRate,
     /// Whether a packet has arrived since the last report.
     news: bool,
 }
@@ -27,7 +29,8 @@ impl NadaReceiver {
     /// A receiver in its initial state. Errors: see [`Config::check`].
     pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
         config.check("nada-receiver")?;
-        Ok(Self { config, aggregator: Aggregator::new(&config), highest: None, reported: start.now, news: false })
+        let (aggregator, ceiling) = (Aggregator::new(&config), start.limits.ceiling);
+        Ok(Self { config, aggregator, highest: None, reported: start.now, ceiling, news: false })
     }
 
     /// Counts the gap before a packet; returns whether the packet is late.
@@ -77,7 +80,9 @@ impl ReceiverController for NadaReceiver {
         self.news = false;
         self.reported = now;
         self.aggregator.advance(now - Timestamp::ZERO, &self.config);
-        let CongestionSignal { mode, x_curr, receive_rate, .. } = *self.aggregator.report(&self.config);
+        let rate = self.aggregator.receive_rate(&self.config);
+        let qth = warp_threshold(rate, self.ceiling.as_bps_f64(), &self.config);
+        let CongestionSignal { mode, x_curr, receive_rate, .. } = *self.aggregator.report(qth, &self.config);
         Some(Report::Nada {
             mode,
             aggregate_delay: TimeDelta::from_millis_f64(x_curr),

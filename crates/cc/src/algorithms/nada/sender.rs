@@ -92,7 +92,7 @@ impl Nada {
             }
         }
         if self.rate.is_due(feedback.now, &self.config) {
-            let s = *aggregator.report(&self.config);
+            let s = *aggregator.report(self.rate.warp_threshold(&self.config), &self.config);
             self.rate.update(feedback.now, s.mode, s.x_curr, s.receive_rate, &self.config);
             self.last = s;
         }

@@ -79,6 +79,11 @@ impl Aggregator {
         &self.signal
     }
 
+    /// r_recv in bit/s.
+    pub(super) fn receive_rate(&self, config: &Config) -> f64 {
+        self.window.receive_rate(config.delta)
+    }
+
     /// The round-trip time, for merging losses to loss events.
     pub(super) fn set_rtt(&mut self, rtt: TimeDelta) {
         self.rtt = rtt.max(TimeDelta::ZERO);
@@ -115,8 +120,9 @@ impl Aggregator {
         self.window.expire(now - config.logwin);
     }
 
-    /// Computes a report. Call it once per feedback interval, since each call smooths the ratios.
-    pub(super) fn report(&mut self, config: &Config) -> &CongestionSignal {
+    /// Computes a report, with delays warped from `qth` milliseconds on ([`warp_threshold`]). Call it once per feedback interval, since each
+    /// call smooths the ratios.
+    pub(super) fn report(&mut self, qth: f64, config: &Config) -> &CongestionSignal {
         let lost = self.window.lost() + u64::from(self.missing);
         let sent = (self.window.sent() + u64::from(self.missing)) as f64;
         let s = &mut self.signal;
@@ -140,7 +146,7 @@ impl Aggregator {
         s.loss_interval = loss_interval.unwrap_or(f64::NAN);
         s.d_tilde = match (loss_interval, self.losses.open()) {
             (Some(mean), Some(open)) => {
-                let warped = warp(s.d_queue, config);
+                let warped = warp(s.d_queue, qth, config);
                 // Full warping until loss_exp, then a transition to the plain delay within one loss_int.
                 let plain_share = ((open - config.multiloss * mean) / mean).clamp(0.0, 1.0);
                 warped + plain_share * (s.d_queue - warped)
@@ -162,9 +168,16 @@ fn least_delay(window: &Window, config: &Config) -> Option<TimeDelta> {
     window.newest_first().take(taps).take_while(|a| a.at >= from).filter_map(|a| a.delay).min()
 }
 
+/// Delay from which it is warped at this rate, in milliseconds: QTH, or a multiple of the delay at which the gradual update stands still,
+/// PRIO XREF RMAX / rate by equation 5. With losses remembered and a QTH below that delay, no delay lowers the rate: it rises until the queue
+/// overflows, again and again.
+pub(super) fn warp_threshold(rate: f64, r_max: f64, config: &Config) -> f64 {
+    let still = config.prio * config.xref.as_millis_f64() * r_max / rate.max(1.0);
+    config.qth.as_millis_f64().max((config.qth_headroom * still).min(config.xmax.as_millis_f64()))
+}
+
 /// Equation 1, in milliseconds.
-fn warp(d_queue: f64, config: &Config) -> f64 {
-    let qth = config.qth.as_millis_f64();
+fn warp(d_queue: f64, qth: f64, config: &Config) -> f64 {
     if d_queue < qth { d_queue } else { qth * libm::exp(-config.lambda * (d_queue - qth) / qth) }
 }
 
@@ -200,11 +213,23 @@ mod tests {
     #[test]
     fn warps_delay_as_equation_1() {
         let c = Config::default();
-        assert!(near(warp(49.999, &c), 49.999));
-        assert!(near(warp(50.0, &c), 50.0));
+        assert!(near(warp(49.999, 50.0, &c), 49.999));
+        assert!(near(warp(50.0, 50.0, &c), 50.0));
         // 50 exp(-0.5 * 100 / 50) = 50 / e.
-        assert!(near(warp(150.0, &c), 18.393_972_058_572));
-        assert!(near(warp(250.0, &c), 50.0 * libm::exp(-2.0)));
+        assert!(near(warp(150.0, 50.0, &c), 18.393_972_058_572));
+        assert!(near(warp(250.0, 50.0, &c), 50.0 * libm::exp(-2.0)));
+    }
+
+    /// At a twelfth of RMAX the rate stands still at a delay of 120 ms, which losses warp to a fifth of it.
+    #[test]
+    fn the_delay_of_the_equilibrium_is_not_warped_if_so_configured() {
+        let table_2 = Config::default();
+        assert!(near(warp_threshold(100e3, 1.2e6, &table_2), 50.0) && warp(120.0, 50.0, &table_2) < 25.0);
+        let c = Config { qth_headroom: 1.5, ..table_2 };
+        let at = |rate| warp_threshold(rate, 1.2e6, &c);
+        assert!(near(at(1.2e6), 50.0) && near(at(360e3), 50.0) && near(at(100e3), 180.0), "{}", at(100e3));
+        assert_eq!((at(1e3), at(0.0), at(f64::NAN)), (500.0, 500.0, 500.0), "XMAX");
+        assert!(near(warp(120.0, at(100e3), &c), 120.0));
     }
 
     #[test]
@@ -229,9 +254,9 @@ mod tests {
             a.on_arrival(Arrival { marked, ..arrival(k * 10, 20) }, &c);
         }
         // 10 of 60 sent are missing and 5 marked.
-        let s = *a.report(&c);
+        let s = *a.report(50.0, &c);
         assert!(near(s.p_loss, 0.1 / 6.0) && near(s.p_mark, 0.1 / 12.0), "{s:?}");
-        let s = *a.report(&c);
+        let s = *a.report(50.0, &c);
         assert!(near(s.p_loss, 0.19 / 6.0) && near(s.p_mark, 0.19 / 12.0), "{s:?}");
         assert_eq!(s.mode, NadaMode::GradualUpdate);
     }
@@ -242,7 +267,7 @@ mod tests {
             let mut a = Aggregator::new(&Config::default());
             a.on_arrival(arrival(0, -40), c);
             (1..=20).for_each(|k| a.on_arrival(arrival(20 * k, if k == 10 { -15 } else { 10 }), c));
-            *a.report(c)
+            *a.report(50.0, c)
         };
         let c = Config::default();
         // The packet of -15 ms is the 11th from the end, 200 ms before it.
@@ -258,17 +283,17 @@ mod tests {
         let mut a = Aggregator::new(&Config::default());
         a.on_arrival(arrival(0, 0), &c);
         a.on_arrival(arrival(10, 9), &c);
-        assert_eq!(a.report(&c).mode, NadaMode::AcceleratedRampUp);
+        assert_eq!(a.report(50.0, &c).mode, NadaMode::AcceleratedRampUp);
         a.on_arrival(arrival(20, 10), &c);
-        assert_eq!(a.report(&c).mode, NadaMode::GradualUpdate);
+        assert_eq!(a.report(50.0, &c).mode, NadaMode::GradualUpdate);
         a.on_arrival(arrival(521, 0), &c);
-        assert_eq!(a.report(&c).mode, NadaMode::AcceleratedRampUp);
+        assert_eq!(a.report(50.0, &c).mode, NadaMode::AcceleratedRampUp);
         a.on_lost(1);
-        assert_eq!(a.report(&c).mode, NadaMode::GradualUpdate);
+        assert_eq!(a.report(50.0, &c).mode, NadaMode::GradualUpdate);
         a.on_arrival(arrival(522, 0), &c);
-        assert_eq!(a.report(&c).mode, NadaMode::GradualUpdate);
+        assert_eq!(a.report(50.0, &c).mode, NadaMode::GradualUpdate);
         a.on_arrival(arrival(1_023, 0), &c);
-        assert_eq!(a.report(&c).mode, NadaMode::AcceleratedRampUp);
+        assert_eq!(a.report(50.0, &c).mode, NadaMode::AcceleratedRampUp);
     }
 
     #[test]
@@ -277,9 +302,9 @@ mod tests {
             let mut a = Aggregator::new(&Config::default());
             a.on_arrival(Arrival { marked: true, ..arrival(0, 0) }, c);
             a.on_arrival(arrival(500, 0), c);
-            let first = a.report(c).mode;
+            let first = a.report(50.0, c).mode;
             a.on_arrival(arrival(501, 0), c);
-            (first, a.report(c).mode)
+            (first, a.report(50.0, c).mode)
         };
         let c = Config::default();
         assert_eq!(mode(&c), (NadaMode::GradualUpdate, NadaMode::AcceleratedRampUp));
@@ -298,7 +323,7 @@ mod tests {
         let warped = 50.0 * libm::exp(-1.0);
         for n in 2..=320i64 {
             a.on_arrival(arrival(100 + n, 150), &c);
-            let d = a.report(&c).d_tilde;
+            let d = a.report(50.0, &c).d_tilde;
             match n {
                 20..=200 => assert!(near(d, warped), "{n}: {d}"),
                 250 => assert!(near(d, (warped + 150.0) / 2.0), "{n}: {d}"),
@@ -314,9 +339,9 @@ mod tests {
         let mut a = Aggregator::new(&Config::default());
         (0..50).for_each(|k| a.on_arrival(arrival(k * 10, 5), &c));
         a.on_arrival(arrival(i64::MAX / 1_000_000, i64::MIN / 1_000_000), &c);
-        assert!(a.report(&c).x_curr.is_finite());
+        assert!(a.report(50.0, &c).x_curr.is_finite());
         (50..100).for_each(|k| a.on_arrival(arrival(k * 10, 5), &c));
-        let s = a.report(&c);
+        let s = a.report(50.0, &c);
         assert!(near(s.d_queue, 0.0) && near(s.receive_rate, 800e3), "{s:?}");
     }
 
@@ -328,7 +353,7 @@ mod tests {
         a.on_lost(1);
         a.on_arrival(arrival(200, 0), &c);
         a.on_arrival(Arrival { late: true, ..arrival(201, 0) }, &c);
-        let s = a.report(&c);
+        let s = a.report(50.0, &c);
         assert!(near(s.p_loss, 0.1 / 12.0), "{s:?}");
         assert!(near(s.receive_rate, 11.0 * 8_000.0 / 0.201), "{s:?}");
     }
