@@ -9,6 +9,7 @@ mod fluid;
 mod groups;
 mod harder;
 mod list;
+mod measures;
 mod page;
 mod reading;
 mod results;
@@ -21,10 +22,16 @@ mod traces;
 pub use board::{LIVE, Maker, Order, scenario, write_rows};
 pub(crate) use board::{split, variants};
 pub use fluid::Fluid;
-pub use list::rows;
 pub use page::{Page, write};
 pub use reading::Reading;
 pub use results::{Board, ControllerScore, FluidScores, Furthest, MetricScores, RowKind, RowScores, Tally};
 pub use row::{Metric, Row, Source};
 pub use score::{Better, shown};
 pub use traces::{Trace, Traces, read_traces};
+
+/// All rows, in their order.
+pub fn rows() -> Vec<Row> {
+    let mut rows = list::rows();
+    rows.extend(harder::rows());
+    rows
+}

@@ -253,7 +253,7 @@ pub fn write_rows(rows: &[Row], folder: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::rows;
+    use super::super::rows;
     use super::*;
     use std::sync::atomic::AtomicBool;
 
@@ -266,7 +266,7 @@ mod tests {
             assert!(s.links.iter().any(|l| l.name == super::super::text::LINK) || row.key == "a0", "{}", row.key);
             goals += row.metrics.iter().filter(|m| m.goal.is_some()).count();
         }
-        assert_eq!(goals, 63);
+        assert_eq!(goals, 78);
         for row in rows() {
             let own = scenario(&row, "gcc:beta=0.9", &registry).unwrap_or_else(|e| panic!("{}: {e}", row.key));
             assert_ne!(

@@ -3,7 +3,7 @@
 //!
 //! Goals are those set for `sluice`; rows without one show where all stand.
 
-use super::list::{lost, most, p95, used};
+use super::measures::{lost, most, p95, used};
 use super::reading::Reading;
 use super::row::{Metrics, Row, row};
 use super::score::Better::{High, Low, One};

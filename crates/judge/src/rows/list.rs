@@ -4,6 +4,7 @@
 //! goodput of 1.0 of it. All controllers have the same floor, ceiling and start rate, and their own default parameters. *Extra*
 //! delay is delay less the path's propagation.
 
+use super::measures::{lost, most, p95, used};
 use super::reading::{Reading, jain};
 use super::row::{Metrics, Row, Source, row};
 use super::score::Better::{High, Low, One};
@@ -12,9 +13,9 @@ use super::text::{FLOW, FlowText, scenario, steps};
 /// Aggregates of the Wi-Fi-like link.
 const AGGREGATES: &str = include_str!("../../assets/scoreboard/wifi-aggregates.txt");
 
-/// All rows, in their order.
-pub fn rows() -> Vec<Row> {
-    let mut rows = vec![
+/// The rows, in their order.
+pub(super) fn rows() -> Vec<Row> {
+    vec![
         changing_link(),
         as_in_the_paper(),
         random_loss(),
@@ -36,9 +37,7 @@ pub fn rows() -> Vec<Row> {
         ten_packets(),
         fall_and_rise("m", true),
         low_latency(),
-    ];
-    rows.extend(super::harder::rows());
-    rows
+    ]
 }
 
 const SAMPLE: &str = "50 ms";
@@ -46,24 +45,6 @@ const NOTHING: (&str, &str) = ("", "");
 const PACKETS: (&str, &str) = ("source", "\"perfect-packets\"");
 const PACKET: (&str, &str) = ("payload", "\"1000 B\"");
 const QUEUE: (&str, &str) = ("queue", "\"75000 B\"");
-
-/// 95th percentile of a flow's delay beyond `base` ms, of all packets that arrived.
-pub(super) fn p95(flow: &'static str, base: f64) -> impl Fn(&Reading<'_>) -> Option<f64> {
-    move |r| Some(r.flow(flow)?.one_way_delay_ms?.p95 - base)
-}
-
-/// Goodput of the flow within a span over a capacity.
-pub(super) fn used(bps: f64, from: f64, to: f64) -> impl Fn(&Reading<'_>) -> Option<f64> {
-    move |r| Some(r.goodput(FLOW, from, to) / bps)
-}
-
-pub(super) fn lost(r: &Reading<'_>) -> Option<f64> {
-    Some(100.0 * r.flow(FLOW)?.loss)
-}
-
-pub(super) fn most(values: &[f64]) -> Option<f64> {
-    values.iter().copied().reduce(f64::max)
-}
 
 fn quantile(mut values: Vec<f64>, q: f64) -> Option<f64> {
     values.sort_by(f64::total_cmp);

@@ -120,3 +120,17 @@ fn loss_alone_costs_nothing_below_the_threshold() {
     let rate = mean(&seconds[20..], |s| s.received);
     assert!(rate > 800.0, "{rate:.0} kbit/s");
 }
+
+#[test]
+fn media_makes_room_for_a_backlog() {
+    let mut c: Copa = CALL.sender(&[]);
+    report(&mut c, 0, &[30, 70, 30]);
+    let with = |c: &mut Copa, backlog: u64| {
+        let (added, queued) = (DataSize::from_bytes(2_000), DataSize::from_bytes(2_000 + backlog));
+        c.on_queue(&QueueState { now: Timestamp::from_millis(200), added, queued, oldest_age: TimeDelta::ZERO });
+        c.target().media_rate.as_kbps_f64()
+    };
+    // 5,000 bytes in half a second are 80 kbit/s of 600; at most half is given up.
+    assert_eq!([0, 5_000, 50_000].map(|b| with(&mut c, b)), [600.0, 520.0, 300.0]);
+    assert_eq!(c.target().pacing_rate, DataRate::from_kbps(1_200));
+}

@@ -33,7 +33,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// What was sent, in bit/s, over the time until the next interval.
+    /// The rate sent, in bit/s, over the time until the next interval.
     pub(super) fn sent_rate(&self) -> f64 {
         let duration = self.span();
         if duration > 0.0 { self.bytes as f64 * 8.0 / duration } else { 0.0 }

@@ -25,7 +25,7 @@ pub(super) enum Trial {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) trial: Trial,
-    /// What was sent, in bit/s.
+    /// The rate sent, in bit/s.
     pub(super) rate: f64,
     pub(super) utility: f64,
     /// Whether the source sent enough.
