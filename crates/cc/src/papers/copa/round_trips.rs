@@ -15,7 +15,10 @@ const COLLECTION: f64 = 1.0 / 8.0;
 /// Round trips over which the greatest one counts (section 2.2).
 const GREATEST: i64 = 4;
 
-#[derive(Clone, Debug)]
+/// Growth of a report's way and wait that is a step of the receiver's clock: longer than reports wait. Weir's choice.
+const CLOCK_STEP: TimeDelta = TimeDelta::from_secs(1);
+
+#[derive(Clone, Debug, Default)]
 pub(super) struct RoundTrips {
     least_window: TimeDelta,
     standing_window: f64,
@@ -33,22 +36,18 @@ pub(super) struct RoundTrips {
 
 impl RoundTrips {
     pub(super) fn new(config: &Config) -> Self {
-        Self {
-            least_window: config.least_window,
-            standing_window: config.standing_window,
-            back: RecentLeast::default(),
-            least: RecentLeast::default(),
-            standing: RecentLeast::default(),
-            greatest: RecentLeast::default(),
-            smoothed: None,
-            collection: TimeDelta::ZERO,
-            last_report: None,
-        }
+        Self { least_window: config.least_window, standing_window: config.standing_window, ..Self::default() }
     }
 
     /// A report has been received at `now`; the round-trip time of its latest packet, and that packet's one-way delay.
     pub(super) fn on_report(&mut self, rtt: TimeDelta, one_way: TimeDelta, now: Timestamp) {
-        self.back.observe(rtt - one_way, now, self.least_window);
+        let back = rtt - one_way;
+        if self.back.get().is_some_and(|least| back - least > CLOCK_STEP) {
+            // Another receiver, or its clock was set: nothing measured before counts.
+            let (least_window, standing_window) = (self.least_window, self.standing_window);
+            *self = Self { least_window, standing_window, ..Self::default() };
+        }
+        self.back.observe(back, now, self.least_window);
         if let Some(last) = self.last_report.replace(now) {
             // A gap without packets is no collection.
             let interval = (now - last).min(rtt.max(INITIAL));

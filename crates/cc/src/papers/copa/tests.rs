@@ -7,12 +7,17 @@ const CALL: Kbps = Kbps { floor: 50, start: 300, ceiling: 10_000 };
 
 /// Packets that were sent 10 ms apart and arrived after these delays in ms are reported at once, 50 ms after the last arrival.
 fn report(c: &mut Copa, first: i64, delays: &[i64]) {
+    report_by(5_000, c, first, delays);
+}
+
+/// The same by a receiver's clock that is ahead by so many ms.
+fn report_by(clock: i64, c: &mut Copa, first: i64, delays: &[i64]) {
     let packets: Vec<_> = (0..)
         .zip(delays)
         .map(|(k, d)| PacketResult {
             sequence: (first + k) as u64,
             departure: Timestamp::from_millis(10 * (first + k)),
-            arrival: Some(RemoteTimestamp::from_millis(5_000 + 10 * (first + k) + d)),
+            arrival: Some(RemoteTimestamp::from_millis(clock + 10 * (first + k) + d)),
             size: DataSize::from_bytes(1_000),
             ecn: Ecn::NotEct,
             probe: 0,
@@ -133,4 +138,14 @@ fn media_makes_room_for_a_backlog() {
     // 5,000 bytes in half a second are 80 kbit/s of 600; at most half is given up.
     assert_eq!([0, 5_000, 50_000].map(|b| with(&mut c, b)), [600.0, 520.0, 300.0]);
     assert_eq!(c.target().pacing_rate, DataRate::from_kbps(1_200));
+}
+
+#[test]
+fn a_receiver_with_another_clock_begins_the_measurement_again() {
+    let mut c: Copa = CALL.sender(&[]);
+    report(&mut c, 0, &[30; 5]);
+    for (clock, first) in [(1_000, 20), (9_000, 40)] {
+        report_by(clock, &mut c, first, &[30; 5]);
+        assert_eq!((metric(&c, "standing_rtt_ms"), metric(&c, "queue_ms")), (80.0, 0.0), "{clock}");
+    }
 }
