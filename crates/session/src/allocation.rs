@@ -136,7 +136,7 @@ const ONE: i64 = 1_000;
 /// Growth of the balance of one that is off and does not fit: it goes on if it fits for more than three quarters of the time.
 const MISFIT: i64 = -3 * ONE;
 
-/// What goes off this soon after a failed trial that began after it was on has been taken along by the queue and the losses of that trial.
+/// Time after a failed trial within which another one that was on before it began has been taken along by its queue and losses.
 /// Chosen here: a second's queue, and a controller's way back.
 const AFTERMATH: TimeDelta = TimeDelta::from_secs(5);
 /// Most times that the hold becomes four times as long.
