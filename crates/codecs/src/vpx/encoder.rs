@@ -378,7 +378,7 @@ impl VideoEncoder for Encoder {
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
         out.data.clear();
         check(self.codec).picture(picture, &self.config)?;
-        // What is coded in place of a key frame is not charged with it: the library would leave pictures out for the bits of all attempts.
+        // A picture coded in place of a key frame is not charged with it: the library would leave pictures out for the bits of all attempts.
         if self.reopen || (self.key_frame && self.time.is_again(ticks)) {
             self.handle = Handle::open(self.codec, &self.config)?;
             self.reopen = false;
