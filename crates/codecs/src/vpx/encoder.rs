@@ -14,8 +14,8 @@ use weir_units::{DataRate, DataSize};
 
 /// Time units per second passed to the library, as in RTP.
 const CLOCK: i32 = 90_000;
-/// Weight of a picture's distance from the one before in the mean that the library is told, and the greatest factor between the two. A mean
-/// so moved changes by less than the tenth from which the library takes a frame's duration at once for that of all. Chosen here.
+/// Weight of a picture's distance from the one before in the mean that is passed to the library, and the greatest factor between the two. Such a
+/// mean changes by less than the tenth from which the library takes a frame's duration at once for that of all. Chosen here.
 const INTERVAL_WEIGHT: f64 = 1.0 / 32.0;
 const INTERVAL_FACTOR: f64 = 4.0;
 /// Frames a second.
@@ -194,7 +194,7 @@ pub(crate) struct Encoder {
     time: Time,
 }
 
-/// Time as the library is told it. Its rate control takes the distance of two pictures for the duration of each, and returns from that by 3 % a
+/// Time as passed to the library. Its rate control takes the distance of two pictures for the duration of each, and returns from that by 3 % a
 /// picture: after a gap of four pictures, 1.8 times the target is coded for more than a second, and after a picture that is coded once more, a
 /// tick later, next to nothing for eight.
 #[derive(Clone, Copy, Debug)]
