@@ -205,21 +205,27 @@ macro_rules! controllers {
         $(impl From<$ty> for Sender {
             fn from(c: $ty) -> Self { Self::$var(Box::new(c)) }
         })*
+        // Each packet passes the functions marked so: the caller jumps to the controller's own.
         impl Controller for Sender {
+            #[inline(always)]
             fn on_packet_sent(&mut self, p: &SentPacket) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_packet_sent(p)) }
             fn on_cue(&mut self, cue: &Cue<'_>) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_cue(cue)) }
             fn on_limits(&mut self, l: Limits, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_limits(l, now)) }
             fn coupled_rate(&self) -> Option<DataRate> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.coupled_rate()) }
             fn on_coupled(&mut self, k: &Coupled, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_coupled(k, now)) }
+            #[inline(always)]
             fn on_queue(&mut self, q: &QueueState) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_queue(q)) }
             fn on_timeout(&mut self, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_timeout(now)) }
             fn target(&self) -> Target { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.target()) }
+            #[inline(always)]
             fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.poll_timeout()) }
+            #[inline(always)]
             fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.poll_probe(now)) }
             fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.metrics(out)) }
         }
         impl Sender {
             /// Whether the target is another than `known`. It is compared where it is, not copied first.
+            #[inline(always)]
             pub fn has_other_target(&self, known: &Target) -> bool {
                 dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.target() != *known)
             }

@@ -73,6 +73,8 @@ pub struct Endpoint {
     sr_request: SrRequestState,
     /// Whether the other end's source has sent a BYE, at an end that receives nothing.
     remote_bye: bool,
+    /// [`Self::is_settled`].
+    settled: bool,
     observer: MaybeObserver,
     /// This end's former sources, until their BYE has been sent.
     pub(crate) goodbyes: Vec<u32>,
@@ -238,6 +240,7 @@ impl Endpoint {
             plan: reports,
             observer: None,
             early_wanted: false,
+            settled: false,
             sr_request: SrRequestState::None,
             goodbyes: Vec::new(),
             remote_bye: false,

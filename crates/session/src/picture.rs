@@ -270,10 +270,15 @@ impl PictureRequests {
         self.pictures = Pictures::default();
     }
 
+    /// Whether any message is to be sent, now or later.
+    #[inline]
+    pub(crate) const fn is_pending(&self) -> bool {
+        self.key.is_some() || self.reference.is_some() || self.decoded.is_some()
+    }
     /// When the next message is due, if any.
     #[inline]
     pub(crate) fn due(&self) -> Option<Timestamp> {
-        if self.key.is_none() && self.reference.is_none() && self.decoded.is_none() {
+        if !self.is_pending() {
             return None;
         }
         cold_path();

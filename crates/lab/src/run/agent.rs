@@ -250,6 +250,10 @@ impl weir_sim::Agent for Agent {
         if let Self::Call(end) = self { end.poll_timeout() } else { self.poll_timeout_of_any() }
     }
     #[inline(always)]
+    fn is_settled(&self) -> bool {
+        if let Self::Call(end) = self { end.is_settled() } else { false }
+    }
+    #[inline(always)]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
         if let Self::Call(end) = self { end.poll_transmit(now, packet) } else { self.poll_transmit_of_any(now, packet) }
     }
@@ -284,6 +288,10 @@ impl weir_sim::Agent for CallEnd {
             Some(feed) => Some(own.map_or(feed.due(), |own| own.min(feed.due()))),
             None => own,
         }
+    }
+    #[inline(always)]
+    fn is_settled(&self) -> bool {
+        self.endpoint.is_settled() && self.forecast.is_none()
     }
     #[inline(always)]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {

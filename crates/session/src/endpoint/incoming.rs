@@ -1,7 +1,7 @@
 //! Handling of received datagrams: media goes to its stream, RTCP to the reports.
 
 use super::reports::Compound;
-use super::{Endpoint, SrRequestState};
+use super::{Bye, Endpoint, SrRequestState};
 use crate::datagram::{Datagram, Kind};
 use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal, RtcpOutcome};
@@ -30,8 +30,27 @@ impl Endpoint {
         self.receive(now, datagram, Some(&source))
     }
 
+    /// Whether the last call left nothing to send before the timeout, so that a caller may skip [`Self::poll_transmit`]: after the last
+    /// packet that was due, and after a datagram of media at an end that only receives. Such a datagram leaves
+    /// [`Self::poll_timeout`] as it was, too: a caller that has polled since its own last change may skip both. `false` where neither is
+    /// known.
+    #[inline]
+    pub const fn is_settled(&self) -> bool {
+        self.settled
+    }
+
     #[inline]
     fn receive(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
+        self.settled = false;
+        let due = if cfg!(debug_assertions) && self.sender.is_none() { self.poll_timeout(now) } else { None };
+        let outcome = self.handle(now, datagram, source);
+        debug_assert!(!self.settled || self.poll_timeout(now) == due);
+        debug_assert!(!self.settled || due.is_some_and(|at| at <= now) || !self.may_send_rtcp(now));
+        outcome
+    }
+
+    #[inline]
+    fn handle(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         match weir_wire::kind_of(datagram.bytes) {
             Some(DatagramKind::Rtcp) => self.on_rtcp_datagram(now, datagram, source),
             Some(DatagramKind::Rtp) => self.on_rtp(now, datagram, source),
@@ -129,18 +148,27 @@ impl Endpoint {
     /// A packet of the media source of stream number `index`, without RED.
     #[inline]
     pub(super) fn on_media(&mut self, index: usize, packet: &ReceivedPacket<'_>) -> Outcome {
-        self.on_stream_rtp(index, packet.now);
+        let is_back = self.on_stream_rtp(index, packet.now);
         if self.config.params.rapid_synchronisation != RapidSynchronisation::Off {
             self.synchronise(index, packet);
         }
         let Some(receiver) = &mut self.receiver else { return Outcome::Refused(Refusal::NotWanted) };
         let (stream, path) = receiver.with_path_at(index, packet.path);
         path.count_subflow(packet);
+        let due = path.feedback_due;
         stream.on_rtp(path, packet, &mut self.observer);
         if let Some(report) = path.poll_report(packet.now) {
             let waiting = if path.subflow.is_some() { &mut path.report } else { &mut self.report };
             *waiting = Some(report);
         }
+        self.settled = path.feedback_due == due
+            && stream.is_only_counted(path)
+            && !(is_back | self.is_multipath | self.early_wanted)
+            && self.bye == Bye::No
+            && self.goodbyes.is_empty()
+            && self.sender.is_none()
+            && self.report.is_none()
+            && self.sr_request == SrRequestState::None;
         Outcome::Rtp { stream: stream.id, kind: Kind::Media }
     }
 

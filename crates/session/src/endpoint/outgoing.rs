@@ -26,6 +26,7 @@ impl Endpoint {
     #[inline]
     pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         out.clear();
+        self.settled = false;
         if self.bye == Bye::Sent {
             return None;
         }
@@ -42,7 +43,7 @@ impl Endpoint {
 
     /// Whether [`Self::poll_rtcp`] may find anything to send.
     #[inline]
-    fn may_send_rtcp(&self, now: Timestamp) -> bool {
+    pub(super) fn may_send_rtcp(&self, now: Timestamp) -> bool {
         self.is_multipath
             || self.is_regular_due(now)
             || self.report.is_some()
@@ -102,6 +103,8 @@ impl Endpoint {
                 Kind::Retransmission => o.on_retransmission_sent(&seen),
             }
         }
+        // RTCP was not due before the packet.
+        self.settled = !self.is_multipath && !sender.may_send();
         let transmit = Transmit { path, payload, size, ecn, rtp: Some((id, kind)) };
         if self.is_multipath {
             self.keep_copy(&transmit, out);

@@ -24,6 +24,7 @@ impl Endpoint {
         let mut unwrapped = core::mem::take(&mut self.scratch.without_red);
         let outcome = self.on_red_blocks(index, packet, numbers, &mut unwrapped);
         self.scratch.without_red = unwrapped;
+        self.settled = false;
         outcome.unwrap_or_else(|| {
             self.counters.malformed += 1;
             self.report_stranger(packet);

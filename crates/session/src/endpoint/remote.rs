@@ -19,17 +19,19 @@ const LOOP_GUARD: TimeDelta = TimeDelta::from_secs(10);
 const COLLISION_SEED: u64 = 0x434f_4c4c_4944;
 
 impl Endpoint {
-    /// A packet of an incoming stream's source; it restarts the stream if the source had left.
+    /// A packet of an incoming stream's source; it restarts the stream if the source had left. Returns whether it had.
     #[inline]
-    pub(super) fn on_stream_rtp(&mut self, index: usize, now: Timestamp) {
-        let Some(receiver) = &mut self.receiver else { return };
+    pub(super) fn on_stream_rtp(&mut self, index: usize, now: Timestamp) -> bool {
+        let Some(receiver) = &mut self.receiver else { return false };
         let source = &mut receiver.streams[index].source;
-        if source.has_come_back(now) {
+        let is_back = source.has_come_back(now);
+        if is_back {
             let ssrc = receiver.streams[index].identity.ssrc;
             self.take_up(index, ssrc, now);
         } else {
             source.heard = now;
         }
+        is_back
     }
 
     /// RTP of a source that belongs to no stream; returns whether a stream has accepted it.
@@ -50,7 +52,9 @@ impl Endpoint {
         self.take_up(index, ssrc, now);
         let first = Datagram { bytes: &first.bytes, payload: first.payload, ecn: first.ecn, ..*datagram };
         self.on_rtp(now, &first, *source);
-        self.on_rtp(now, datagram, *source)
+        let outcome = self.on_rtp(now, datagram, *source);
+        self.settled = false;
+        outcome
     }
 
     /// A packet is refused, but has arrived.

@@ -404,6 +404,18 @@ impl IncomingStream {
         }
     }
 
+    /// Whether a packet of this stream sets no deadline and requests nothing, beside feedback by the path.
+    #[inline]
+    pub(crate) const fn is_only_counted(&self, path: &ReceivePath) -> bool {
+        self.nack.is_none()
+            && self.audio.is_none()
+            && self.content.is_none()
+            && self.interval.is_none()
+            && self.resilience.is_none()
+            && !self.picture.is_pending()
+            && path.controller.is_none()
+    }
+
     #[inline]
     pub(crate) fn poll_timeout(&self, has_controller: bool) -> Timestamp {
         let mut at = Timestamp::MAX;

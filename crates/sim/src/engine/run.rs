@@ -171,9 +171,9 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let packet = self.packets.packet(slot);
         self.observer.on_delivered(self.now, to, from, packet);
         entry.agent.on_packet(self.now, packet);
-        let silent = entry.silent;
+        let is_polled = !entry.silent && !(entry.agent.is_settled() && self.agent_timers.get(to.index()) > self.now);
         self.packets.release(slot);
-        if !silent {
+        if is_polled {
             self.pump(to.index());
         }
     }
@@ -202,6 +202,9 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             match head.next_hop() {
                 Some(hop) => self.enter(self.routes[hop], path::Packet { item: slot, size, ecn, flow: from.0 }),
                 None => self.send_addressed(slot),
+            }
+            if self.agents[index].agent.is_settled() {
+                break;
             }
         }
         self.rearm(index);
