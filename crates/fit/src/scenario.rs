@@ -142,12 +142,13 @@ impl Fit {
             let begin = (end * s / (1.0 - s).max(0.01)).min(1.0);
             format!("{{ good_to_bad = {begin:.6}, bad_to_good = {end:.6} }}")
         };
-        match &self.loss.steps[..] {
+        match &self.loss.steps_with_outages()[..] {
             [] => String::new(),
             [one] if one.share < 1e-5 => String::new(),
             [one] => format!("loss = {}\n", share(one.share)),
             steps => {
-                let step = |s: &crate::LossStep| format!("{{ at = \"{:.1} s\", loss = {} }}", s.from_s, share(s.share));
+                let loss = |s: f64| if s < 1.0 { share(s) } else { "1".into() };
+                let step = |s: &crate::LossStep| format!("{{ at = \"{:.3} s\", loss = {} }}", s.from_s, loss(s.share));
                 let steps: Vec<String> = steps.iter().map(step).collect();
                 format!("loss.steps = [{}]\n", steps.join(", "))
             }

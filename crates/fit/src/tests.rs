@@ -88,6 +88,21 @@ fn losses_by_chance_are_apart_from_those_of_a_queue() {
 }
 
 #[test]
+fn an_outage_is_a_time_and_not_a_chance_of_each_packet() {
+    // 0.8 Mbit/s in packets of 10 ms: three seconds are lost, and five times eight packets in a row.
+    let lost = |i: usize| (800..1_100).contains(&i) || ((1_200..1_700).contains(&i) && i % 100 < 8);
+    let link = Link { rate: &|_| 2e6, delay: &|_| 0.03, room: 1e9, loses: &lost };
+    let found = fit(&call(&|_| 0.8e6, &link)).expect("a fit");
+    let [outage] = &found.loss.outages[..] else { panic!("{:?}", found.loss) };
+    assert!((outage.from_s - 8.0).abs() < 0.05 && (outage.to_s - 11.0).abs() < 0.05, "{outage:?}");
+    assert_eq!((found.loss.by_outage, found.loss.by_chance), (300, 40), "{:?}", found.loss);
+    assert!((7.9..8.1).contains(&found.loss.in_a_row), "{:?}", found.loss);
+    let text = found.scenario("Fitted", &["gcc".to_owned()], None).text;
+    let line = text.lines().find(|l| l.starts_with("loss.steps")).expect("steps of loss");
+    assert!(line.contains("{ at = \"8.000 s\", loss = 1 }, { at = \"11.000 s\", loss = "), "{line}");
+}
+
+#[test]
 fn a_policer_is_told_by_when_it_drops() {
     // A bucket of 1 Mbit/s and 20 kB over a fast line.
     let tokens = std::cell::Cell::new((160_000.0_f64, 0.0_f64));

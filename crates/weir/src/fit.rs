@@ -162,6 +162,9 @@ fn text(f: &Fit) -> String {
         l.by_chance, l.in_a_row, l.by_queue, l.by_policer
     );
     rows.push(("lost", lost));
+    for o in &l.outages {
+        rows.push(("outage", format!("nothing arrived from {:.1} to {:.1} s", o.from_s, o.to_s)));
+    }
     for j in f.jitter.iter().filter(|j| j.max_ms > 0.0) {
         rows.push(("jitter", format!("up to {:.1} ms from {:.0} s on", j.max_ms, j.from_s)));
     }

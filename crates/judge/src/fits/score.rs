@@ -65,7 +65,7 @@ pub(super) fn compare(link: &KnownLink, truth: &RunResult, fit: &Fit) -> FitScor
         }
         (area > 0.0).then_some(error / area)
     });
-    let lost = fit.loss.by_chance + fit.loss.by_queue + fit.loss.by_policer;
+    let lost = fit.loss.by_chance + fit.loss.by_outage + fit.loss.by_queue + fit.loss.by_policer;
     let sent: f64 = truth.flows.iter().find(|f| f.name == super::links::FLOW).map_or(0.0, |f| f.packets.sent as f64);
     let mut found = Vec::new();
     if let Some(p) = &fit.policer {
@@ -77,6 +77,7 @@ pub(super) fn compare(link: &KnownLink, truth: &RunResult, fit: &Fit) -> FitScor
     );
     found.extend(fit.base.iter().skip(1).map(|b| format!("{:+.0} ms at {:.0} s", b.more_ms, b.from_s)));
     found.push(format!("{:?}", fit.queue.discipline));
+    found.extend(fit.loss.outages.iter().map(|o| format!("outage {:.1} to {:.1} s", o.from_s, o.to_s)));
     found.push(format!("lost {lost}: chance {}, queue {}", fit.loss.by_chance, fit.loss.by_queue));
     FitScore {
         link: link.number,
