@@ -6,6 +6,9 @@ use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 const CHECKPOINTS: usize = 32;
 /// Checkpoints per measurement span.
 const PER_SPAN: i64 = 8;
+/// An arrival this much before another shows that the receiver's clock was set back: measurement restarts. 3 s, libwebrtc's
+/// `kArrivalTimeOffsetThreshold`.
+const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
 /// N: most values in X_recv_set (RFC 5348, section 8.2.2).
 const SET: usize = 3;
 
@@ -31,7 +34,8 @@ impl ReceiveRate {
     }
 
     pub(crate) fn on_arrival(&mut self, at: RemoteTimestamp, size: DataSize, span: TimeDelta) {
-        if self.count == 0 {
+        if self.count == 0 || self.now.at - at > CLOCK_JUMP {
+            self.count = 0;
             self.now.at = at;
             self.mark();
         }
@@ -143,6 +147,17 @@ mod tests {
         arrivals(&mut r, 7_000..7_001, 1);
         // 905 ms of silence before it.
         assert!(r.get(RTT) < DataRate::from_kbps(20));
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_stop_the_time() {
+        let mut r = ReceiveRate::new();
+        arrivals(&mut r, 700_000..702_000, 10);
+        // Ten minutes back; an overtaken packet is no step.
+        arrivals(&mut r, 102_000..104_000, 10);
+        arrivals(&mut r, 103_000..103_001, 1);
+        let rate = r.get(RTT).as_kbps_f64();
+        assert!((790.0..=1_000.0).contains(&rate), "{rate}");
     }
 
     #[test]
