@@ -17,6 +17,9 @@ const RTT_DIVISOR: i64 = 8;
 /// The same for a shorter round trip while the source uses little of the window (C++; draft, section 6: "a longer time
 /// constant").
 const IDLE_RTT_DIVISOR: i64 = 1_024;
+/// Share of the target below which the rate acknowledged is that of an idle source. Chosen here: encoders come within a fifth of their
+/// target. The C++ looks at the window alone.
+const IDLE_SHARE: f64 = 0.8;
 /// Period over which the acknowledged rate is measured (C++; draft, section 4.5.3: two frame periods).
 const RATE_PERIOD: TimeDelta = TimeDelta::from_millis(100);
 /// Share of the upper bound from which the target counts as at its bound for the flight's bound on the window (C++).
@@ -56,6 +59,9 @@ pub(super) struct Network {
     /// loss_rate.
     loss_rate: f64,
     reduced_at: Timestamp,
+    /// When losses reduced the window, and whether there have been any since the last reduction.
+    loss_at: Timestamp,
+    has_lost: bool,
     updated_at: Timestamp,
     acknowledged: f64,
     acknowledged_rate: f64,
@@ -80,6 +86,8 @@ impl Network {
             unmarked: 0.0,
             loss_rate: 0.0,
             reduced_at: now,
+            loss_at: now,
+            has_lost: false,
             updated_at: now,
             acknowledged: 0.0,
             acknowledged_rate: 0.0,
@@ -130,7 +138,7 @@ impl Network {
         lost |= self.losses.judge(now);
         self.unmarked += (newly - marked_bytes).max(0.0);
         if let Some(rtt) = feedback.rtt {
-            self.on_rtt(rtt, now);
+            self.on_rtt(rtt, media, now);
         }
         self.marks.update(now, self.srtt, config);
         self.queue_delay.average(now, self.srtt, config);
@@ -142,15 +150,17 @@ impl Network {
         event
     }
 
-    /// The event to react to: losses at most once a round trip, the others once per shorter of round trip and
-    /// `reduction_interval`.
+    /// The event to react to, once per shorter of round trip and `reduction_interval`; losses go before the others (section 4.2.2.1),
+    /// at most once a round trip (C++), and are not forgotten before the next event.
     fn event(&mut self, lost: bool, marked: bool, now: Timestamp, config: &Config) -> Option<Congestion> {
         let since = now - self.reduced_at;
         let is_due = since > self.srtt.min(config.reduction_interval);
         let share = self.queue_delay.averaged() / config.qdelay_target.as_secs_f64();
         let is_congested =
             config.loss_rate_threshold == 0.0 || self.loss_rate > config.loss_rate_threshold || share > 0.25;
-        let event = if lost && since > self.srtt && is_congested {
+        self.has_lost = (self.has_lost || lost) && is_congested;
+        let event = if self.has_lost && is_due && now - self.loss_at > self.srtt {
+            self.loss_at = now;
             Congestion::Loss
         } else if marked && is_due && !(self.is_rtt_falling && self.marks.are_all_marked()) {
             Congestion::Ecn
@@ -159,7 +169,7 @@ impl Network {
         } else {
             return None;
         };
-        self.reduced_at = now;
+        (self.reduced_at, self.has_lost) = (now, false);
         Some(event)
     }
 
@@ -188,7 +198,7 @@ impl Network {
     }
 
     /// RFC 6298's smoothing, twice: the second over samples a round trip apart.
-    fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
+    fn on_rtt(&mut self, rtt: TimeDelta, media: &MediaState, now: Timestamp) {
         let before = self.quick_rtt;
         self.quick_rtt += (rtt.max(TimeDelta::ZERO).min(LONGEST_RTT) - before) / RTT_DIVISOR;
         self.is_rtt_falling = self.quick_rtt < before;
@@ -196,7 +206,9 @@ impl Network {
             return;
         }
         self.srtt_at = now;
-        let is_idle = self.window.is_application_limited() && self.quick_rtt < self.srtt;
+        // A source that sends what the target allows is not idle: a target that is low since s_rtt is high would keep it high.
+        let is_limited = self.window.is_application_limited() && self.acknowledged_rate < IDLE_SHARE * media.target;
+        let is_idle = is_limited && self.quick_rtt < self.srtt;
         self.srtt += (self.quick_rtt - self.srtt) / if is_idle { IDLE_RTT_DIVISOR } else { RTT_DIVISOR };
     }
 
