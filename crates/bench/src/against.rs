@@ -202,16 +202,25 @@ fn pairs(before: &[Vec<Measured>], now: &[Vec<Measured>]) -> Vec<Pair> {
     names.into_iter().map(pair).collect()
 }
 
+/// The rows of two programs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Comparison {
+    /// The rows of both.
+    pub pairs: Vec<Pair>,
+    /// Whole rounds measured: fewer than asked for if the stop flag was set meanwhile.
+    pub rounds: u32,
+}
+
 /// Measures both programs by turns, `rounds` times each, the first of a round taking turns too. `begins` is called before
-/// each with the share of the work that is done. Errors: a program fails, or the stop flag is set.
+/// each with the share of the work that is done. Errors: a program fails, or the stop flag is set before the end of the first round.
 pub fn compare(
     (before, now): (&Path, &Path),
     (rounds, scale): (u32, f64),
     stop: &AtomicBool,
     begins: &dyn Fn(f64, &str),
-) -> Result<Vec<Pair>, AgainstError> {
+) -> Result<Comparison, AgainstError> {
     let mut measured = [Vec::new(), Vec::new()];
-    for round in 0..rounds {
+    'rounds: for round in 0..rounds {
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for (k, side) in order.into_iter().enumerate() {
             let (program, name) = if side == 0 { (before, "the other commit") } else { (now, "this build") };
@@ -219,11 +228,17 @@ pub fn compare(
                 f64::from(2 * round + k as u32) / f64::from(2 * rounds),
                 &format!("round {} of {rounds}: {name}", round + 1),
             );
-            measured[side].push(measure(program, scale, stop)?);
+            match measure(program, scale, stop) {
+                Err(AgainstError::Stopped) if round > 0 => break 'rounds,
+                rows => measured[side].push(rows?),
+            }
         }
     }
-    let [before, now] = measured;
-    Ok(pairs(&before, &now))
+    let [mut before, mut now] = measured;
+    let whole = before.len().min(now.len());
+    before.truncate(whole);
+    now.truncate(whole);
+    Ok(Comparison { pairs: pairs(&before, &now), rounds: whole as u32 })
 }
 
 #[cfg(test)]
@@ -259,6 +274,26 @@ mod tests {
     #[test]
     fn medians_of_even_counts_lie_between() {
         assert_eq!((median(&[3.0, 1.0]), median(&[5.0, 1.0, 3.0]), median(&[])), (Some(2.0), Some(3.0), None));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn whole_rounds_are_kept_where_it_is_stopped() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("weir");
+        let rows = r#"{"rows":[{"name":"udp","unit":"ns_per_packet","speed":2.0}]}"#;
+        std::fs::write(&program, format!("#!/bin/sh\necho '{rows}'\n")).expect("written");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+        for (at, whole) in
+            [("round 1 of 3: this build", None), ("round 3 of 3: the other commit", Some(2)), ("-", Some(3))]
+        {
+            let stop = AtomicBool::new(false);
+            let begins = |_: f64, name: &str| stop.store(name == at, std::sync::atomic::Ordering::Relaxed);
+            let found = compare((&program, &program), (3, 1.0), &stop, &begins);
+            assert_eq!(found.as_ref().ok().map(|f| f.rounds), whole, "{at}: {found:?}");
+            assert!(found.is_ok_and(|f| f.pairs[0].ratio == Some(1.0)) == whole.is_some());
+        }
     }
 
     /// A repository with one commit.

@@ -17,7 +17,7 @@ use weir_bench::repository::root;
 pub(crate) struct Json {
     /// The other commit.
     against: String,
-    /// Rounds, in each of which both programs ran once.
+    /// Whole rounds, in each of which both programs ran once; fewer than asked for if it was interrupted.
     rounds: u32,
     /// Share of the usual simulated time.
     scale: f64,
@@ -49,12 +49,19 @@ pub(super) fn compare(session: &Session, args: &BenchArgs, other: &str) -> Done 
         progress.set_message(name.to_owned());
     };
     let rounds = args.rounds.get();
-    let pairs = against::compare((&before, &now), (rounds, args.scale), &session.stop, &begins).map_err(failure)?;
+    let found = against::compare((&before, &now), (rounds, args.scale), &session.stop, &begins).map_err(failure)?;
     drop(progress);
     if args.json {
-        return print_report("bench-against", &Json { against: commit, rounds, scale: args.scale, pairs });
+        let (scale, pairs) = (args.scale, found.pairs);
+        print_report("bench-against", &Json { against: commit, rounds: found.rounds, scale, pairs })?;
+    } else {
+        print(&text(&commit, found.rounds, &found.pairs))?;
     }
-    print(&text(&commit, rounds, &pairs))
+    if found.rounds < rounds {
+        remark(&format!("stopped after {} of {rounds} rounds", found.rounds));
+        return Err(Failure::Interrupted);
+    }
+    Ok(())
 }
 
 fn text(commit: &str, rounds: u32, pairs: &[Pair]) -> String {
