@@ -269,10 +269,15 @@ impl Round<'_> {
         on.fold(0u64, |sum, j| sum.saturating_add(self.most(j)))
     }
 
-    /// Whether stream or encoding `i` is on, if it needs `needed` of `given`; `given` never exceeds `limit`.
-    fn switch(&mut self, i: usize, needed: u64, given: u64, limit: u64, is_first_video: bool) -> bool {
-        if self.shares[i].is_on {
+    /// Whether stream or encoding `i` is on, if it needs `needed` of `given`; `given` never exceeds `limit`. While it may not go on,
+    /// since one before it is off, its hold runs: all that fit then go on together.
+    fn switch(&mut self, i: usize, needed: u64, given: u64, limit: u64, is_first_video: bool, may: bool) -> bool {
+        if self.shares[i].is_on && may {
             return self.stays_on(i, needed, given);
+        }
+        if self.shares[i].is_on {
+            self.turn_off(i);
+            return false;
         }
         let relapses = self.shares[i].relapses;
         let (of, doublings) = match is_first_video && self.hysteresis.first_video_soon {
@@ -284,14 +289,14 @@ impl Round<'_> {
         let hold = self.hysteresis.hold * (1 << doublings);
         let balance = self.shares[i].balance(hold, self.now);
         let fits = with_margin <= given;
-        if fits && balance >= hold {
+        if fits && balance >= hold && may {
             let (at, balance) = (self.now, TimeDelta::ZERO);
             self.shares[i] = Share { is_on: true, on_since: Some(at), balance, slope: 0, at, ..self.shares[i] };
             return true;
         }
         let slope = if fits { ONE } else { MISFIT };
         self.shares[i] = Share { balance, slope, at: self.now, ..self.shares[i] };
-        if fits {
+        if fits && balance < hold {
             self.allocate_again(self.now + (hold - balance));
         }
         // A target that fits must stay for the hold.
@@ -367,11 +372,7 @@ impl Round<'_> {
                 self.shares[i].is_on = true;
                 continue;
             }
-            if all_fit {
-                all_fit = self.switch(i, needed, self.target, u64::MAX, is_first_video);
-            } else {
-                self.turn_off(i);
-            }
+            all_fit = self.switch(i, needed, self.target, u64::MAX, is_first_video, all_fit);
             if !self.shares[i].is_on {
                 for j in self.encodings(i).skip(1).collect::<Vec<_>>() {
                     self.turn_off(j);
@@ -426,7 +427,8 @@ impl Round<'_> {
         for (n, i) in encodings.into_iter().enumerate() {
             if n > 0 {
                 if all_fit {
-                    all_fit = self.switch(i, below.saturating_add(self.least(i)), rate, self.group_most(lowest), false);
+                    all_fit =
+                        self.switch(i, below.saturating_add(self.least(i)), rate, self.group_most(lowest), false, true);
                 } else {
                     self.turn_off(i);
                 }
