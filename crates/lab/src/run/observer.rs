@@ -9,6 +9,7 @@ use core::hint::cold_path;
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_wire::rtp::PacketView;
 
 /// The flow of an agent, and whether it sends the flow's media or data.
 #[derive(Clone, Copy)]
@@ -37,6 +38,19 @@ fn data(packet: &Packet) -> &[u8] {
         Body::Dccp { header } => packet.bytes.get(usize::from(header)..).unwrap_or(&[]),
         _ => &packet.bytes,
     }
+}
+
+/// Whether the packet is RTP with padding alone.
+#[inline]
+fn is_padding(packet: &Packet) -> bool {
+    // The bit for padding of the RTP header (RFC 3550, section 5.1), which no media packet has.
+    let data = data(packet);
+    packet.payload == 0 && data.first().is_some_and(|b| b & 0xe0 == 0xa0) && has_no_payload(data)
+}
+
+#[cold]
+fn has_no_payload(rtp: &[u8]) -> bool {
+    PacketView::parse(rtp).is_ok_and(|p| p.padding() > 0 && p.payload().is_empty())
 }
 
 /// A packet with a flow's payload.
@@ -231,6 +245,8 @@ impl Observer for RunObserver<'_> {
         match self.on_path(carried, |m, size, is_media| m.on_received(packet.path, data(packet), size, is_media, times))
         {
             Some(Carried::Media(flow, size)) => {
+                // Padding arrives, and is of no use.
+                let size = if is_padding(packet) { DataSize::ZERO } else { size };
                 self.recorder.received(flow, now, packet.sent, size);
                 if packet.ecn == Ecn::Ce {
                     self.recorder.received_marked(flow);

@@ -2,6 +2,7 @@
 
 use crate::metrics::{DropCause, FlowEnd, FrameRecord, Recorder};
 use crate::scenario::{Flow, Scenario};
+use core::hint::cold_path;
 use weir_media::PlayoutEvent;
 use weir_session::Endpoint;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -15,6 +16,8 @@ pub struct SenderSample {
     rtt: Option<TimeDelta>,
     frames: u64,
     generated: DataSize,
+    /// Packets discarded from its queue so far.
+    discarded: u64,
     target: DataRate,
 }
 
@@ -26,6 +29,7 @@ impl SenderSample {
             rtt: call.stats().rtt(),
             frames,
             generated,
+            discarded: call.stats().discarded(),
             target: call.target().map_or(DataRate::ZERO, |t| t.media_rate),
         }
     }
@@ -84,6 +88,8 @@ pub struct FlowSampler {
     samples: u64,
     /// Packets that its transport has refused or dropped.
     refused: u64,
+    /// Packets that the sending end has discarded from its queue.
+    unsent: u64,
 }
 
 impl FlowSampler {
@@ -103,6 +109,7 @@ impl FlowSampler {
             rtt: None,
             samples: 0,
             refused: 0,
+            unsent: 0,
         };
         scenario.flows.iter().enumerate().map(sampler).collect()
     }
@@ -149,7 +156,17 @@ impl FlowSampler {
             let grown = sample.generated.saturating_sub(self.generated);
             r.generated(self.flow, now - TimeDelta::from_nanos(1), grown);
         }
+        self.drop_unsent(r, now, sample.discarded);
         (self.generated, self.target) = (sample.generated, sample.target);
+    }
+
+    /// Records the packets that the sending end has discarded so far.
+    fn drop_unsent(&mut self, r: &mut Recorder, now: Timestamp, discarded: u64) {
+        for _ in self.unsent..discarded {
+            cold_path();
+            r.dropped(self.flow, now - TimeDelta::from_nanos(1), DropCause::Sender);
+        }
+        self.unsent = discarded;
     }
 
     /// Records a sample of the transport.

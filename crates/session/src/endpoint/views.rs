@@ -57,6 +57,10 @@ impl<'a> EndStats<'a> {
         let (frames, bytes) = streams.fold((0, 0), |(f, b), s| (f + s.counters.frames, b + s.counters.generated));
         (frames, DataSize::from_bytes(bytes))
     }
+    /// Media packets of all streams discarded from their RTP queues.
+    pub fn discarded(&self) -> u64 {
+        self.end.sender.iter().flat_map(|s| &s.streams).map(|s| s.queue().dropped()).sum()
+    }
     /// Returns the sum of the counters of all streams sent.
     pub fn send_counters(&self) -> SendCounters {
         self.end.sender.as_ref().map(Sender::counters).unwrap_or_default()

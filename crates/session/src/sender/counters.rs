@@ -33,6 +33,8 @@ pub struct SendCounters {
     pub repair_refused: u64,
     /// Frames not sent: their source made a payload larger than a packet.
     pub oversized_frames: u64,
+    /// Media packets discarded from the RTP queue: too old, or no room.
+    pub discarded_packets: u64,
     /// Packets counted as sent but refused by a transport's queue, and so lost.
     pub refused_packets: u64,
     /// RTP payload bytes of these.
@@ -56,6 +58,7 @@ impl core::ops::AddAssign for SendCounters {
         self.repair_dropped += o.repair_dropped;
         self.repair_refused += o.repair_refused;
         self.oversized_frames += o.oversized_frames;
+        self.discarded_packets += o.discarded_packets;
         self.refused_packets += o.refused_packets;
         self.refused_payload += o.refused_payload;
     }

@@ -137,6 +137,7 @@ impl OutgoingStream {
             protected_packets: self.repair.protected,
             repair_dropped: self.repair.dropped,
             repair_refused: self.repair.refused,
+            discarded_packets: self.queue.dropped(),
             ..self.counters
         }
     }
