@@ -87,6 +87,28 @@ fn a_disabled_encoding_resumes_with_a_margin_and_after_a_while() {
 }
 
 #[test]
+fn streams_that_fit_go_on_together_after_one_hold() {
+    let demands = [video(100, 400, Priority::Low); 6];
+    let mut shares = [Share::off(); 6];
+    let mut at = |target: u64, ms: i64| {
+        let next = share_out(kbps(target), &demands, &hysteresis(), &mut shares, Timestamp::from_millis(ms));
+        (shares.iter().filter(|s| s.is_on).count(), next.again.map(|t| t.as_millis()))
+    };
+    // Four of them, 400 kbit/s, fit with a fifth to spare.
+    assert_eq!(at(500, 0), (1, Some(1_000)));
+    assert_eq!(at(500, 999), (1, Some(1_000)));
+    assert_eq!(at(500, 1_000), (4, None));
+    // The last begins to fit later than the one before it, and goes on after its own hold.
+    assert_eq!(at(600, 2_000), (4, Some(3_000)));
+    assert_eq!(at(720, 2_500), (4, Some(3_000)));
+    assert_eq!(at(720, 3_000), (5, Some(3_500)));
+    assert_eq!(at(720, 3_500), (6, None));
+    // One that goes off takes those behind it with it.
+    assert_eq!(at(250, 60_000).0, 6);
+    assert_eq!(at(250, 90_000).0, 2);
+}
+
+#[test]
 fn in_a_dip_an_encoding_has_what_is_left_and_a_surplus_makes_up_for_it() {
     let demands = [encoding(50, 150), encoding(200, 500)];
     let mut shares = [Share::new(); 2];
