@@ -23,6 +23,8 @@ pub struct Forecast {
     pub interval: TimeDelta,
     /// Factor on all rates.
     pub factor: f64,
+    /// Whether the receiver alone gets it, and announces it to the sender in RTCP.
+    pub in_band: bool,
 }
 
 /// Source of a forecast's rates.
