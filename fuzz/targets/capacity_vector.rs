@@ -1,6 +1,7 @@
 //! Capacity vectors: the content of APP packets after their name, and a sender that follows them.
 #![no_main]
 
+use std::sync::OnceLock;
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
 use weir_session::{CallPlan, Control, Datagram, EndConfig, EndName};
@@ -12,6 +13,7 @@ const LIMITS: Limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRat
 const PART: usize = 12 + 8 * CapacityVector::MAX_ENTRIES;
 
 fn follow(packets: &[Vec<u8>]) {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
     let setup = Setup {
         limits: LIMITS,
         start_rate: DataRate::from_kbps(500),
@@ -19,7 +21,7 @@ fn follow(packets: &[Vec<u8>]) {
         seed: 1,
         params: vec![],
     };
-    let control = Control::new(&Registry::builtin(), "sluice+map", &setup).expect("built in");
+    let control = Control::new(REGISTRY.get_or_init(Registry::builtin), "sluice+map", &setup).expect("built in");
     let source = PerfectCodec::frames(TimeDelta::from_millis(40), Timestamp::ZERO).into();
     let config = EndConfig { ssrc: 2, remote_ssrc: 7, capacity_vectors: true, ..EndConfig::default() };
     let plan = CallPlan::of_source(control, source, config, EndName { cname: "b".into(), seed: 2 });

@@ -32,6 +32,21 @@ impl ForecastFeeds {
         (!feeds.is_empty()).then(|| Self { paths: feeds.into(), announced: None })
     }
 
+    /// The capacity of a table, to be announced to the other end each 10 s for the 60 s ahead. Times count from the begin of the
+    /// call; the last row only ends the one before it.
+    pub fn of_table(rows: Vec<Foretold>) -> Self {
+        let (look_ahead, interval) = (TimeDelta::from_secs(60), TimeDelta::from_secs(10));
+        let feed = ForecastFeed {
+            rows: rows.into(),
+            look_ahead,
+            interval,
+            factor: 1.0,
+            due: Timestamp::ZERO,
+            segments: Vec::new(),
+        };
+        Self { paths: [feed].into(), announced: Some(look_ahead) }
+    }
+
     /// To be announced to the other end by the end that gets them.
     pub(super) fn announced(self, valid_for: TimeDelta) -> Self {
         Self { announced: Some(valid_for), ..self }
@@ -46,8 +61,11 @@ impl ForecastFeeds {
     pub fn give(&mut self, endpoint: &mut Endpoint, now: Timestamp, own: Timestamp) {
         for (feed, path) in self.paths.iter_mut().zip(0..) {
             let Some(segments) = feed.poll(now) else { continue };
-            if let Some(mut path) = endpoint.path_mut(PathId::new(path)) {
-                path.on_capacity_forecast(segments, own);
+            // What is announced is the capacity on the way to this end, and not on its own way out.
+            if self.announced.is_none() || endpoint.target().is_none() {
+                if let Some(mut path) = endpoint.path_mut(PathId::new(path)) {
+                    path.on_capacity_forecast(segments, own);
+                }
             }
             if let Some(valid_for) = self.announced {
                 endpoint.rtcp().announce_capacity(segments, valid_for, own);

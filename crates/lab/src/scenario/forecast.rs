@@ -56,6 +56,18 @@ pub struct Foretold {
     pub capacity: Option<Expected>,
 }
 
+impl Foretold {
+    /// Reads a table with the columns `time_s`, `low_kbps`, `median_kbps` and `confidence`, from 0 to 1; "-" says that nothing is
+    /// known.
+    ///
+    /// # Errors
+    /// The line at fault, its field, its value and what is expected.
+    pub fn parse_table(text: &str) -> Result<Vec<Self>, String> {
+        parse(text)
+            .map_err(|(line, field, value, expected)| format!("line {line}: {field} is {value:?}: expected {expected}"))
+    }
+}
+
 /// An expected capacity.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Expected {
