@@ -62,10 +62,10 @@ impl ForecastFeeds {
         for (feed, path) in self.paths.iter_mut().zip(0..) {
             let Some(segments) = feed.poll(now) else { continue };
             // What is announced is the capacity on the way to this end, and not on its own way out.
-            if self.announced.is_none() || endpoint.target().is_none() {
-                if let Some(mut path) = endpoint.path_mut(PathId::new(path)) {
-                    path.on_capacity_forecast(segments, own);
-                }
+            if (self.announced.is_none() || endpoint.target().is_none())
+                && let Some(mut path) = endpoint.path_mut(PathId::new(path))
+            {
+                path.on_capacity_forecast(segments, own);
             }
             if let Some(valid_for) = self.announced {
                 endpoint.rtcp().announce_capacity(segments, valid_for, own);
