@@ -36,11 +36,11 @@ Examples:
 #[derive(Subcommand, Debug)]
 pub(crate) enum CallCommand {
     /// Both ends in this process, over the loopback device
-    Loopback(LoopbackArgs),
+    Loopback(Box<LoopbackArgs>),
     /// Wait for another process, here or elsewhere, and accept its call
-    Listen(PartyArgs),
+    Listen(Box<PartyArgs>),
     /// Call a process that listens
-    Connect(PartyArgs),
+    Connect(Box<PartyArgs>),
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
