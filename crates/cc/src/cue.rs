@@ -74,9 +74,8 @@ impl Cue<'_> {
             | Self::NadaReport(_)
             | Self::IntervalReport(_)
             | Self::NextDataUnit(_) => Channel::InBand,
-            Self::CapacityNotice(_) | Self::CapacityForecast(_) | Self::TransportRate(_) | Self::SendRejected(_) => {
-                Channel::OutOfBand
-            }
+            Self::CapacityForecast(f) => f.channel,
+            Self::CapacityNotice(_) | Self::TransportRate(_) | Self::SendRejected(_) => Channel::OutOfBand,
         }
     }
     /// When the cue reached this end.
@@ -287,13 +286,16 @@ pub struct CapacityNotice {
 }
 
 /// Capacity expected over time, from a map of network coverage (V. Singh's dissertation, section 7.2). It is measured off
-/// the path, by others who were where this end is going, and signalled out of band. It replaces the forecast before.
+/// the path, by others who were where an end is going, and signalled by the map itself, out of band, or by the other end
+/// that has asked the map, in band. It replaces the forecast before.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CapacityForecast<'a> {
     /// When it was received, from which its segments count.
     pub now: Timestamp,
     /// Consecutive stretches of time; empty withdraws the forecast.
     pub segments: &'a [ForecastSegment],
+    /// How it came here.
+    pub channel: Channel,
 }
 
 /// A stretch of time with one expected capacity. Nothing is known between segments.
@@ -456,8 +458,10 @@ mod tests {
         ];
         let of = |cue: &Cue<'_>| (cue.origin(), cue.channel(), cue.now());
         assert!(in_band.iter().all(|cue| of(cue) == (Origin::OnPath, Channel::InBand, now)));
-        let forecast = Cue::CapacityForecast(CapacityForecast { now, segments: &[] });
-        assert_eq!(of(&forecast), (Origin::OffPath, Channel::OutOfBand, now));
+        for channel in [Channel::InBand, Channel::OutOfBand] {
+            let forecast = Cue::CapacityForecast(CapacityForecast { now, segments: &[], channel });
+            assert_eq!(of(&forecast), (Origin::OffPath, channel, now));
+        }
         assert!(out_of_band.iter().all(|cue| of(cue) == (Origin::OnPath, Channel::OutOfBand, now)));
     }
 }

@@ -184,7 +184,7 @@ pub struct Spec {
     pub reports: Option<ReportPlan>,
     /// The transport required.
     pub transport: Transport,
-    /// Whether it follows a forecast of capacity, which only simulated calls get.
+    /// Whether it follows a forecast of capacity, which not every call gets.
     pub foresees: bool,
     /// Parameters that can be set.
     pub params: Vec<ParamInfo>,

@@ -3,7 +3,7 @@
 //!
 //! `NAME+fec` and `NAME+map` are constructed on request. The registry wraps any entry in FEC probing, or in a bound by
 //! a forecast of capacity; lists show plain names. A forecast (`Cue::CapacityForecast`) reaches a controller by
-//! `Endpoint::on_capacity_forecast`.
+//! `Endpoint::on_capacity_forecast`, or from the other end in RTCP.
 
 pub(crate) mod fec_probing;
 pub(crate) mod map_guided;

@@ -51,7 +51,9 @@ use weir_units::{TimeDelta, Timestamp};
 pub mod parts {
     pub use super::call::{Call, call};
     pub use super::dccp::{config as dccp_config, session_config as dccp_session_config};
-    pub use super::network::access_link;
+    pub use super::ends::Ends;
+    pub use super::forecast::ForecastFeeds;
+    pub use super::network::{Foresight, access_link, foresight};
     pub use super::path_meter::PathMeter;
     pub use super::recording::recorder_config;
     pub use super::sampling::{

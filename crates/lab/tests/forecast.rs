@@ -55,6 +55,20 @@ fn a_map_spares_a_call_the_hole_and_a_lie_costs_some_seconds() {
 }
 
 #[test]
+fn a_receiver_that_announces_the_hole_spares_the_call_it_as_well() {
+    for controller in ["sluice", "fbra"] {
+        let plain = call(controller, "");
+        assert!((0.001..0.1).contains(&plain.loss), "{controller}: {}", plain.loss);
+        let map = format!("{controller}+map");
+        let there = call(&map, &lines("segment = \"1 s\""));
+        let in_band = call(&map, &lines("segment = \"1 s\"\nin_band = true"));
+        assert_eq!((in_band.loss, in_band.frames.map(|f| f.stalls)), (0.0, Some(0)), "{controller}");
+        let share = in_band.rates.goodput_bps / there.rates.goodput_bps;
+        assert!((0.97..1.03).contains(&share), "{controller}: {share}");
+    }
+}
+
+#[test]
 fn faults_name_the_key_and_the_way_out() {
     let cases = [
         ("segment = \"1 ms\"", "expected a `segment` from"),

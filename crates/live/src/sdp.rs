@@ -224,11 +224,13 @@ pub enum Feedback {
     CongestionControl,
     /// draft-alvestrand-rmcat-remb-03.
     Remb,
+    /// Capacity vectors (docs/wire/capacity-vector.md).
+    CapacityVector,
 }
 
 impl Feedback {
     /// All of them, with their values in `a=rtcp-fb`.
-    pub const ALL: [(Self, &'static str); 7] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Nack, "nack"),
         (Self::Pli, "nack pli"),
         (Self::Fir, "ccm fir"),
@@ -236,6 +238,7 @@ impl Feedback {
         (Self::TransportWide, "transport-cc"),
         (Self::CongestionControl, "ack ccfb"),
         (Self::Remb, "goog-remb"),
+        (Self::CapacityVector, "x-weir-capv"),
     ];
 }
 

@@ -52,6 +52,10 @@ pub struct EndConfig {
     /// Whether audio and video are played in synchrony: adaptive playout delays of several streams follow each other,
     /// and without synchronised clocks all streams use one clock, derived from their sender reports.
     pub lip_synchronisation: bool,
+    /// Whether the ends have agreed on capacity vectors (`docs/wire/capacity-vector.md`): this end sends those that it is given
+    /// ([`RtcpControl::announce_capacity`](crate::RtcpControl::announce_capacity)), and follows those of the other end. A
+    /// call of several paths has none.
+    pub capacity_vectors: bool,
     /// Whether the call can have several paths, even if it begins with one: packets are counted and reported by subflow
     /// (MPRTP), and [`Endpoint::add_path`](crate::Endpoint::add_path) works. Several paths imply it.
     pub multipath: bool,
@@ -77,6 +81,7 @@ impl Default for EndConfig {
             clock_offset: TimeDelta::ZERO,
             synchronised_clocks: false,
             lip_synchronisation: false,
+            capacity_vectors: false,
             multipath: false,
             params: SessionParams::default(),
         }

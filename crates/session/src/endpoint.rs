@@ -1,6 +1,7 @@
 //! One end of a call.
 
 mod address_check;
+mod capacity;
 mod control;
 mod counters;
 mod handover;
@@ -32,6 +33,7 @@ pub use subflows::PathStats;
 pub use views::{EndStats, RemoteEnd, RtcpControl};
 
 use crate::allocation::MediaKind;
+use crate::capacity_vector::CapacityVectors;
 use crate::config::{EndConfig, SendingPath};
 use crate::feedback::TwccWriter;
 use crate::identity::Label;
@@ -69,6 +71,8 @@ pub struct Endpoint {
     is_multipath: bool,
     /// Whether an early report is wanted, by the application or on the other end's request (RFC 6051).
     early_wanted: bool,
+    /// Whether a capacity vector waits to be sent for the first time.
+    vector_waits: bool,
     /// Whether to request a sender report (RFC 6051), once per reporting interval.
     sr_request: SrRequestState,
     /// Whether the other end's source has sent a BYE, at an end that receives nothing.
@@ -103,6 +107,8 @@ pub struct Endpoint {
     own_reason: Option<Box<str>>,
     /// State that only several paths need.
     paths: Option<Box<paths::Paths>>,
+    /// Capacity vectors, if the ends have agreed on them.
+    vectors: Option<Box<CapacityVectors>>,
     /// Buffers in which compounds are assembled.
     scratch: Scratch,
 }
@@ -236,6 +242,8 @@ impl Endpoint {
             paused: false,
             is_multipath,
             paths: is_multipath.then(Box::default),
+            vectors: (config.capacity_vectors && !is_multipath).then(Box::default),
+            vector_waits: false,
             bye: Bye::No,
             plan: reports,
             observer: None,

@@ -25,6 +25,7 @@
 
 pub mod allocation;
 mod arrivals;
+mod capacity_vector;
 mod config;
 mod content;
 mod datagram;
@@ -64,6 +65,7 @@ pub mod system;
 mod timers;
 
 pub use arrivals::ArrivalLog;
+pub use capacity_vector::CapacityVectorCounters;
 pub use config::{
     EndConfig, GroupConfig, HeaderExtensions, IncomingConfig, OutgoingConfig, OutgoingOptions, PathConfig,
     ReceivingPath, SendingPath,

@@ -3,6 +3,7 @@
 mod adaptive;
 mod breaker;
 mod call;
+mod capacity_vector;
 mod clocks;
 mod common;
 mod content;

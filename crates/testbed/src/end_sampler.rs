@@ -2,7 +2,9 @@
 
 use super::flow_run::FlowRun;
 use super::samples::{Internals, SharedSamples};
-use weir_lab::run::parts::{Discards, PauseChange, SAMPLING_INTERVAL, SenderSample, Viewer, frame_record, pauses};
+use weir_lab::run::parts::{
+    Discards, ForecastFeeds, PauseChange, SAMPLING_INTERVAL, SenderSample, Viewer, frame_record, pauses,
+};
 use weir_lab::scenario::Flow;
 use weir_live::call::CallObserver;
 use weir_session::Endpoint;
@@ -20,6 +22,8 @@ pub(super) struct EndSampler<'a> {
     samples: &'a SharedSamples,
     flow: &'a Flow,
     side: CallSide<'a>,
+    /// The forecasts that it gets.
+    forecast: Option<ForecastFeeds>,
     /// In reverse order, the next one last.
     pauses: Vec<PauseChange>,
     /// Interval between samples of the controller's internals; `None` if they are not recorded.
@@ -31,7 +35,7 @@ pub(super) struct EndSampler<'a> {
 }
 
 impl<'a> EndSampler<'a> {
-    pub(super) fn new(run: &FlowRun<'a>, side: CallSide<'a>) -> Self {
+    pub(super) fn new(run: &FlowRun<'a>, side: CallSide<'a>, forecast: Option<ForecastFeeds>) -> Self {
         let flow = run.flow();
         let mut pauses: Vec<_> = match side {
             CallSide::Sender => pauses(run.index, flow).collect(),
@@ -42,6 +46,7 @@ impl<'a> EndSampler<'a> {
             samples: run.samples,
             flow,
             side,
+            forecast,
             pauses,
             internals_every: run.internals_every,
             next_internals: Timestamp::ZERO,
@@ -69,6 +74,9 @@ impl CallObserver for EndSampler<'_> {
     }
 
     fn on_look(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        if let Some(forecast) = &mut self.forecast {
+            forecast.give(endpoint, now, now);
+        }
         while let Some(change) = self.pauses.pop_if(|p| p.at <= now) {
             change.apply(endpoint);
         }

@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 use weir_cc::Registry;
 use weir_lab::results::{Distribution, PictureQuantiles, QualitySummary, TransferSummary};
 use weir_lab::run::RunError;
-use weir_lab::run::parts::{Viewer, call, distribution, udp_agent};
-use weir_lab::scenario::{Flow, FlowKind, TcpAlgorithm, TcpFlow, TcpTraffic};
+use weir_lab::run::parts::{ForecastFeeds, Foresight, Viewer, call, distribution, foresight, udp_agent};
+use weir_lab::scenario::{Flow, FlowKind, Scenario, TcpAlgorithm, TcpFlow, TcpTraffic};
 use weir_live::call::{LiveEnd, Peer, RunUntil};
 use weir_live::dccp::DCCP_UDP_PORT;
 use weir_live::netns::{Namespace, Process, SetupError};
@@ -40,7 +40,7 @@ const TIMESTAMPS: u64 = 12;
 
 /// A flow with its sockets and programs.
 pub(super) enum LiveFlow {
-    Call { ends: Box<[LiveEnd; 2]>, viewer: Option<Box<Viewer>> },
+    Call { ends: Box<[LiveEnd; 2]>, viewer: Option<Box<Viewer>>, forecasts: [Option<ForecastFeeds>; 2] },
     Bulk { bulk: Bulk, left: Arc<Namespace>, _server: BulkServer },
     Traffic { traffic: Box<Traffic>, left: Arc<Namespace> },
     Dccp(Box<LiveDccp>),
@@ -49,6 +49,7 @@ pub(super) enum LiveFlow {
 
 /// Makes the flows of a run, with their sockets and programs.
 pub(super) struct FlowFactory<'a> {
+    pub(super) scenario: &'a Scenario,
     pub(super) registry: &'a Registry,
     pub(super) seed: u64,
     /// Congestion control of every TCP flow, replacing the scenario's.
@@ -64,6 +65,8 @@ impl FlowFactory<'_> {
         let seed = mix(self.seed, 1_000 + index as u64);
         match &flow.kind {
             FlowKind::Rtp(rtp) => {
+                let Foresight { rtp, ends } = foresight(self.scenario, flow, rtp, seed);
+                let (rtp, forecasts) = (&*rtp, [ends.sender, ends.receiver]);
                 let call = call(flow, rtp, seed, self.registry)?;
                 let port = if rtp.dccp.is_some() { DCCP_UDP_PORT } else { RTP_PORT };
                 let sockets = [Side::Left, Side::Right].map(|side| self.bind(side, host, port));
@@ -86,7 +89,7 @@ impl FlowFactory<'_> {
                     let right = self.bind(Side::Right, host, port)?;
                     b.add_route(Some(right), udp, peer(Side::Left)).map_err(call_error)?;
                 }
-                Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer: call.viewer })
+                Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer: call.viewer, forecasts })
             }
             FlowKind::Tcp(tcp) => self.tcp(host, flow, tcp, seed),
             FlowKind::Dccp(d) => {
@@ -261,10 +264,10 @@ impl LiveFlow {
         let flow = run.flow();
         let (begin, stop) = (Timestamp::ZERO + flow.start, Timestamp::ZERO + flow.stop);
         match self {
-            Self::Call { ends, viewer } => {
-                let run_end = |(end, side): (&'s mut LiveEnd, CallSide<'s>)| {
+            Self::Call { ends, viewer, forecasts } => {
+                let run_end = |(end, side, forecast): (&'s mut LiveEnd, CallSide<'s>, Option<ForecastFeeds>)| {
                     let sends = matches!(side, CallSide::Sender);
-                    let mut observer = EndSampler::new(&run, side);
+                    let mut observer = EndSampler::new(&run, side, forecast);
                     let until = if sends { stop } else { Timestamp::ZERO + scenario.duration };
                     scope.spawn(move || {
                         request_realtime(1);
@@ -279,7 +282,8 @@ impl LiveFlow {
                     })
                 };
                 let [a, b] = &mut **ends;
-                [(a, CallSide::Sender), (b, CallSide::Receiver(viewer.as_deref_mut()))]
+                let [to_a, to_b] = core::mem::take(forecasts);
+                [(a, CallSide::Sender, to_a), (b, CallSide::Receiver(viewer.as_deref_mut()), to_b)]
                     .into_iter()
                     .map(run_end)
                     .collect()

@@ -89,10 +89,6 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
             let name = &flow.name;
             return cannot(format!("flow `{name}`: only simulated ends have a `clock` of their own; leave it out"));
         }
-        if flow.rtp().is_some_and(|r| r.forecast.is_some()) {
-            let what = format!("flow `{}`: only simulated calls get a `forecast`; leave it out", flow.name);
-            return cannot(format!("{what}, with a controller that needs none, or keep it"));
-        }
     }
     check_pictures(s)
 }
@@ -147,6 +143,7 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
     let emulator = Emulator::new(&emulated(scenario, seed), LiveObserver::new(scenario, recorder, sink))?;
     let (left, right) = (emulator.namespace(Side::Left).clone(), emulator.namespace(Side::Right).clone());
     let factory = FlowFactory {
+        scenario,
         registry: options.run.registry,
         seed,
         congestion: options.congestion,

@@ -224,8 +224,6 @@ fn what_cannot_run_live_is_reported() {
     assert!(often.contains("640x480 at 60 a second"), "{often}");
     let calls = refused(&PICTURES.replace("[rtp.video]", "[rtp.video]\n    count = 40").replace("176x144", "1024x576"));
     assert!(calls.contains("cores"), "{calls}");
-    let map = refused(&PICTURES.replace("[rtp.video]", "[rtp.video]\n    forecast = { look_ahead = \"30 s\" }"));
-    assert!(map.contains("flow `video`") && map.contains("`forecast`") && map.contains("weir run"), "{map}");
 }
 
 fn options(registry: &Registry) -> LiveOptions<'_> {

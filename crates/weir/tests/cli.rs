@@ -163,7 +163,7 @@ fn wrong_input_is_shown_with_its_place_and_a_way_out() {
     assert!(bad(&["run", "responsivenes"], 2).contains("did you mean `responsiveness`?"));
     assert!(bad(&["run", "quick", "--controller", "naba"], 2).contains("did you mean `nada`?"));
     assert!(bad(&["run", "random-loss", "--variant", "6%"], 2).contains("5%"));
-    assert!(bad(&["live", "call", "loopback", "--controller", "nada+map"], 2).contains("only simulated calls get"));
+    assert!(bad(&["live", "call", "loopback", "--controller", "omniscient"], 2).contains("gets no forecast"));
     assert!(bad(&["compare", "--scenario", "quick", "--controllers", "gc"], 2).contains("did you mean `gcc`?"));
     assert!(bad(&["judge", "paper", "rmcat-comparisn"], 2).contains("did you mean `rmcat-comparison`?"));
     assert!(bad(&["judge", "paper", "rmcat-comparison", "--table", "9"], 2).contains("no table 9"));

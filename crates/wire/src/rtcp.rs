@@ -13,6 +13,7 @@
 
 mod app;
 mod bye;
+mod capacity;
 pub mod ccfb;
 mod control;
 pub mod mprtcp;
@@ -28,6 +29,7 @@ pub mod xr;
 
 pub use app::{App, NADA_NAME, NADU_NAME, NadaReport, Nadu, NaduEntry, OWD_NAME, OneWayDelayReport};
 pub use bye::Bye;
+pub use capacity::{CAPACITY_NAME, CapacityEntry, CapacityFault, CapacityVector, ShortRate, Tenths};
 pub use control::{Fir, FirEntry, RateLimit, ScaledRate, Tmmbn, Tmmbr};
 pub use mprtcp::Mprtcp;
 pub use nack::{Nack, NackEntry, NackPacker};
@@ -214,6 +216,8 @@ pub enum Packet<'a> {
     OneWayDelay(OneWayDelayReport),
     /// State of the receiver's buffers in an APP packet.
     Nadu(Nadu<'a>),
+    /// Capacity expected over time in an APP packet.
+    Capacity(CapacityVector<'a>),
     /// Generic negative acknowledgement.
     Nack(Nack<'a>),
     /// Request for a lower bit rate.
@@ -256,7 +260,8 @@ impl<'a> Packet<'a> {
                 let app = App::parse(raw)?;
                 let known = NadaReport::from_app(&app).map(Self::Nada);
                 let known = known.or_else(|| OneWayDelayReport::from_app(&app).map(Self::OneWayDelay));
-                known.or_else(|| Nadu::from_app(&app).map(Self::Nadu)).unwrap_or(Self::App(app))
+                let known = known.or_else(|| Nadu::from_app(&app).map(Self::Nadu));
+                known.or_else(|| CapacityVector::from_app(&app).map(Self::Capacity)).unwrap_or(Self::App(app))
             }
             (RTPFB, nack::FMT) => Self::Nack(Nack::parse(raw)?),
             (RTPFB, control::TMMBR_FMT) => Self::Tmmbr(Tmmbr::parse(raw)?),
@@ -285,6 +290,7 @@ impl<'a> Packet<'a> {
             Self::Nada(p) => p.write_into(out),
             Self::OneWayDelay(p) => p.write_into(out),
             Self::Nadu(p) => p.write_into(out),
+            Self::Capacity(p) => p.write_into(out),
             Self::Nack(p) => p.write_into(out),
             Self::Tmmbr(p) => p.write_into(out),
             Self::Tmmbn(p) => p.write_into(out),

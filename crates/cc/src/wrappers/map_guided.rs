@@ -175,6 +175,10 @@ impl<C: Controller> MapGuided<C> {
     }
 
     fn on_forecast(&mut self, forecast: &CapacityForecast<'_>) {
+        if self.segments.is_empty() {
+            // What arrived while there was no forecast says nothing of this one.
+            self.window = Window::default();
+        }
         self.segments.clear();
         self.segments.extend(forecast.segments.iter().filter(|s| s.from < s.to).take(MAX_SEGMENTS));
         self.since = forecast.now;

@@ -79,12 +79,9 @@ impl CallEnd {
     }
     #[cold]
     fn take_forecast(&mut self, now: Timestamp) {
-        let Some(feeds) = &mut self.forecast else { return };
-        feeds.poll(now, |path, segments| {
-            if let Some(mut path) = self.endpoint.path_mut(path) {
-                path.on_capacity_forecast(segments, self.now);
-            }
-        });
+        if let Some(feeds) = &mut self.forecast {
+            feeds.give(&mut self.endpoint, now, self.now);
+        }
     }
 }
 

@@ -62,6 +62,7 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         synchronised_clocks: rtp.clocks == sc::Clocks::default(),
         header_overhead: rtp.header_overhead.as_bytes() as u32,
         t_rr_interval: rtp.rtcp_interval,
+        capacity_vectors: rtp.forecast.as_ref().is_some_and(|f| f.in_band),
         ..EndConfig::default()
     };
     let first = rtp.streams.first();

@@ -2,7 +2,7 @@
 
 /// Per-end data of a flow: its agent, or the agent's id.
 #[derive(Clone, Copy)]
-pub(crate) struct Ends<T> {
+pub struct Ends<T> {
     /// Sends the flow's media or data.
     pub sender: T,
     /// Receives them.

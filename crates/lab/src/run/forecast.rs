@@ -1,9 +1,11 @@
-//! Gives a call's ends the forecasts of a map: out of band, so that none is lost or late.
+//! Gives a call's ends the forecasts of a map: each end from the map itself, so that none is lost or late, or the receiver
+//! alone, which announces them to the sender in RTCP.
 
 use crate::scenario::{Expected, Forecast, Foreknown, Foretold};
 use std::sync::Arc;
 use weir_cc::cue::ForecastSegment;
 use weir_path::Capacity;
+use weir_session::Endpoint;
 use weir_sim::mix;
 use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
 
@@ -18,24 +20,55 @@ const HALF_CONFIDENT: f64 = 3.0;
 
 /// The forecasts of a call's paths, of which one is given for each at the same time.
 #[derive(Clone, Debug)]
-pub(crate) struct ForecastFeeds(Box<[ForecastFeed]>);
+pub struct ForecastFeeds {
+    paths: Box<[ForecastFeed]>,
+    /// Whether the end announces them to the other one, and for how long they hold.
+    announced: Option<TimeDelta>,
+}
 
 impl ForecastFeeds {
     /// One for each path, in the order of paths; `None` without any.
     pub(crate) fn new(feeds: Vec<ForecastFeed>) -> Option<Self> {
-        (!feeds.is_empty()).then(|| Self(feeds.into()))
+        (!feeds.is_empty()).then(|| Self { paths: feeds.into(), announced: None })
+    }
+
+    /// The capacity of a table, to be announced to the other end each 10 s for the 60 s ahead. Times count from the begin of the
+    /// call; the last row only ends the one before it.
+    pub fn of_table(rows: Vec<Foretold>) -> Self {
+        let (look_ahead, interval) = (TimeDelta::from_secs(60), TimeDelta::from_secs(10));
+        let feed = ForecastFeed {
+            rows: rows.into(),
+            look_ahead,
+            interval,
+            factor: 1.0,
+            due: Timestamp::ZERO,
+            segments: Vec::new(),
+        };
+        Self { paths: [feed].into(), announced: Some(look_ahead) }
+    }
+
+    /// To be announced to the other end by the end that gets them.
+    pub(super) fn announced(self, valid_for: TimeDelta) -> Self {
+        Self { announced: Some(valid_for), ..self }
     }
 
     /// When the next forecast of any path is given.
-    pub(crate) fn due(&self) -> Timestamp {
-        self.0.iter().map(|f| f.due).min().unwrap_or(Timestamp::MAX)
+    pub fn due(&self) -> Timestamp {
+        self.paths.iter().map(|f| f.due).min().unwrap_or(Timestamp::MAX)
     }
 
-    /// Passes on the forecasts given at `now`, if any is due.
-    pub(crate) fn poll(&mut self, now: Timestamp, mut to: impl FnMut(PathId, &[ForecastSegment])) {
-        for (feed, path) in self.0.iter_mut().zip(0..) {
-            if let Some(segments) = feed.poll(now) {
-                to(PathId::new(path), segments);
+    /// Gives an end, whose own time is `own`, the forecasts that are due at `now`.
+    pub fn give(&mut self, endpoint: &mut Endpoint, now: Timestamp, own: Timestamp) {
+        for (feed, path) in self.paths.iter_mut().zip(0..) {
+            let Some(segments) = feed.poll(now) else { continue };
+            // What is announced is the capacity on the way to this end, and not on its own way out.
+            if (self.announced.is_none() || endpoint.target().is_none())
+                && let Some(mut path) = endpoint.path_mut(PathId::new(path))
+            {
+                path.on_capacity_forecast(segments, own);
+            }
+            if let Some(valid_for) = self.announced {
+                endpoint.rtcp().announce_capacity(segments, valid_for, own);
             }
         }
     }
@@ -43,7 +76,7 @@ impl ForecastFeeds {
     /// The path's forecast of this time that allows least, by which a call may start.
     pub(crate) fn first(&mut self, now: Timestamp) -> &[ForecastSegment] {
         let low = |s: &[ForecastSegment]| s.first().map(|s| s.low);
-        let all = self.0.iter_mut().map(|f| f.at(now));
+        let all = self.paths.iter_mut().map(|f| f.at(now));
         all.min_by_key(|s| low(s)).unwrap_or_default()
     }
 }
@@ -179,7 +212,7 @@ mod tests {
     }
     fn feed(source: Foreknown, factor: f64) -> ForecastFeed {
         let (segment, look_ahead) = (TimeDelta::from_secs(5), TimeDelta::from_secs(12));
-        let f = Forecast { source, segment, look_ahead, interval: TimeDelta::from_secs(4), factor };
+        let f = Forecast { source, segment, look_ahead, interval: TimeDelta::from_secs(4), factor, in_band: false };
         ForecastFeed::new(&f, &link(), 7, (Timestamp::ZERO, Timestamp::from_secs(30)))
     }
     fn kbps(segments: &[ForecastSegment]) -> Vec<(f64, f64, f64)> {
@@ -236,5 +269,6 @@ mod tests {
         look_ahead: TimeDelta::from_secs(5),
         interval: TimeDelta::from_secs(5),
         factor: 1.0,
+        in_band: false,
     };
 }

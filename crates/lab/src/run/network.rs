@@ -10,6 +10,7 @@ use super::station::StationAgent;
 use super::traffic::UdpSource;
 use super::{RunError, dccp, traffic};
 use crate::scenario::{Clock, Flow, FlowKind, RtpFlow, Scenario};
+use std::borrow::Cow;
 use weir_cc::Registry;
 use weir_path as path;
 use weir_session::{Station, StationConfig};
@@ -118,24 +119,43 @@ fn forecasts(s: &Scenario, flow: &Flow, rtp: &RtpFlow, seed: u64) -> Option<Fore
     ForecastFeeds::new(paths.into_iter().zip(0..).map(feed).collect::<Option<_>>()?)
 }
 
+/// A call with the forecasts of its ends.
+pub struct Foresight<'a> {
+    /// The call; the forecast may allow a start rate of its own.
+    pub rtp: Cow<'a, RtpFlow>,
+    /// What each end gets.
+    pub ends: Ends<Option<ForecastFeeds>>,
+}
+
+/// A call of a flow whose seed is `seed`, with the forecasts of its ends.
+pub fn foresight<'a>(s: &Scenario, flow: &Flow, rtp: &'a RtpFlow, seed: u64) -> Foresight<'a> {
+    let mut all = forecasts(s, flow, rtp, seed);
+    if let Some(f) = rtp.forecast.as_ref().filter(|f| f.in_band) {
+        let receiver = all.map(|all| all.announced(f.look_ahead));
+        return Foresight { rtp: Cow::Borrowed(rtp), ends: Ends { sender: None, receiver } };
+    }
+    let first = all.as_mut().map(|f| f.first(Timestamp::ZERO + flow.start));
+    Foresight { rtp: rtp.started_by(first), ends: Ends { sender: all.clone(), receiver: all } }
+}
+
 /// Both agents of a flow.
 fn agents(s: &Scenario, flow: &Flow, seed: u64, registry: &Registry) -> Result<Ends<Agent>, RunError> {
     Ok(match &flow.kind {
         FlowKind::Rtp(rtp) => {
-            let mut forecast = forecasts(s, flow, rtp, seed);
-            let first = forecast.as_mut().map(|f| f.first(Timestamp::ZERO + flow.start));
-            let call = call(flow, &rtp.started_by(first), seed, registry)?;
+            let Foresight { rtp, ends } = foresight(s, flow, rtp, seed);
+            let rtp = &*rtp;
+            let call = call(flow, rtp, seed, registry)?;
             if let Some(d) = &rtp.dccp {
                 return Ok(dccp::calls(flow, rtp, d, call, seed)?.map(|end| Agent::CallOverDccp(Box::new(end))));
             }
-            let end = |e, viewer, clock: &Option<Clock>| {
-                let end = CallEnd::new(e, rtp.header_overhead, viewer).with_forecast(forecast.clone());
+            let end = |e, viewer, forecast, clock: &Option<Clock>| {
+                let end = CallEnd::new(e, rtp.header_overhead, viewer).with_forecast(forecast);
                 let clock = clock.as_ref().map(|c| EndClock::new(c, Timestamp::ZERO + flow.start));
                 Agent::Call(Box::new(end.with_clock(clock)))
             };
             Ends {
-                sender: end(call.sender, None, &rtp.clocks.sender),
-                receiver: end(call.receiver, call.viewer, &rtp.clocks.receiver),
+                sender: end(call.sender, None, ends.sender, &rtp.clocks.sender),
+                receiver: end(call.receiver, call.viewer, ends.receiver, &rtp.clocks.receiver),
             }
         }
         FlowKind::Tcp(t) => traffic::tcp_ends(flow, t, seed)?.map(|end| Agent::Traffic(Box::new(end))),

@@ -23,6 +23,8 @@ pub struct Forecast {
     pub interval: TimeDelta,
     /// Factor on all rates.
     pub factor: f64,
+    /// Whether the receiver alone gets it, and announces it to the sender in RTCP.
+    pub in_band: bool,
 }
 
 /// Source of a forecast's rates.
@@ -52,6 +54,18 @@ pub struct Foretold {
     pub from: TimeDelta,
     /// `None` if nothing is known.
     pub capacity: Option<Expected>,
+}
+
+impl Foretold {
+    /// Reads a table with the columns `time_s`, `low_kbps`, `median_kbps` and `confidence`, from 0 to 1; "-" says that nothing is
+    /// known.
+    ///
+    /// # Errors
+    /// The line at fault, its field, its value and what is expected.
+    pub fn parse_table(text: &str) -> Result<Vec<Self>, String> {
+        parse(text)
+            .map_err(|(line, field, value, expected)| format!("line {line}: {field} is {value:?}: expected {expected}"))
+    }
 }
 
 /// An expected capacity.

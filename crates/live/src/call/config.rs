@@ -61,6 +61,9 @@ pub struct CallConfig {
     pub silence: Option<TimeDelta>,
     /// Stops media that congests the path for long or is not reported on (RFC 8083); `None` for no circuit breaker.
     pub circuit_breaker: Option<circuit_breaker::Config>,
+    /// Whether capacity vectors are exchanged (`docs/wire/capacity-vector.md`): an end between processes offers them, or
+    /// accepts them of a peer that does, if the call is protected or stays on this machine.
+    pub capacity_vectors: bool,
     /// Whether the rate decreases while no feedback is received, under controllers that adapt: to half after 2 s, to
     /// the minimum rate after 5 s.
     pub feedback_guard: bool,
@@ -88,6 +91,7 @@ impl Default for CallConfig {
             // Longer than a handover between networks takes, and half of what WebRTC waits before it gives up a path.
             silence: Some(TimeDelta::from_secs(15)),
             circuit_breaker: Some(circuit_breaker::Config::default()),
+            capacity_vectors: false,
             feedback_guard: true,
         }
     }
@@ -217,6 +221,7 @@ pub(crate) fn endpoints_with(
         ntp_epoch: clock.ntp_epoch(),
         synchronised_clocks: true,
         lip_synchronisation: true,
+        capacity_vectors: config.capacity_vectors,
         header_overhead: if config.v6 { 48 } else { 28 },
         ..EndConfig::default()
     };

@@ -162,6 +162,8 @@ impl Joined {
             cname: self.own.cname.clone().unwrap_or_default(),
             synchronised_clocks,
             lip_synchronisation: incoming.len() > 1,
+            // Whoever can write RTCP in the clear could foretell anything.
+            capacity_vectors: a.has(Feedback::CapacityVector) && (a.keys.is_some() || a.remote.ip().is_loopback()),
             ..builder.end(clock, out.first(), incoming.first())
         };
         let mut plan = EndPlan { group: config.paths.group(config.limits.ceiling)?, ..EndPlan::new(end) };

@@ -273,6 +273,9 @@ impl Party {
             }
         }
         let mut sections = self.media.iter().map(PartyMedia::section).collect::<Result<Vec<_>, _>>()?;
+        if !self.call.capacity_vectors {
+            sections.iter_mut().for_each(|s| s.feedback.retain(|f| *f != Feedback::CapacityVector));
+        }
         if interfaces.is_some() {
             sections.iter_mut().for_each(|s| s.extensions.push(SUBFLOW));
         }

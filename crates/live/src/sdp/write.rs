@@ -151,8 +151,9 @@ fn write_payloads(out: &mut Lines, m: &MediaSection) {
         }
         if payload.codec().is_some() {
             for (f, value) in Feedback::ALL.iter().filter(|(f, _)| m.feedback.contains(f)) {
-                // RFC 8888, section 6: it is of all payload types.
-                let which = if *f == Feedback::CongestionControl { "*".into() } else { pt.to_string() };
+                // RFC 8888, section 6: it is of all payload types. Capacity vectors are of the path too.
+                let of_all = matches!(f, Feedback::CongestionControl | Feedback::CapacityVector);
+                let which = if of_all { "*".into() } else { pt.to_string() };
                 out.attribute("rtcp-fb", format_args!("{which} {value}"));
             }
         }

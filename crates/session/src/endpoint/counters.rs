@@ -1,5 +1,7 @@
 //! Counters of an endpoint, beside those of its streams.
 
+use crate::capacity_vector::CapacityVectorCounters;
+
 /// Counters of datagrams that were not accepted, and of RTCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndpointCounters {
@@ -32,4 +34,6 @@ pub struct EndpointCounters {
     pub checks_refused: u64,
     /// Changes of [`RemoteEnd::offered_addresses`](super::RemoteEnd::offered_addresses).
     pub offers: u64,
+    /// Capacity vectors.
+    pub vectors: CapacityVectorCounters,
 }

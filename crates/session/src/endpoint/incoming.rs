@@ -163,7 +163,7 @@ impl Endpoint {
         }
         self.settled = path.feedback_due == due
             && stream.is_only_counted(path)
-            && !(is_back | self.is_multipath | self.early_wanted)
+            && !(is_back | self.is_multipath | self.early_wanted | self.vector_waits)
             && self.bye == Bye::No
             && self.goodbyes.is_empty()
             && self.sender.is_none()

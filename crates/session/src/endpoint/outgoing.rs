@@ -48,6 +48,7 @@ impl Endpoint {
             || self.is_regular_due(now)
             || self.report.is_some()
             || self.early_wanted
+            || self.vector_waits
             || self.sr_request == SrRequestState::Wanted
             || self.receiver.as_ref().is_some_and(|r| r.is_rtcp_due(now))
     }
@@ -128,9 +129,10 @@ impl Endpoint {
         let early = self.report.is_some() && (periodic || may_be_early);
         let urgent = may_be_early && (self.early_wanted || self.receiver.as_ref().is_some_and(Receiver::is_urgent));
         let asks = self.sr_request == SrRequestState::Wanted && may_be_early;
+        let vector = self.vector_waits && may_be_early && self.is_vector_due(now);
         let picture = may_be_early && self.receiver.as_ref().is_some_and(|r| r.is_picture_due(now));
         let nack = is_avpf && self.receiver.as_mut().is_some_and(|r| r.prepare_nacks(now));
-        if !(regular || feedback || early || urgent || asks || picture || nack) {
+        if !(regular || feedback || early || urgent || asks || vector || picture || nack) {
             return None;
         }
         if regular {
@@ -174,6 +176,10 @@ impl Endpoint {
             cold_path();
             self.write_interfaces(out);
         }
+        if (regular || vector) && self.vectors.is_some() {
+            cold_path();
+            self.write_vector(now, out);
+        }
         if !self.goodbyes.is_empty() {
             cold_path();
             write_bye(&self.goodbyes, None, out);
@@ -195,7 +201,7 @@ impl Endpoint {
                 self.sr_request = SrRequestState::Wanted;
             }
             self.timer.on_regular_sent(on_wire, &mut self.rng, now);
-        } else if urgent || asks || picture || (early && !periodic) {
+        } else if urgent || asks || vector || picture || (early && !periodic) {
             cold_path();
             self.timer.on_early_sent(on_wire, &mut self.rng, now);
         } else {

@@ -4,7 +4,7 @@ use super::{Endpoint, PathError, PathStats, PathUse};
 use crate::multipath::PathPolicy;
 use crate::sender::SendPath;
 use weir_cc::Sender as Controller;
-use weir_cc::cue::{CapacityForecast, Cue, ForecastSegment, PacketResult};
+use weir_cc::cue::{CapacityForecast, Channel, Cue, ForecastSegment, PacketResult};
 use weir_units::{PathId, Timestamp};
 
 /// A path of an [`Endpoint`].
@@ -79,12 +79,13 @@ impl PathMut<'_> {
     /// by it. It replaces the forecast before. A receiving end has a use for that of the first path.
     pub fn on_capacity_forecast(&mut self, segments: &[ForecastSegment], now: Timestamp) {
         let (end, path) = (&mut *self.end, self.id);
+        let forecast = CapacityForecast { now, segments, channel: Channel::OutOfBand };
         if let Some(s) = end.sender.as_mut().filter(|s| path.index() < s.paths.len()) {
-            s.on_cue(path.index(), &Cue::CapacityForecast(CapacityForecast { now, segments }));
+            s.on_cue(path.index(), &Cue::CapacityForecast(forecast));
         }
         if path == PathId::FIRST
             && let Some(r) = &mut end.receiver
-            && let Some(report) = r.path.on_forecast(&CapacityForecast { now, segments })
+            && let Some(report) = r.path.on_forecast(&forecast)
         {
             end.report = Some(report);
         }

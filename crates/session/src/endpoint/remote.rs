@@ -130,6 +130,7 @@ impl Endpoint {
         let mut counted = false;
         for ssrc in bye.sources.iter().filter(|&ssrc| ssrc != 0) {
             self.on_requester_left(ssrc, now);
+            self.on_vector_source_left(ssrc, now);
             if let Some(s) = self.receiver.iter_mut().flat_map(|r| &mut r.streams).find(|s| s.identity.ssrc == ssrc) {
                 s.source.on_bye(now);
                 s.picture.reset();

@@ -31,7 +31,7 @@ impl Endpoint {
     }
 
     /// Whether the source is one of this end's media streams.
-    fn is_own(&self, ssrc: u32) -> bool {
+    pub(super) fn is_own(&self, ssrc: u32) -> bool {
         self.sender.as_ref().is_some_and(|s| s.streams.iter().any(|s| s.identity.ssrc == ssrc))
     }
 
@@ -60,6 +60,7 @@ impl Endpoint {
                 {
                     self.rtt = Some(rtt);
                 }
+                self.prove_by_packets(path, now);
             }
             Packet::Ccfb(f) => {
                 let Some(sender) = &mut self.sender else { return };
@@ -72,6 +73,7 @@ impl Endpoint {
                 if known && let Some(rtt) = sender.on_ccfb(path, f, now) {
                     self.rtt = Some(rtt);
                 }
+                self.prove_by_packets(path, now);
             }
             Packet::Remb(r) if r.sources.iter().any(|s| self.is_own(s)) => {
                 self.on_estimate(r.sender_ssrc, r.rate.rate(), EstimateKind::Remb, path, now);
@@ -88,6 +90,7 @@ impl Endpoint {
                     }
                 }
             }
+            Packet::Capacity(v) => self.on_vector(v, path, now),
             Packet::Nada(n) if self.is_own(n.media_ssrc) => {
                 let mode = if n.gradual { NadaMode::GradualUpdate } else { NadaMode::AcceleratedRampUp };
                 let report =
@@ -246,6 +249,7 @@ impl Endpoint {
         if let Some(rtt) = rtt {
             self.on_rtt(rtt, now);
         }
+        self.prove_by_block(block.fraction_lost, now);
     }
 
     fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {

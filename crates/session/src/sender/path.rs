@@ -105,7 +105,7 @@ impl SendPath {
     }
 
     /// Whether arrivals are reported by packet.
-    pub(super) const fn has_packet_feedback(&self) -> bool {
+    pub(crate) const fn has_packet_feedback(&self) -> bool {
         self.remembers
     }
 

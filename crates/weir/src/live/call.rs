@@ -2,6 +2,7 @@
 
 mod ending;
 mod feed;
+mod map;
 mod party;
 mod party_args;
 mod party_streams;
@@ -20,7 +21,7 @@ use progress::Progress;
 pub(crate) use report::Report;
 #[cfg(feature = "webrtc")]
 pub(super) use report::WebrtcReport;
-use weir_live::call::{CpuShares, LoopbackSummary, Times, Unobserved, loopback, loopback_video};
+use weir_live::call::{CpuShares, LoopbackSummary, Times, loopback, loopback_video};
 
 pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
     match command {
@@ -35,6 +36,7 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
         return streams::call(session, args, list);
     }
     let mut config = args.media.config(&session.registry)?;
+    let mut map = map::of(&args.media.map)?;
     let duration = args.media.duration();
     let feed = Feed::new(session);
     let video = match args.media.codec.codec() {
@@ -48,7 +50,7 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
     };
     let mut progress = Progress::new(args.output.quiet);
     feed.call_begins(duration);
-    let ends = (&mut progress, &mut Unobserved);
+    let ends = (&mut progress, &mut map);
     let summary = match video {
         Some(video) => loopback_video(&config, video, &session.registry, duration, &session.stop, ends),
         None => loopback(&config, &session.registry, duration, &session.stop, ends),

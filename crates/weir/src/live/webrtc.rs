@@ -84,7 +84,7 @@ fn config(session: &Session, args: &WebrtcArgs) -> Result<ServerConfig, Failure>
 pub(super) fn serve_page(session: &Session, args: &WebrtcArgs) -> Done {
     let config = config(session, args)?;
     // Of the user's names some are files; those that pages choose are found here or listed.
-    live_controller(&session.registry, &args.controller)?;
+    live_controller(&session.registry, &args.controller, false)?;
     args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let registry = Arc::new(session.registry.clone());

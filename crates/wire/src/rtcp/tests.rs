@@ -134,6 +134,80 @@ fn one_way_delay_by_hand() {
 }
 
 #[test]
+fn capacity_vectors_by_hand() {
+    let rate = |kbps| ShortRate::new(DataRate::from_kbps(kbps));
+    let second = |s| Tenths::new(TimeDelta::from_secs(s));
+    // 1 Mbit/s is 1,953 * 2^9 after rounding down, 600 kbit/s 1,171 * 2^9.
+    let entries = [
+        CapacityEntry { duration: second(5), confidence: 204, low: rate(600), median: rate(1_000) },
+        CapacityEntry { duration: second(2), ..CapacityEntry::default() },
+    ];
+    let vector = CapacityVector {
+        sender_ssrc: 1,
+        media_ssrc: 2,
+        serial: 0xfffe,
+        validity: second(30),
+        age: Tenths::new(TimeDelta::from_millis(249)),
+        entries: (&entries).into(),
+    };
+    let head = "80cc0009 00000001 43415056 00000002";
+    same(Packet::Capacity(vector), &format!("{head} fffe012c 00020000 0032cc00 4c934fa1 00140000 00000000"));
+    assert_eq!((vector.check(), entries[0].median.rate()), (Ok(()), DataRate::from_bps(999_936)));
+    // Reserved fields are not read.
+    let reserved = format!("{head} fffe012c 0002ffff 0032ccff 4c934fa1 001400ff 00000000");
+    reads_as(&hex(&reserved), Packet::Capacity(vector));
+    let withdrawal = CapacityVector { entries: List::EMPTY, ..vector };
+    same(Packet::Capacity(withdrawal), "80cc0005 00000001 43415056 00000002 fffe012c 00020000");
+    // With another subtype or a part of an entry it is a different format.
+    for (subtype, data) in [(1, [0; 12].as_slice()), (0, &[0; 16]), (0, &[0; 8])] {
+        let other = App { subtype, ssrc: 1, name: CAPACITY_NAME, data };
+        let mut out = vec![];
+        other.write_into(&mut out);
+        reads_as(&out, Packet::App(other));
+    }
+    assert!(
+        [(1, 0), (0, 0xffff), (0x8000, 1)]
+            .iter()
+            .all(|&(a, b)| CapacityVector { serial: a, ..vector }.is_newer_than(b))
+    );
+    assert!(
+        [(0, 0), (0xffff, 0), (0, 1)].iter().all(|&(a, b)| !CapacityVector { serial: a, ..vector }.is_newer_than(b))
+    );
+}
+
+#[test]
+fn absurd_capacity_vectors_break_a_rule() {
+    let rate = |mbps| ShortRate::new(DataRate::from_mbps(mbps));
+    let entry = CapacityEntry { duration: Tenths::from_units(1), confidence: 1, low: rate(1), median: rate(1) };
+    let fault = |entries: &[CapacityEntry], age, validity| {
+        let (validity, age) = (Tenths::from_units(validity), Tenths::from_units(age));
+        let head = CapacityVector { sender_ssrc: 1, media_ssrc: 2, ..CapacityVector::default() };
+        let mut out = vec![];
+        CapacityVector { validity, age, entries: entries.into(), ..head }.write_into(&mut out);
+        let Some(Ok(Packet::Capacity(read))) = parse_compound(&out).next() else { panic!("it can be read") };
+        read.check()
+    };
+    assert_eq!(fault(&[entry; 64], 0, 1), Ok(()));
+    assert_eq!(fault(&[entry; 65], 0, 1), Err(CapacityFault::TooLong));
+    assert_eq!(fault(&[entry; 8_000], 0, 1), Err(CapacityFault::TooLong));
+    assert_eq!(
+        fault(&[entry, CapacityEntry { duration: Tenths::default(), ..entry }], 0, 1),
+        Err(CapacityFault::Empty)
+    );
+    assert_eq!(fault(&[CapacityEntry { low: rate(2), ..entry }], 0, 1), Err(CapacityFault::OutOfOrder));
+    let million_mbps = CapacityEntry { median: rate(1_000_000), ..entry };
+    assert_eq!(fault(&[million_mbps], 0, 1), Err(CapacityFault::TooHigh));
+    assert_eq!(fault(&[CapacityEntry { confidence: 0, ..million_mbps }], 0, 1), Ok(()), "not known");
+    assert_eq!(fault(&[entry], 5, 5), Err(CapacityFault::Expired));
+    assert_eq!(
+        (ShortRate::new(DataRate::from_bps(u64::MAX)), ShortRate::MAX.rate().as_bps()),
+        (ShortRate::MAX, 2_047 << 31)
+    );
+    let units = [(-1, 0), (49, 0), (50, 1), (6_553_500, 65_535), (i64::MAX / 1_000_000, 65_535)];
+    assert!(units.iter().all(|&(ms, units)| Tenths::new(TimeDelta::from_millis(ms)) == Tenths::from_units(units)));
+}
+
+#[test]
 fn next_application_data_unit_by_hand() {
     let entries = [
         NaduEntry {

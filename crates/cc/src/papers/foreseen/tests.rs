@@ -1,7 +1,7 @@
 use super::outlook::{Hole, Outlook};
 use super::*;
 use crate::controller::{Controller, ReceiverController, Report};
-use crate::cue::{CapacityForecast, Cue, EstimateKind, ForecastSegment};
+use crate::cue::{CapacityForecast, Channel, Cue, EstimateKind, ForecastSegment};
 use crate::testing::{Kbps, estimate, kbps};
 use weir_units::Timestamp;
 
@@ -28,7 +28,7 @@ fn holes_join_what_is_below_and_next_to_each_other() {
     let mut outlook = Outlook::default();
     let given =
         segments(&[(5.0, 2_000, 2_000), (10.0, 400, 900), (15.0, 200, 500), (20.0, 1_500, 2_000), (25.0, 300, 300)]);
-    outlook.set(&CapacityForecast { now: at(100.0), segments: &given });
+    outlook.set(&CapacityForecast { now: at(100.0), segments: &given, channel: Channel::OutOfBand });
     let rate = DataRate::from_kbps(1_000);
     let hole = |begin, end, least| Hole { begin: at(begin), end: at(end), least: DataRate::from_kbps(least) };
     assert_eq!(outlook.holes(rate, at(100.0)).collect::<Vec<_>>(), [hole(105.0, 115.0, 200), hole(120.0, 125.0, 300)]);
@@ -44,7 +44,7 @@ fn the_omniscient_end_follows_the_median_below_the_streams_rate() {
     let mut c: Omniscient = KBPS.sender(EXACT);
     assert_eq!(kbps(&c), 1_000.0);
     let given = segments(&[(5.0, 2_000, 2_000), (10.0, 400, 900), (15.0, 10, 10)]);
-    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: at(0.0), segments: &given }));
+    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: at(0.0), segments: &given, channel: Channel::OutOfBand }));
     let mut rates = Vec::new();
     while let Some((next, _)) = c.poll_timeout() {
         rates.push(kbps(&c));
@@ -59,7 +59,7 @@ fn a_switch_is_asked_for_before_the_region_and_undone_after_it() {
     let mut r = KBPS.receiver::<RateSwitching>(EXACT);
     assert_eq!((r.poll_report(at(0.0)), r.poll_timeout()), (None, None));
     let given = segments(&[(5.0, 2_000, 2_000), (10.0, 400, 900), (15.0, 260, 500), (60.0, 2_000, 2_000)]);
-    r.on_forecast(&CapacityForecast { now: at(0.0), segments: &given });
+    r.on_forecast(&CapacityForecast { now: at(0.0), segments: &given, channel: Channel::OutOfBand });
     assert_eq!(r.poll_report(at(0.0)), None, "nothing to ask for yet");
     let mut asked = Vec::new();
     for tenths in 0..200 {
@@ -82,7 +82,7 @@ fn a_switch_is_asked_for_before_the_region_and_undone_after_it() {
 fn late_scheduling_sends_the_longest_hole_ahead_and_no_more() {
     let mut c: LateScheduling = KBPS.sender(EXACT);
     let given = segments(&[(10.0, 2_000, 2_000), (14.0, 500, 700), (60.0, 2_000, 2_000)]);
-    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: at(0.0), segments: &given }));
+    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: at(0.0), segments: &given, channel: Channel::OutOfBand }));
     let mut rates = Vec::new();
     for tenths in 0..400 {
         c.on_timeout(at(f64::from(tenths) / 10.0));
@@ -102,7 +102,7 @@ fn late_scheduling_sends_the_longest_hole_ahead_and_no_more() {
     // Content too long to be covered is spread over the hole, at most at its rate.
     let mut c: LateScheduling = KBPS.sender(EXACT);
     let given = segments(&[(3.0, 2_000, 2_000), (13.0, 900, 900), (14.0, 300, 300), (60.0, 2_000, 2_000)]);
-    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: at(0.0), segments: &given }));
+    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: at(0.0), segments: &given, channel: Channel::OutOfBand }));
     c.on_timeout(at(3.0));
     // Three seconds ahead, one of them kept: nine of the eleven are left.
     assert!((815.0..=820.0).contains(&kbps(&c)), "{}", kbps(&c));

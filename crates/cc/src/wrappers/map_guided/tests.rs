@@ -1,6 +1,6 @@
 use super::*;
 use crate::controller::Controller;
-use crate::cue::{IntervalPacket, IntervalReport, PacketResult, ReportBlock, TransportFeedback};
+use crate::cue::{Channel, IntervalPacket, IntervalReport, PacketResult, ReportBlock, TransportFeedback};
 use crate::spec::Pair;
 use crate::testing::REPORT;
 use crate::{Registry, Sender};
@@ -31,7 +31,7 @@ fn segment(from: f64, to: f64, kbps: u64, confidence: f64) -> ForecastSegment {
 }
 
 fn forecast(c: &mut Sender, at: f64, segments: &[ForecastSegment]) {
-    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: seconds(at), segments }));
+    c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: seconds(at), segments, channel: Channel::OutOfBand }));
 }
 
 fn kbps(c: &Sender) -> u64 {
@@ -133,6 +133,15 @@ fn a_forecast_that_is_too_low_loses_its_weight_and_one_that_is_right_keeps_it() 
     forecast(&mut c, 0.0, &[segment(0.0, 30.0, 2_000, 1.0), segment(30.0, 60.0, 100, 1.0)]);
     deliver(&mut c, 0.0, 29.0, None);
     assert_eq!((kbps(&c), metric(&c, "map_trust")), (100, 1.0));
+}
+
+#[test]
+fn what_arrived_before_the_first_forecast_does_not_count_against_it() {
+    let mut c = fixed(PLAIN);
+    deliver(&mut c, 0.0, 30.0, None);
+    forecast(&mut c, 30.0, &[segment(0.0, 600.0, 3_000, 1.0)]);
+    deliver(&mut c, 30.0, 35.0, None);
+    assert_eq!((kbps(&c), metric(&c, "map_trust")), (2_000, 1.0));
 }
 
 #[test]
@@ -263,7 +272,11 @@ fn repair_is_part_of_what_the_bound_allows() {
         let start = Start { limits: LIMITS, rate: LIMITS.ceiling, now: Timestamp::ZERO };
         let mut c = MapGuided::new(config, Repaired(plan), &start).expect("in range");
         let segments = &[segment(0.0, 60.0, 1_000, 1.0)];
-        c.on_cue(&Cue::CapacityForecast(CapacityForecast { now: Timestamp::ZERO, segments }));
+        c.on_cue(&Cue::CapacityForecast(CapacityForecast {
+            now: Timestamp::ZERO,
+            segments,
+            channel: Channel::OutOfBand,
+        }));
         assert_eq!(c.target().media_rate, DataRate::from_kbps(expected), "{plan:?}");
     }
 }

@@ -122,7 +122,7 @@ flow! {
         /// Clocks of the ends' own, `clock.sender` and `clock.receiver`; both ends follow the simulation's if absent. Simulated runs
         /// over UDP only.
         clock: Option<At<RawClocks>>,
-        /// A forecast of capacity that both ends get; none if absent. Simulated runs only.
+        /// A forecast of capacity that both ends get; none if absent.
         forecast: Option<At<RawForecast>>,
         /// Packets of a frame without which it counts as undecodable, with a model as source: "first", which contains the
         /// header, or "first-and-last", where the application passes a frame on at its marker bit; "first" if absent.

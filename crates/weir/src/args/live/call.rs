@@ -27,6 +27,8 @@ Examples:
   weir live call listen --signal tls:0.0.0.0:5060 --path wlan0 --path eth0
   weir live call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --path 10.0.0.2 --path 10.1.0.2
   weir live call loopback --controller scream --ecn --json
+  weir live call listen --map https://map.example:6580 --map-key KEY.txt --map-route '_p~iF~ps|U_ulLnnqC' --map-speed 80
+  weir live call connect --controller sluice+map --duration 30s
   weir live call loopback --transport dccp --ccid 3 --duration 10s
   weir live call listen --no-srtp
   weir live call connect --transport dccp --ccid 3 --no-srtp --duration 30s";
@@ -34,11 +36,11 @@ Examples:
 #[derive(Subcommand, Debug)]
 pub(crate) enum CallCommand {
     /// Both ends in this process, over the loopback device
-    Loopback(LoopbackArgs),
+    Loopback(Box<LoopbackArgs>),
     /// Wait for another process, here or elsewhere, and accept its call
-    Listen(PartyArgs),
+    Listen(Box<PartyArgs>),
     /// Call a process that listens
-    Connect(PartyArgs),
+    Connect(Box<PartyArgs>),
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,6 +217,8 @@ pub(crate) struct MediaArgs {
     /// Maximum media rate
     #[arg(long, value_name = "RATE", default_value = "5000kbps", value_parser = crate::values::bit_rate)]
     pub(crate) max_rate: DataRate,
+    #[command(flatten)]
+    pub(crate) map: MapArgs,
     /// Mark packets as able to carry congestion marks (ECN, ECT(0))
     #[arg(long)]
     pub(crate) ecn: bool,
@@ -226,18 +230,39 @@ pub(crate) struct MediaArgs {
     pub(crate) v6: bool,
 }
 
+#[derive(clap::Args, Debug)]
+pub(crate) struct MapArgs {
+    /// The capacity that a map of network coverage expects on the way to this end, which receives media: announced in RTCP to the
+    /// sending end, whose controller follows it as NAME+map. A coverage service (http://HOST:PORT or https://HOST:PORT), or a file
+    /// with the columns time_s, low_kbps, median_kbps and confidence, from the begin of the call on
+    #[arg(long, value_name = "URL|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) map: Option<String>,
+    /// With --map URL: the way that this end takes from the begin of the call on, as an encoded polyline
+    #[arg(long, value_name = "POLYLINE", requires = "map")]
+    pub(crate) map_route: Option<String>,
+    /// With --map URL: the speed on it in km/h
+    #[arg(long, value_name = "KM/H", default_value = "50")]
+    pub(crate) map_speed: f64,
+    /// With --map URL: the file with the service's key
+    #[arg(long, value_name = "FILE", requires = "map", value_hint = ValueHint::FilePath)]
+    pub(crate) map_key: Option<PathBuf>,
+    /// With --map https: the file with the certificate of the service or its authority (PEM)
+    #[arg(long, value_name = "FILE", requires = "map", value_hint = ValueHint::FilePath)]
+    pub(crate) map_cert: Option<PathBuf>,
+}
+
 /// Bounds of media rates.
 const LEAST_RATE: DataRate = DataRate::from_kbps(1);
 const MOST_RATE: DataRate = DataRate::from_mbps(10_000);
 /// The media rate at the beginning of a call that states none, in so far as its bounds allow it.
 const START_RATE: DataRate = DataRate::from_kbps(500);
 
-/// The entry of the controller of a call in real time.
-pub(crate) fn live_controller<'r>(registry: &'r Registry, name: &str) -> Result<&'r Spec, InputError> {
+/// The entry of the controller of a call in real time, which may get a forecast from the other end.
+pub(crate) fn live_controller<'r>(registry: &'r Registry, name: &str, is_told: bool) -> Result<&'r Spec, InputError> {
     let spec = suggest::find(registry, "--controller", name)?;
-    if spec.foresees {
+    if spec.foresees && !(is_told && name.ends_with(MAP_SUFFIX)) {
         let instead = name.strip_suffix(MAP_SUFFIX).unwrap_or(DEFAULT_CONTROLLER);
-        let what = format!("{name}: only simulated calls get a forecast of capacity; name {instead}");
+        let what = format!("{name}: this call gets no forecast of capacity; name {instead}");
         return Err(InputError::whole("--controller", what));
     }
     Ok(spec)
@@ -272,7 +297,7 @@ impl MediaArgs {
                 }
             },
         };
-        live_controller(registry, &controller)?;
+        live_controller(registry, &controller, true)?;
         if !(0.001..=10.0).contains(&self.playout_delay) {
             return wrong("--playout-delay", format!("{} s: expected 1ms to 10s", self.playout_delay));
         }
@@ -291,6 +316,7 @@ impl MediaArgs {
             silence: (self.timeout > 0.0).then(|| TimeDelta::from_secs_f64(self.timeout)),
             transport: transport.or_else(|| registry.get(&controller).map(|s| s.transport)),
             announced: announced(registry, &controller),
+            capacity_vectors: self.map.map.is_some() || controller.ends_with(MAP_SUFFIX),
             controller,
             limits: self.limits(),
             start_rate: start_rate(self.start_rate, self.limits())?,

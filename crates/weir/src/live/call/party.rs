@@ -5,7 +5,7 @@ use super::party_args::{described, direction, failure, join, remotes};
 use super::progress::Progress;
 use super::report::Report;
 use super::streams::picture_size;
-use super::{ending, party_streams, video};
+use super::{ending, map, party_streams, video};
 use crate::Done;
 use crate::args::live::call::{MediaArgs, PartyArgs};
 use crate::output::{Failure, print, print_report, remark};
@@ -31,6 +31,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
         return Err(InputError::whole("--codec", what).into());
     };
     let direction = direction(args, listens);
+    let map = map::of_party(args, direction)?;
     // The encoder has to be there before the call is offered; what is received may be in any codec that is built in.
     let feed = Feed::new(session);
     let send = if direction.sends() { Some(video::sending(&args.media, preferred, &feed)?) } else { None };
@@ -56,18 +57,19 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
         let keys = a.keys.as_ref().map_or("in the clear", |k| k.0.suite().name());
         let codecs: Vec<&str> = a.streams.iter().map(|s| s.codec.name()).collect();
         remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", codecs.join(", "), remotes(a)));
+        map::remark_agreement(map.as_ref(), a);
     }
     let codec = a.streams.iter().find_map(|s| s.codec.video());
     let receive = match codec.filter(|_| a.receives()) {
         Some(codec) => Some(video::receiving(&args.media, codec, rate, false, (width.max(1_280), height.max(720)))?),
         None => None,
     };
-    let mut progress = Progress::new(args.output.quiet);
+    let mut watching = (Progress::new(args.output.quiet), map);
     let video = VideoCall { send, receive };
     let duration = args.media.duration();
     feed.call_begins(duration);
-    let summary = run_party(joined, &party.call, &session.registry, video, duration, &session.stop, &mut progress);
-    progress.finish();
+    let summary = run_party(joined, &party.call, &session.registry, video, duration, &session.stop, &mut watching);
+    watching.0.finish();
     let summary = summary.map_err(failure)?;
     let recorded = summary
         .received

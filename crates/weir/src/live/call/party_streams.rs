@@ -1,12 +1,12 @@
 //! `weir live call listen` and `weir live call connect` with `--streams`: several streams between two processes.
 
-use super::ending;
 use super::party_args::{described, direction, failure, join, remotes};
 use super::progress::Progress;
 use super::report::Report;
 use super::streams::{
     Wanted, audio_demand, checked, filming, heard, hearing, lip_offset, picture_size, showing, speech, video_codec,
 };
+use super::{ending, map};
 use crate::Done;
 use crate::args::live::call::PartyArgs;
 use crate::output::{Failure, print, print_report, remark};
@@ -78,6 +78,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, list: &str, listens: boo
     let config = args.media.config(&session.registry)?;
     let list = checked(list, &config, session, &args.media)?;
     let direction = direction(args, listens);
+    let map = map::of_party(args, direction)?;
     let sends = if direction.sends() { sends(args, &list)? } else { Vec::new() };
     let party = described(args, config, media(args, &list, direction)?)?;
     let joined = join(session, args, &party, listens)?;
@@ -88,16 +89,17 @@ pub(super) fn call(session: &Session, args: &PartyArgs, list: &str, listens: boo
             .map(|s| s.mid.map_or_else(|| s.codec.to_string(), |mid| format!("{mid} ({})", s.codec)))
             .collect();
         remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", names.join(", "), remotes(a)));
+        map::remark_agreement(map.as_ref(), a);
         if !a.refused.is_empty() {
             remark(&format!("refused: {}", a.refused.join(", ")));
         }
     }
     let receives = joined.incoming().iter().map(receive).collect::<Result<Vec<_>, _>>()?;
-    let mut progress = Progress::new(args.output.quiet);
+    let mut watching = (Progress::new(args.output.quiet), map);
     let (duration, stop) = (args.media.duration(), &session.stop);
     let run = PartyRun { config: &party.call, registry: &session.registry, sends, receives, duration, stop };
-    let summary = run_party_streams(joined, run, &mut progress);
-    progress.finish();
+    let summary = run_party_streams(joined, run, &mut watching);
+    watching.0.finish();
     let summary = summary.map_err(failure)?;
     if args.output.json { print_report("call", &Report::PartyStreams(&summary)) } else { print(&table(&summary)) }?;
     ending::outcome(&summary.end)

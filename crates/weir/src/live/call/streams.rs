@@ -208,8 +208,8 @@ pub(super) fn checked(
 pub(super) fn call(session: &Session, args: &LoopbackArgs, list: &str) -> Done {
     let config = args.media.config(&session.registry)?;
     let list = checked(list, &config, session, &args.media)?;
-    if args.quality {
-        return Err(wrong("--quality is for calls of one stream"));
+    if args.quality || args.media.map.map.is_some() {
+        return Err(wrong("--quality and --map are for calls of one stream"));
     }
     let streams = streams(args, &list)?;
     let mut progress = Progress::new(args.output.quiet);

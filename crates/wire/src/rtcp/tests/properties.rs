@@ -92,6 +92,29 @@ proptest! {
     }
 
     #[test]
+    fn capacity_vectors_survive(
+        ids: [u32; 2], words: [u16; 3], entries in vec(any::<([u16; 3], u8)>(), 0..100),
+    ) {
+        let [serial, validity, age] = words;
+        let entries: Vec<_> = entries.into_iter().map(|([duration, low, median], confidence)| CapacityEntry {
+            duration: Tenths::from_units(duration), confidence,
+            low: ShortRate::from_bits(low), median: ShortRate::from_bits(median),
+        }).collect();
+        let vector = CapacityVector {
+            sender_ssrc: ids[0], media_ssrc: ids[1], serial, entries: (&entries).into(),
+            validity: Tenths::from_units(validity), age: Tenths::from_units(age),
+        };
+        round_trip(Packet::Capacity(vector))?;
+        prop_assert!(vector.check().is_err() || entries.len() <= CapacityVector::MAX_ENTRIES);
+    }
+
+    #[test]
+    fn short_rates_round_down_by_less_than_a_mantissa_unit(bps in 0u64..2_047 << 31) {
+        let got = ShortRate::new(DataRate::from_bps(bps)).rate().as_bps();
+        prop_assert!(got <= bps && bps - got <= bps >> 10, "{got} of {bps}");
+    }
+
+    #[test]
     fn loss_feedback_survives(
         ids: [u32; 2], entries in vec(any::<(u16, u16)>(), 0..40), slices in vec((0u16..1 << 13, 0u16..1 << 13, 0u8..64), 0..40),
     ) {
