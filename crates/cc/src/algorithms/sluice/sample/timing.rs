@@ -46,7 +46,7 @@ impl Timing {
     /// more than they were: then the silence before it was not theirs.
     pub(in super::super) fn judge_silence(&mut self, now: Time, queue: Option<Span>) -> bool {
         let elapsed = (now - self.reported_at).max(Span::ZERO);
-        self.lateness = self.lateness * libm::exp(-(elapsed / MEMORY));
+        self.lateness *= libm::exp(-(elapsed / MEMORY));
         let Some(queue) = queue else { return false };
         let late = now - self.awaited() - self.rtt - self.interval - queue;
         // What would not have counted as missing is the ordinary course of things.
