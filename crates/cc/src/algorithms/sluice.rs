@@ -43,7 +43,7 @@ use quantity::{Rate, Span, Time};
 use queue::Queue;
 use sample::timing::Timing;
 use sample::usage::Usage;
-use sample::{Sample, Sampler};
+use sample::{Message, Sample, Sampler};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
@@ -53,6 +53,8 @@ const RTP_HEADER: DataSize = DataSize::from_bytes(20);
 const COMPETING_WINDOW: i64 = 6;
 /// Queue beyond the one wanted that shows that a capacity announced is too high.
 const OVERFULL: Span = Span::secs(0.05);
+/// Packets received for each one lost from which most of a message's packets have arrived.
+const MOSTLY: u32 = 4;
 /// Shortest and longest time until feedback counts as missing.
 const PATIENCE: (Span, Span) = (Span::secs(0.025), Span::secs(10.0));
 
@@ -76,6 +78,8 @@ pub struct Sluice {
     history: RateHistory,
     /// When feedback counts as missing.
     due: Option<Timestamp>,
+    /// The rate before it was cut since feedback is missing.
+    before_silence: Option<Rate>,
     /// The target in force: it is asked for after every packet, and changes with cues and timeouts only.
     target: Target,
 }
@@ -101,6 +105,7 @@ impl Sluice {
             bounds: Bounds::new(start.limits),
             history: RateHistory::new(rate.into()),
             due: None,
+            before_silence: None,
             target: Target { overhead: RTP_HEADER, ..Target::paced(rate, rate) },
         };
         sluice.update_target();
@@ -124,9 +129,12 @@ impl Sluice {
     fn on_feedback(&mut self, f: &TransportFeedback<'_>) {
         let is_competing = self.state.competition.is_on();
         let window = self.config.service.base_window * if is_competing { COMPETING_WINDOW } else { 1 };
-        let Some(sample) = self.sampler.sample(f.packets, self.start, window) else { return };
         let (now, in_flight) = (self.time(f.now), !f.bytes_in_flight.is_zero());
+        let interval = self.timing.interval();
+        let message = Message { packets: f.packets, now, interval, start: self.start, window };
+        let Some(sample) = self.sampler.sample(&message) else { return };
         let rtt = f.rtt.map(|rtt| Span::from(rtt::bounded(rtt)));
+        self.end_silence(&sample, now);
         self.usage.observe(&sample, self.timing.newest(), &self.history);
         self.timing.report(now, rtt, sample.last_departure, in_flight);
         let share = self.observe_path(&sample, now);
@@ -144,6 +152,15 @@ impl Sluice {
             self.set_rates(rates, now);
         }
         self.arm(f.now, in_flight);
+    }
+
+    /// A message has come. The rate returns to what it was before the silence where that was not the packets'.
+    fn end_silence(&mut self, sample: &Sample, now: Time) {
+        let have_arrived = sample.received > MOSTLY * sample.lost;
+        let is_feedbacks = self.timing.judge_silence(now, have_arrived.then_some(sample.queue.most));
+        if let Some(rate) = self.before_silence.take().filter(|_| is_feedbacks) {
+            self.set_rates(Rates::same(rate), now);
+        }
     }
 
     /// The second stage. Returns this flow's share of the link.
@@ -202,8 +219,9 @@ impl Sluice {
             self.set_rates(Rates::same(self.history.rate()), now);
             self.growth.resume(self.timing.newest());
         }
-        let is_uneven = self.path.is_residual_unknown();
-        self.state.step(self.path.view(), self.queue, share, is_uneven, now, &self.config)
+        let is_same = sample.is_same && self.growth.has_fallen(share);
+        let is_doubtful = self.path.is_residual_unknown() || is_same;
+        self.state.step(self.path.view(), self.queue, share, is_doubtful, now, &self.config)
     }
 
     /// The sixth stage.

@@ -2,11 +2,14 @@
 
 use crate::cue::{PacketResult, SentPacket};
 use core::hint::cold_path;
-use weir_units::{DataSize, Ecn, RemoteTimestamp, Timestamp};
+use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Most packets kept: two seconds at 200 Mbit/s in packets of 1,200 bytes.
 const MAX_PACKETS: usize = 1 << 16;
 const MIN_PACKETS: usize = 1 << 6;
+/// Age up to which lost packets are kept where packets have been late: most of what a path holds back comes sooner, and RACK waits
+/// for less (RFC 8985, section 6.2: at most a round trip).
+const LATE: TimeDelta = TimeDelta::from_secs(1);
 
 /// One packet in a feedback message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +95,8 @@ pub struct SentHistory {
     /// Lower bound of the departure of packets in flight, which answers most calls of [`Self::give_up_before`].
     oldest: Timestamp,
     in_flight: DataSize,
+    /// Whether a packet reported lost, or no longer kept, has arrived.
+    has_late: bool,
     counters: HistoryCounters,
 }
 
@@ -111,6 +116,7 @@ impl SentHistory {
             settled: 0,
             oldest: Timestamp::ZERO,
             in_flight: DataSize::ZERO,
+            has_late: false,
             counters: HistoryCounters::default(),
         }
     }
@@ -178,14 +184,17 @@ impl SentHistory {
         (self.settled..self.next).filter(|&s| self.slots[self.index(s)].state() == State::InFlight).count() as u64
     }
 
-    /// Drops resolved packets first; then doubles the ring up to its bound; then gives up the oldest packet.
+    /// Drops resolved packets first, unless one of them may only be late; then doubles the ring up to its bound; then gives up the oldest packet.
     #[inline(never)]
     fn make_room(&mut self) {
         self.settle();
         let half = self.slots.len() as u64 / 2;
-        if self.settled >= self.first + half {
+        let can_grow = self.slots.len() < MAX_PACKETS;
+        let oldest = self.first..self.first + half / 2;
+        let keeps = self.has_late && can_grow && self.may_be_late(oldest);
+        if self.settled >= self.first + half && !keeps {
             self.first += half / 2;
-        } else if self.slots.len() < MAX_PACKETS {
+        } else if can_grow {
             let mut wider = vec![Slot::default(); self.slots.len() * 2].into_boxed_slice();
             for s in self.first..self.next {
                 wider[s as usize & (wider.len() - 1)] = self.slots[self.index(s)];
@@ -196,6 +205,12 @@ impl SentHistory {
             self.first += 1;
             self.settled = self.settled.max(self.first);
         }
+    }
+
+    /// Whether a packet among these may have been taken for lost because it is late.
+    fn may_be_late(&self, packets: core::ops::Range<u64>) -> bool {
+        let newest = self.slots[self.index(self.next - 1)].departure;
+        packets.map(|s| self.slots[self.index(s)]).any(|s| s.state() == State::Lost && newest - s.departure < LATE)
     }
 
     fn give_up(&mut self, sequence: u64) {
@@ -249,6 +264,7 @@ impl SentHistory {
             if r.sequence < self.first {
                 cold_path();
                 self.counters.late += 1;
+                self.has_late |= r.arrival.is_some();
                 return;
             }
             lowest = lowest.min(r.sequence);
@@ -262,6 +278,7 @@ impl SentHistory {
             }
             slot.set_state(after);
             let size = slot.size();
+            self.has_late |= before == State::Lost;
             if before == State::InFlight {
                 self.in_flight = self.in_flight.saturating_sub(size);
             }
@@ -373,6 +390,14 @@ mod tests {
         // Forty packets back, beyond the twenty in flight, a loss may still be revoked.
         h.resolve([got(9_959)], &mut out);
         assert_eq!(out.iter().map(|p| (p.sequence, p.was_lost)).collect::<Vec<_>>(), [(9_959, true)]);
+        // From then on losses of the last second are kept: these packets are 1 ms apart.
+        for s in 10_000..20_000 {
+            h.on_sent(&sent(s));
+            h.resolve([if s % 2 == 0 { got(s) } else { lost(s) }], &mut out);
+        }
+        assert!((1_024..=2_048).contains(&h.slots.len()), "{}", h.slots.len());
+        h.resolve([got(19_001)], &mut out);
+        assert_eq!(out.iter().map(|p| (p.sequence, p.was_lost)).collect::<Vec<_>>(), [(19_001, true)]);
     }
 
     proptest! {

@@ -99,6 +99,8 @@ struct Trial {
     /// How clustered the losses were.
     dispersion: f64,
     high: Counts,
+    /// Packets of the rate before since the last loss among them.
+    after: Counts,
     low: Counts,
     /// Trials before it at higher rates.
     repeated: u32,
@@ -187,7 +189,8 @@ impl LossAnswer {
         let (before, from) = (flow.used.rate, flow.now);
         let rate = (arrived * c.depth).min(before);
         let dispersion = self.dispersion;
-        self.trial = Some(Trial { rate, before, arrived, from, dispersion, high, low: Counts::default(), repeated: 0 });
+        let (after, low) = (Counts::default(), Counts::default());
+        self.trial = Some(Trial { rate, before, arrived, from, dispersion, high, after, low, repeated: 0 });
         self.evidence = Evidence::default();
     }
 
@@ -227,7 +230,11 @@ impl LossAnswer {
         c: &AnswerConfig,
     ) -> Option<Rate> {
         if sample.begin < trial.from {
-            return None;
+            trial.after = if sample.lost > 0 { Counts::default() } else { trial.after + counts };
+            // Losses that end while the rate is still the same are no policer's.
+            let is_burst = trial.repeated == 0 && trial.high.answer(trial.after) > c.certainty;
+            self.trial = (!is_burst).then_some(trial);
+            return is_burst.then_some(trial.before);
         }
         trial.low += counts;
         let answers = trial.high.answer(trial.low);
@@ -261,6 +268,7 @@ impl LossAnswer {
             arrived: arrived.min(trial.arrived),
             from: flow.now,
             high: trial.low,
+            after: Counts::default(),
             low: Counts::default(),
             repeated: trial.repeated + 1,
             ..*trial

@@ -120,6 +120,7 @@ impl Sluice {
         if self.state.competition.is_on() && queue < SILENT_QUEUE {
             return;
         }
+        self.before_silence.get_or_insert(self.history.rate());
         let factor = 1.0 + (self.queue.wanted - queue) / Span::from(self.config.correction.time);
         let base = self.history.rate().at_most(self.path.view().capacity());
         self.state.mode = Mode::Unreported;

@@ -130,6 +130,11 @@ impl Growth {
         self.rounds
     }
 
+    /// Whether a busy link serves much less than of late: the link may have become slower, or the path longer.
+    pub(super) fn has_fallen(&self, share: Rate) -> bool {
+        self.recovery.has_fallen(share)
+    }
+
     /// Feedback is missing: growth starts again.
     pub(super) fn interrupt(&mut self) {
         self.rounds = 0;

@@ -1,6 +1,6 @@
 //! The integral of the rate: how much it allowed to be sent until a time.
 
-use super::quantity::{Bits, Rate, Time};
+use super::quantity::{Bits, Rate, Span, Time};
 
 /// Changes remembered.
 const CAPACITY: usize = 128;
@@ -71,6 +71,18 @@ impl RateHistory {
         c.bits + c.rate * (time - c.at)
     }
 
+    /// The rates in force from a time until `to`, which is now, each with the time for which it was.
+    pub(super) fn rates(&self, from: Time, to: Time) -> impl Iterator<Item = (Rate, Span)> {
+        let remembered = self.count.min(CAPACITY);
+        let change = move |k: usize| &self.ring[(self.count - k) % CAPACITY];
+        let since = (1..=remembered).find(|k| change(*k).at <= from).unwrap_or(remembered);
+        (1..=since).rev().map(move |k| {
+            let begin = if k == since { from } else { change(k).at };
+            let end = if k == 1 { to } else { change(k - 1).at };
+            (change(k).rate, (end - begin).max(Span::ZERO))
+        })
+    }
+
     /// The mean rate between two times; `None` if they are one.
     pub(super) fn mean(&self, from: Time, to: Time) -> Option<Rate> {
         (from != to).then(|| (self.bits(to) - self.bits(from)) / (to - from))
@@ -102,6 +114,12 @@ mod tests {
         assert_eq!([ratio(0.0, 1.0), ratio(1.0, 2.0), ratio(0.5, 1.5), ratio(3.0, 3.0)], [1.0, 2.0, 1.5, 1.0]);
         assert_eq!(h.mean(Time::secs(0.0), Time::secs(2.0)), Some(Rate::bps(150.0)));
         assert_eq!(h.mean(Time::secs(1.0), Time::secs(1.0)), None);
+        let rates = |from: f64, to: f64| -> Vec<(f64, f64)> {
+            let all = h.rates(Time::secs(from), Time::secs(to));
+            all.map(|(rate, time)| (rate.as_bps(), time.as_secs())).collect()
+        };
+        assert_eq!(rates(0.5, 3.0), [(100.0, 0.5), (200.0, 1.0), (0.0, 1.0)]);
+        assert_eq!(rates(2.0, 3.0), [(0.0, 1.0)]);
         for k in 0..1_000 {
             h.set(Rate::bps(f64::from(k % 2)), Rate::bps(1.0), Time::secs(5.0 + f64::from(k)));
         }

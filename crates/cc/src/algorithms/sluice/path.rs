@@ -8,7 +8,7 @@ mod service;
 mod stalls;
 
 use super::config::Config;
-use super::quantity::{Rate, Span, Time};
+use super::quantity::{Bits, Rate, Span, Time};
 use super::sample::{Sample, Standing};
 use jitter::Jitter;
 use marks::{Marks, marked_share};
@@ -19,9 +19,6 @@ use stalls::Stalls;
 
 /// Deviation of the delay by stalls, in mean stalls.
 const STALL_JITTER: f64 = 0.4;
-/// Deviation of the delay that is taken for stalls rather than noise, in mean stalls: stalls of aggregates and radio schedulers have
-/// about half of their length.
-const STALL_NOISE: f64 = 0.6;
 /// Feedback interval from which this flow's own corrections alternate as jitter does.
 const SELDOM: Span = Span::secs(0.12);
 /// Greatest window of the standing queue.
@@ -30,6 +27,8 @@ const LONGEST_WINDOW: Span = Span::secs(0.2);
 const RISE_TIME: Span = Span::secs(0.15);
 /// Least time over which a queue is standing for competitive mode.
 const PRESSED: Span = Span::secs(0.07);
+/// Weight of each message in the size of the larger packets.
+const SIZE_WEIGHT: f64 = 0.125;
 /// Share of marks in a message that shows a fall as a queue does.
 const MOSTLY_MARKED: f64 = 0.5;
 
@@ -63,6 +62,8 @@ pub(super) struct View {
     pub(super) steady: Option<Served>,
     /// Standing queue.
     pub(super) standing: Standing,
+    /// Size of the larger packets.
+    pub(super) packet: Bits,
     /// Share of time during which the link was busy with this flow.
     pub(super) busy: f64,
     /// Mean stall.
@@ -111,7 +112,7 @@ impl Path {
         let (stall, jitter) = (self.stalls.mean(), self.jitter.mean());
         // Stalls make the delay alternate too.
         let noise = (jitter - STALL_JITTER * stall).max(Span::ZERO);
-        self.observe_residual(sample, sender, jitter - STALL_NOISE * stall, c.memory.into());
+        self.observe_residual(sample, sender, jitter, c.memory.into());
         let window = (c.stall_window * stall).max(c.jitter_window * noise).min(LONGEST_WINDOW);
         let is_classic = self.marks.observe(sample, sender, self.view.capacity(), config.marks.weight);
         let steady = self.service.served(Span::from(config.service.time).max(window));
@@ -120,6 +121,7 @@ impl Path {
             service: fall.or(steady),
             steady,
             standing: self.service.standing(window).unwrap_or(sample.queue.least),
+            packet: self.packet(sample.largest),
             busy: self.service.busy_share(),
             stall,
             jitter,
@@ -132,13 +134,20 @@ impl Path {
         };
     }
 
-    /// Takes the unevenness of the delay beyond stalls. A competing flow makes it too, so that nothing is known of it then.
+    /// Size of the larger packets, the messages' largest of which is this one.
+    fn packet(&self, largest: Bits) -> Bits {
+        let so_far = self.view.packet;
+        if so_far > Bits::ZERO { so_far + SIZE_WEIGHT * (largest - so_far) } else { largest }
+    }
+
+    /// Takes the unevenness of the delay, by jitter or stalls: both look alike, and what a drain leaves says how much of the delay they
+    /// are. A competing flow makes it too, so that nothing is known of it then.
     fn observe_residual(&mut self, sample: &Sample, sender: &Sender, uneven: Span, memory: Span) {
         if sender.is_competing {
             self.residual = Residual::default();
             return;
         }
-        let uneven = if sender.interval < SELDOM { uneven.max(Span::ZERO) } else { Span::ZERO };
+        let uneven = if sender.interval < SELDOM { uneven } else { Span::ZERO };
         self.residual.observe(sample, uneven, memory);
     }
 

@@ -176,6 +176,10 @@ impl From<Rate> for DataRate {
 }
 
 impl Bits {
+    /// The greater of the two.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
+    }
     /// So many bits.
     pub(super) const fn new(bits: f64) -> Self {
         Self(bits)

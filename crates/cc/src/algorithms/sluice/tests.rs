@@ -28,6 +28,12 @@ struct Link {
     tokens: f64,
     /// Share of packets lost by chance.
     loss: f64,
+    /// Share of feedback messages lost; each has the packets since the last one that was made.
+    mute: f64,
+    /// Each fifth packet arrives later by this, ns.
+    held_back: i64,
+    /// Addition to the delay of the path, ns.
+    longer: i64,
     /// Random numbers: a linear congruential generator (Knuth's MMIX).
     random: u64,
     /// Packets sent and lost.
@@ -57,6 +63,9 @@ impl Link {
             policer: None,
             tokens: f64::MAX,
             loss: 0.0,
+            mute: 0.0,
+            held_back: 0,
+            longer: 0,
             random: 1,
             counts: [0.0; 2],
             credit: 0.0,
@@ -73,10 +82,15 @@ impl Link {
         self.run(ms).counts
     }
 
+    /// A number from 0 to 1.
+    fn random(&mut self) -> f64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// Whether the policer or chance takes a packet.
     fn is_lost(&mut self) -> bool {
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let chance = (self.random >> 11) as f64 / (1_u64 << 53) as f64;
+        let chance = self.random();
         let bits = PACKET as f64 * 8.0;
         if chance < self.loss {
             return true;
@@ -120,8 +134,9 @@ impl Link {
         if !is_dropped {
             self.free_at = self.free_at.max(self.now) + service;
         }
-        self.flying.push((self.now, self.free_at + ONE_WAY, is_dropped));
         self.sequence += 1;
+        let held_back = if self.sequence.is_multiple_of(5) { self.held_back } else { 0 };
+        self.flying.push((self.now, self.free_at + ONE_WAY + self.longer + held_back, is_dropped));
         self.sluice.on_packet_sent(&SentPacket {
             now: at,
             sequence: self.sequence,
@@ -139,9 +154,11 @@ impl Link {
     fn report(&mut self, at: Timestamp) {
         let made = self.now - ONE_WAY;
         let arrived = self.flying.iter().take_while(|f| f.1 <= made).count();
-        let results: Vec<PacketResult> = (self.flying.drain(..arrived).enumerate())
-            .map(|(i, (sent, arrival, is_dropped))| PacketResult {
-                sequence: i as u64,
+        let first = self.sequence + 1 - self.flying.len() as u64;
+        let results: Vec<PacketResult> = (first..)
+            .zip(self.flying.drain(..arrived))
+            .map(|(sequence, (sent, arrival, is_dropped))| PacketResult {
+                sequence,
                 departure: Timestamp::from_nanos(sent),
                 arrival: (!is_dropped).then(|| RemoteTimestamp::from_nanos(arrival)),
                 size: DataSize::from_bytes(PACKET),
@@ -150,6 +167,9 @@ impl Link {
                 was_lost: false,
             })
             .collect();
+        if self.random() < self.mute {
+            return;
+        }
         let Some(last) = results.iter().rfind(|p| p.arrival.is_some()) else { return };
         let delay = last.arrival.map_or(0, |a| a.as_nanos()) - last.departure.as_nanos();
         self.queue = (delay - ONE_WAY) as f64 * 1e-9;
@@ -295,4 +315,62 @@ fn a_policer_is_answered_and_chance_is_not() {
         // It is asked again now and then whether they are, which takes a part of the rate.
         assert!((0.9..1.02).contains(&used), "{share}: {used}");
     }
+}
+
+/// Share of the capacity that is sent, and mean queueing delay reported, in so many seconds.
+fn use_of(link: &mut Link, s: i64) -> [f64; 2] {
+    link.counts = [0.0; 2];
+    let mut queue = 0.0;
+    for _ in 0..20 * s {
+        link.run(50);
+        queue += link.queue / (20 * s) as f64;
+    }
+    [link.counts[0] * PACKET as f64 * 8.0 / s as f64 / link.capacity, queue]
+}
+
+#[test]
+fn lost_feedback_is_no_lost_media() {
+    let mut link = Link::new(4e6);
+    link.mute = 0.7;
+    link.run(10_000);
+    let [used, queue] = use_of(&mut link, 60);
+    assert!((0.85..1.02).contains(&used) && (0.0..0.04).contains(&queue), "{used} {queue}");
+}
+
+#[test]
+fn packets_that_overtake_others_show_no_slow_link() {
+    let mut link = Link::new(4e6);
+    link.held_back = 10 * MS;
+    link.run(10_000);
+    let [used, queue] = use_of(&mut link, 30);
+    assert!((0.9..1.02).contains(&used) && (0.0..0.04).contains(&queue), "{used} {queue}");
+}
+
+#[test]
+fn a_path_that_becomes_longer_is_no_queue_and_a_queue_is_no_longer_path() {
+    let mut link = Link::new(3e6);
+    link.run(10_000);
+    link.longer = 150 * MS;
+    link.run(2_000);
+    let [used, delay] = use_of(&mut link, 6);
+    assert!((0.75..1.03).contains(&used) && (0.15..0.22).contains(&delay), "{used} {delay}");
+    // A fall of the capacity leaves a queue that shrinks; nothing of it may become the path's.
+    let mut slower = Link::new(3e6);
+    slower.run(10_000);
+    slower.capacity = 1e6;
+    slower.run(3_000);
+    let [used, delay] = use_of(&mut slower, 20);
+    assert!((0.85..1.03).contains(&used) && (0.0..0.06).contains(&delay), "{used} {delay}");
+}
+
+#[test]
+fn a_burst_of_losses_that_ends_by_itself_is_no_policer() {
+    let mut link = Link::new(10e6);
+    link.run(6_000);
+    link.loss = 0.5;
+    link.run(100);
+    link.loss = 0.0;
+    link.run(700);
+    assert!((7e6..11e6).contains(&link.rate()), "{}", link.rate());
+    assert!(internal(&link.sluice, "answer_bound_bps").is_nan());
 }

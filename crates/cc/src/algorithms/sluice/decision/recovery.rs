@@ -9,6 +9,9 @@ const LONGEST: Span = Span::secs(0.25);
 /// Share of the mean towards which the rate grows: measured beside 0.5 and 0.9 (`docs/sluice.md`).
 const SHARE: f64 = 0.7;
 
+/// Share of the mean below which it has fallen: measured beside 0.6 (`docs/sluice.md`).
+const FALLEN: f64 = 0.75;
+
 /// The mean rate of service of a busy link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recovery {
@@ -23,6 +26,11 @@ impl Recovery {
         let weight = 1.0 - libm::exp(-(elapsed / TIME));
         self.mean += weight * (served - self.mean);
         self.updated = now;
+    }
+
+    /// Whether the rate of service is much less than the mean.
+    pub(super) fn has_fallen(&self, served: Rate) -> bool {
+        served < FALLEN * self.mean
     }
 
     /// The rate after one round of growth with room: half of the way to the mean, in logarithms. From the floor this is a few
@@ -45,6 +53,7 @@ mod tests {
             recovery
         };
         let busy = serve(20.0, 0.0, 400);
+        assert!(busy.has_fallen(Rate::bps(14e6)) && !busy.has_fallen(Rate::bps(16e6)));
         let towards = |r: Recovery, mbps: f64| r.towards(Rate::bps(mbps * 1e6)).as_bps() / 1e6;
         let mut rate = 0.1;
         for least in [1.1, 3.8, 7.0] {

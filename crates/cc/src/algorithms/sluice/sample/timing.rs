@@ -8,6 +8,9 @@ const WEIGHT: f64 = 0.125;
 const CONTINUED: f64 = 0.1;
 /// Delay of feedback, beyond a round trip and two intervals, from which it is missing.
 const LATE: Span = Span::secs(0.05);
+/// Time constant with which it is forgotten that feedback was late, and the longest lateness that is reckoned with.
+const MEMORY: Span = Span::secs(10.0);
+const LATEST: Span = Span::secs(0.5);
 
 /// Times of feedback as known from the messages so far.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,8 @@ pub(in super::super) struct Timing {
     waiting_since: Option<Time>,
     /// Arrival of the last message that did not continue another.
     reported_at: Time,
+    /// How late feedback has been of packets that were not: its own path lost or delayed it.
+    lateness: Span,
 }
 
 impl Default for Timing {
@@ -31,11 +36,26 @@ impl Default for Timing {
             newest: Time::START,
             waiting_since: None,
             reported_at: Time::START,
+            lateness: Span::ZERO,
         }
     }
 }
 
 impl Timing {
+    /// A message arrives at `now` whose packets, if most of them have arrived, have waited for `queue` at most. Whether it is late by
+    /// more than they were: then the silence before it was not theirs.
+    pub(in super::super) fn judge_silence(&mut self, now: Time, queue: Option<Span>) -> bool {
+        let elapsed = (now - self.reported_at).max(Span::ZERO);
+        self.lateness *= libm::exp(-(elapsed / MEMORY));
+        let Some(queue) = queue else { return false };
+        let late = now - self.awaited() - self.rtt - self.interval - queue;
+        // What would not have counted as missing is the ordinary course of things.
+        if late > self.interval + LATE {
+            self.lateness = self.lateness.max(late.min(LATEST));
+        }
+        late > queue
+    }
+
     /// A message arrives at `now` with this sample of the round-trip time; the newest packet that it reports left at `departure`.
     pub(in super::super) fn report(&mut self, now: Time, rtt: Option<Span>, departure: Time, in_flight: bool) {
         let gap = (now - self.reported_at).clamp(Span::ZERO, Span::secs(1.0));
@@ -78,11 +98,46 @@ impl Timing {
 
     /// Time from `now` until feedback counts as missing.
     pub(in super::super) fn patience(&self, now: Time) -> Span {
-        self.awaited() + self.rtt + 2.0 * self.interval + LATE - now
+        self.awaited() + self.rtt + 2.0 * self.interval + LATE + self.lateness - now
     }
 
     /// Least delay in the queue of the packet that is awaited, if none has been lost.
     pub(in super::super) fn unreported_queue(&self, now: Time) -> Span {
-        now - self.awaited() - self.rtt - self.interval
+        now - self.awaited() - self.rtt - self.interval - self.lateness
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feedback each 50 ms on a round trip of 100 ms until 1 s.
+    fn settled() -> Timing {
+        let mut t = Timing::default();
+        for k in 0..20 {
+            let now = Time::secs(0.05 * f64::from(k));
+            t.report(now, Some(Span::secs(0.1)), now - Span::secs(0.1), true);
+        }
+        t
+    }
+
+    #[test]
+    fn silence_whose_packets_came_in_time_is_the_feedbacks_and_the_next_one_is_waited_for() {
+        let (mut own, mut outage) = (settled(), settled());
+        let (now, before) = (Time::secs(1.25), own.patience(Time::secs(1.25)));
+        assert!(before < Span::ZERO, "it was missing");
+        // The packet awaited left at 0.85 s.
+        assert!(own.judge_silence(now, Some(Span::secs(0.01))));
+        assert!((0.23..0.25).contains(&(own.patience(now) - before).as_secs()), "{own:?}");
+        assert!(!outage.judge_silence(now, Some(Span::secs(0.24))), "the packets waited as long");
+        assert!(!outage.judge_silence(now, None), "most of them were lost");
+        assert_eq!(outage.patience(now), before);
+    }
+
+    #[test]
+    fn feedback_within_its_time_changes_nothing() {
+        let mut t = settled();
+        assert!(t.judge_silence(Time::secs(1.05), Some(Span::ZERO)));
+        assert_eq!(t.lateness, Span::ZERO);
     }
 }

@@ -48,8 +48,11 @@ impl Usage {
     pub(in super::super) fn observe(&mut self, sample: &Sample, newest: Time, history: &RateHistory) {
         let allowed = history.bits(sample.last_departure) - history.bits(newest);
         if allowed > Bits::ZERO && sample.last_departure > newest {
-            let (time, arrived) = (sample.last_departure - newest, sample.size);
-            let sent = arrived + f64::from(sample.lost) * PACKET;
+            let time = sample.last_departure - newest;
+            // Packets whose report was lost have been sent all the same, and fared as the others.
+            let known = f64::from(sample.received) + f64::from(sample.lost);
+            let all = 1.0 + f64::from(sample.unreported) / known;
+            let (sent, arrived) = ((sample.size + f64::from(sample.lost) * PACKET) * all, sample.size * all);
             // Frames coded at another rate are no bursts of the source.
             let is_steady = history.mean(newest - STEADY_TIME, newest).is_some_and(|rate| {
                 let before = rate * time;
