@@ -1,6 +1,7 @@
 //! Detection of packets lost or marked, and of those that start a loss event (RFC 5348, sections 5.1 and 5.2).
 
 use crate::cue::PacketResult;
+use crate::tcp::friendly::CLOCK_JUMP;
 use std::collections::VecDeque;
 use weir_units::{Ecn, RemoteTimestamp, TimeDelta};
 
@@ -93,7 +94,8 @@ impl LossDetector {
 
     fn on_loss(&mut self, sequence: u64, at: Option<RemoteTimestamp>, rtt: TimeDelta, on_event: &mut impl FnMut(u64)) {
         let at = at.unwrap_or(RemoteTimestamp::ZERO);
-        if self.event.is_none_or(|t_old| at > t_old + rtt) {
+        // After a step back of the receiver's clock all later losses would be of the event before it.
+        if self.event.is_none_or(|t_old| at > t_old + rtt || t_old - at > CLOCK_JUMP) {
             self.event = Some(at);
             on_event(sequence);
         }
@@ -152,6 +154,16 @@ mod tests {
         assert_eq!(Run::new().take("..x.....x...").2, [102, 108]);
         // A long gap is several round trips of loss: every 6th packet starts an event.
         assert_eq!(Run::new().take("..xxxxxxxxxxxxxx...").2, [102, 108, 114]);
+    }
+
+    #[test]
+    fn losses_after_the_clock_was_set_back_are_events() {
+        let mut r = Run::new().take("..x...");
+        for sequence in 106..126 {
+            let at = Some(10 * sequence as i64 - 700_000).filter(|_| sequence % 8 != 4);
+            r.packet(sequence, at, Ecn::Ect0, false);
+        }
+        assert_eq!(r.2, [102, 108, 116]);
     }
 
     #[test]

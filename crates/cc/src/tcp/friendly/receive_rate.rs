@@ -8,7 +8,7 @@ const CHECKPOINTS: usize = 32;
 const PER_SPAN: i64 = 8;
 /// An arrival this much before another shows that the receiver's clock was set back: measurement restarts. 3 s, libwebrtc's
 /// `kArrivalTimeOffsetThreshold`.
-const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
+pub(crate) const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
 /// N: most values in X_recv_set (RFC 5348, section 8.2.2).
 const SET: usize = 3;
 
