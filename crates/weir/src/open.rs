@@ -20,7 +20,7 @@ use weir_timeline::lint::lint;
 use weir_timeline::redact::{Pseudonyms, redact};
 use weir_timeline::replay::{self, ReplayError};
 use weir_timeline::why::{Curves, Explanation, Level, Rules, curves, explain};
-use weir_timeline::{Call, ReadError, Recording, Report, Source, Window, read};
+use weir_timeline::{Call, Interruption, ReadError, Recording, Report, Source, Window, read};
 use weir_units::TimeDelta;
 
 /// Largest file of rules, in bytes.
@@ -107,9 +107,7 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
     } else {
         print(&text(&found, args))?;
     }
-    let damaged: Vec<String> = (found.report.sources.iter())
-        .filter_map(|s| s.stopped.as_ref().map(|at| format!("{}: stopped at byte {}: {}", s.path, at.offset, at.why)))
-        .collect();
+    let damaged: Vec<String> = found.report.sources.iter().flat_map(damage).collect();
     if damaged.is_empty() {
         return Ok(());
     }
@@ -117,6 +115,13 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         damaged.iter().for_each(|line| remark(line));
     }
     Err(Failure::Damaged)
+}
+
+/// Where a file could not be read, and why.
+fn damage(source: &Source) -> Vec<String> {
+    let line = |what: &str, at: &Interruption| format!("{}: {what} at byte {}: {}", source.path, at.offset, at.why);
+    let passed_over = source.damaged.as_ref().map(|at| line("damaged", at) + ", and what is like it, was passed over");
+    passed_over.into_iter().chain(source.stopped.as_ref().map(|at| line("stopped", at))).collect()
 }
 
 /// Findings that are wanted.

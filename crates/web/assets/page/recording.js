@@ -133,7 +133,7 @@ export class Recording {
     this.#lines = { columns, numbers };
     $("call-summary").textContent = summary(report);
     $("call-facts").textContent = this.#facts(report);
-    show($("call-damage"), report.sources.filter((s) => s.stopped).map((s) => `${s.path} is damaged: it is read up to byte ${s.stopped.offset}, where ${s.stopped.why}. What came before is shown.`).join("\n"));
+    show($("call-damage"), report.sources.flatMap(damage).join("\n"));
     $("call-tables").replaceChildren(...[this.#episodes(report), files(report), findings(report)].filter(Boolean));
     $("call").hidden = false;
     const timed = columns.some((c) => c.name !== "time_s" && c.len > 0);
@@ -243,6 +243,14 @@ export class Recording {
       if (e !== null && mine === this.#report) show($("replay-fault"), words(e));
     }
   }
+}
+
+function damage(source) {
+  const { path, stopped, damaged } = source;
+  const lines = [];
+  if (damaged) lines.push(`${path} is damaged at byte ${damaged.offset}: ${damaged.why}. What is like it was passed over.`);
+  if (stopped) lines.push(`${path} is damaged: it is read up to byte ${stopped.offset}, where ${stopped.why}. What came before is shown.`);
+  return lines;
 }
 
 function summary(report) {

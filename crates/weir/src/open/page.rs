@@ -261,6 +261,7 @@ fn files(report: &Report) -> DocumentTable {
         let p = &s.packets;
         let mut notes: Vec<String> = s.faults.iter().map(|(what, n)| format!("passed over: {n} {what}")).collect();
         notes.extend(s.guessed.iter().map(|fact| format!("by behaviour: {fact}")));
+        notes.extend(s.damaged.as_ref().map(|at| format!("damaged at byte {}: {}", at.offset, at.why)));
         notes.extend(s.stopped.as_ref().map(|at| format!("stopped at byte {}: {}", at.offset, at.why)));
         let counts = [p.sent, p.reported_lost, p.received, p.lost, p.passing, s.rtcp, s.reported, s.probes];
         let counts = counts.map(|n: u64| n.to_string());
