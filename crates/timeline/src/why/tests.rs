@@ -270,3 +270,4 @@ fn curves_of_clocks_that_lie_years_apart_are_bounded() {
 }
 
 mod log;
+mod one_end;

@@ -14,6 +14,7 @@ const COLOURS = [7, 2, 5];
 
 const LEVELS = {
   none: "none, as no rate over time is in it",
+  "one-end": "one end's packets, without feedback on them",
   statistics: "statistics, which hide what happens within a second",
   log: "one end's packets and the feedback on them",
   packets: "packets at both ends",
@@ -156,7 +157,8 @@ export class Recording {
   #facts(report) {
     // Recordings that count from their own zero are no date of before 2001.
     const begin = this.#beginMs > 978_307_200_000 ? `Begin: ${new Date(this.#beginMs).toISOString().replace("T", " ").replace("Z", " UTC")}. ` : "";
-    return `${begin}Evidence: ${LEVELS[report.level] ?? report.level}.`;
+    const missing = report.missing ? ` ${report.missing}.` : "";
+    return `${begin}Evidence: ${LEVELS[report.level] ?? report.level}.${missing}`;
   }
 
   #episodes(report) {
