@@ -54,7 +54,7 @@ pub struct Recording {
     pub guessed: Vec<String>,
     /// Number of the captured packet that is read; 0 in other formats.
     pub(crate) record: u32,
-    /// What all rows cost, those of statistics included, and most of it that is kept. A row costs one, and what takes more memory
+    /// Cost of all rows, those of statistics included, and most of it that is kept. A row costs one, and what takes more memory
     /// or time than a row costs as many.
     rows: u64,
     most: u64,
@@ -121,7 +121,7 @@ impl Recording {
         self.rows = self.most.saturating_add(1);
     }
 
-    /// What rows have cost so far.
+    /// Cost of the rows so far.
     pub(crate) fn cost(&self) -> u64 {
         self.rows
     }

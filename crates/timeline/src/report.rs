@@ -14,7 +14,7 @@ pub struct Report {
     pub sources: Vec<Source>,
     /// Evidence that episodes and causes are found on.
     pub level: Level,
-    /// What is missing for causes, and how to get it; none where packets and their fates, or statistics, are known.
+    /// Evidence that is missing for causes, and how to get it; none where packets and their fates, or statistics, are known.
     pub missing: Option<String>,
     /// Falls of the rate, freezes and slow starts, in order of time.
     pub episodes: Vec<Episode>,

@@ -88,7 +88,7 @@ pub struct Explanation {
     pub level: Level,
     /// Episodes in order of time.
     pub episodes: Vec<Episode>,
-    /// What is missing for causes, and how to get it.
+    /// Evidence that is missing for causes, and how to get it.
     pub missing: Option<String>,
 }
 

@@ -29,7 +29,7 @@ const RANDOM_RUN: f64 = 1.5;
 /// Share of a silence that the sender's clock advanced over it, below which its packets were held back.
 const HELD: f64 = 0.3;
 
-/// What is known of the packets of a call.
+/// Packets of a call as one end saw them.
 struct Seen {
     passages: Passages,
     /// Whether they were seen where they arrived; else where they were sent.
@@ -193,7 +193,7 @@ fn silence(packets: &[Passage]) -> Option<Silence> {
     Some(Silence { length: to - from, lost, advanced: advanced() })
 }
 
-/// What is missing for causes on this level, and how to get it.
+/// Evidence that is missing for causes on this level, and how to get it.
 pub(super) fn missing(call: &Call, level: Level) -> Option<String> {
     if level > Level::OneEnd {
         return None;

@@ -4,7 +4,7 @@ use super::{call, first, halved};
 use crate::why::{EpisodeKind, Explanation, Level, explain};
 use crate::{Call, Direction};
 
-/// What the receiver alone has of a call whose frames of three packets are 30 ms apart.
+/// The receiver's recording alone of a call whose frames of three packets are 30 ms apart.
 fn received(rate: impl Fn(f64) -> f64, fate: impl Fn(usize, f64) -> Option<f64>) -> Explanation {
     let mut call = call(rate, fate);
     call.recordings.remove(0);
