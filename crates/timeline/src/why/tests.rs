@@ -165,7 +165,7 @@ fn round_trips_near_the_bound_between_a_longer_way_and_jitter_are_sure_of_neithe
     let rate = |t: u64| if t < 20 { 250_000 } else { 60_000 };
     // 40 ms more, and two of three by so much more again.
     let by = |wander: f64| {
-        let rtt = move |t: u64| if t < 19 { 0.04 } else { 0.08 + wander * 1e-3 * f64::from(u8::from(t % 3 > 0)) };
+        let rtt = move |t: u64| if t < 19 { 0.04 } else { 0.08 + wander * 1e-3 * [0.0, 1.0, 1.0][t as usize % 3] };
         explain(&statistics(|t| (rate(t), rtt(t), if t < 19 { 2e6 } else { 5e5 + t as f64 }), |_| (0, 0)))
     };
     for wander in [5.0, 9.0] {
