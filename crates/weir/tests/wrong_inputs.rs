@@ -313,7 +313,8 @@ fn of_recordings_that_are_damaged_or_none() {
     let long = format!("{}.log", "name-of-a-file-".repeat(4));
     // Numbers that jump, which breaks a rule.
     let number = |i: u64| if i < 100 { i } else { i + 5_000 };
-    let line = |i: u64| format!("{},102,7,{},0,false,1250,0,{i},1\n", 1_700_000_000_000 + i * 50, number(i));
+    let line =
+        |i: u64| format!("{},102,7,{},{},false,1250,0,{i},1\n", 1_700_000_000_000 + i * 50, number(i), 4_500 * (i + 1));
     write(&long, &(0..200).map(line).collect::<String>());
     let of = |args: &[&str]| {
         let done = weir(folder.path(), args);
