@@ -1,5 +1,6 @@
 //! Several recordings of one call.
 
+use crate::number::{count, total};
 use crate::recording::Recording;
 use crate::schema::Direction;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,30 +43,30 @@ impl Recording {
         let mut counts = self.statistics();
         let mut streams: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
         for packet in &self.packets {
-            counts.bytes += u64::from(packet.size);
+            counts.bytes = counts.bytes.saturating_add(packet.size.into());
             match packet.direction {
-                Direction::Sent => counts.sent += 1,
-                Direction::Received => counts.received += 1,
+                Direction::Sent => counts.sent = counts.sent.saturating_add(1),
+                Direction::Received => counts.received = counts.received.saturating_add(1),
                 Direction::Passing => counts.passing += 1,
             }
             if packet.direction != Direction::Sent {
                 streams.entry(packet.ssrc).or_default().push(packet.sequence);
             }
         }
-        counts.lost += streams.values().map(|s| missing(s)).sum::<u64>();
+        counts.lost = total(streams.values().map(|s| missing(s)).chain([counts.lost]));
         counts
     }
 
     fn statistics(&self) -> Counts {
-        let total = |kind: &str, name: &str| {
+        let sum = |kind: &str, name: &str| {
             let of = self.series.iter().filter(|((k, _, n), _)| k == kind && n == name);
-            of.filter_map(|(_, s)| s.points.last()).map(|(_, v)| v.max(0.0) as u64).sum()
+            total(of.filter_map(|(_, s)| s.points.last()).map(|(_, v)| count(*v)))
         };
         Counts {
-            sent: total("outbound-rtp", "packetsSent"),
-            received: total("inbound-rtp", "packetsReceived"),
-            lost: total("inbound-rtp", "packetsLost"),
-            bytes: total("outbound-rtp", "bytesSent") + total("inbound-rtp", "bytesReceived"),
+            sent: sum("outbound-rtp", "packetsSent"),
+            received: sum("inbound-rtp", "packetsReceived"),
+            lost: sum("inbound-rtp", "packetsLost"),
+            bytes: sum("outbound-rtp", "bytesSent").saturating_add(sum("inbound-rtp", "bytesReceived")),
             ..Counts::default()
         }
     }

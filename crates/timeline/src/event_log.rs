@@ -24,7 +24,7 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Result<Option<
     let mut body = Vec::new();
     let mut records = 0u64;
     let stop = loop {
-        let offset = input.offset();
+        let (offset, cost) = (input.offset(), out.cost());
         let stop = |why: String| Some(Stop { offset, why });
         let (field, length) = match header(input) {
             Ok(Some(header)) => header,
@@ -42,10 +42,13 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Result<Option<
         }
         records += 1;
         if let Err(why) = reader.record(out, field, &body) {
-            out.fault(&format!("records of field {field}: {why}"));
+            // Fields are any number in a damaged file.
+            let name = if field < 128 { format!("records of field {field}: {why}") } else { "unknown records".into() };
+            out.damage(offset, &name, || format!("a record of field {field}: {why}"));
         }
-        if out.is_full() {
-            break stop("more rows than are kept".into());
+        out.charge(cost);
+        if let Some(why) = out.full() {
+            break stop(why);
         }
     };
     if records == 0 {

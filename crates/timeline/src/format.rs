@@ -73,6 +73,9 @@ impl Format {
         if starts(b"#!rtpplay1.0 ") {
             return Ok(Self::RtpDump);
         }
+        if is_utf16(head) {
+            return Err(ReadError::Unknown(UTF16.into()));
+        }
         if let Some(found) = text(head) {
             return Ok(found);
         }
@@ -80,9 +83,21 @@ impl Format {
     }
 }
 
+/// The way out for texts of PowerShell's redirections and of Notepad.
+const UTF16: &str = "a text in UTF-16: save it as UTF-8, or in PowerShell write it by `Set-Content -Encoding utf8`";
+
+/// Whether a text has two bytes a letter, by its mark (RFC 2781, section 3.2), or by the zeros of its first letters.
+fn is_utf16(head: &[u8]) -> bool {
+    let letter = |b: &u8| matches!(b, b'{' | b'[' | b'"' | b' ' | b'\r' | b'\n' | b'0'..=b'9');
+    match head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
+        [a, 0, b, 0, ..] | [0, a, 0, b, ..] => letter(a) && letter(b),
+        _ => false,
+    }
+}
+
 /// The formats of text.
 fn text(head: &[u8]) -> Option<Format> {
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let first = head.iter().position(|b| !b.is_ascii_whitespace())?;
     let head = &head[first..];
     let line = head.split(|b| *b == b'\n').next().unwrap_or(head);
@@ -180,5 +195,8 @@ mod tests {
         assert!(why(b"\x89PNG\r\n").contains("89 50 4e 47"));
         assert!(why(b"\"\"\"A program in Python, whose quotes are the key of field 4.").contains("22 22 22"));
         assert!(why(b"").contains("empty"));
+        for text in [&b"\xff\xfe{\0\"\0t\0"[..], b"\xfe\xff\0{\0\"", b"1\x007\x004\x007\0", b"\0[\0\"\0g"] {
+            assert!(why(text).contains("UTF-16: save it as UTF-8"), "{text:?}");
+        }
     }
 }

@@ -9,8 +9,9 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The decompressed bytes of a file.
 pub(crate) struct Input<'a> {
     source: Box<dyn Read + 'a>,
-    /// Bytes read ahead, not consumed yet.
+    /// Bytes read ahead, of which the first ones are consumed.
     ahead: Vec<u8>,
+    used: usize,
     /// Bytes consumed.
     offset: u64,
     /// Most bytes after decompression.
@@ -49,7 +50,7 @@ impl<'a> Input<'a> {
         } else {
             Box::new(whole)
         };
-        Ok(Self { source, ahead: Vec::new(), offset: 0, most, end: false })
+        Ok(Self { source, ahead: Vec::new(), used: 0, offset: 0, most, end: false })
     }
 
     /// Bytes consumed so far, after decompression.
@@ -57,23 +58,44 @@ impl<'a> Input<'a> {
         self.offset
     }
 
+    /// Skips the mark of UTF-8 that some editors and shells write before a text (RFC 3629, section 6).
+    pub(crate) fn skip_mark(&mut self) -> io::Result<()> {
+        if self.peek(3)? == [0xef, 0xbb, 0xbf] {
+            self.consume(3);
+        }
+        Ok(())
+    }
+
     /// At most `n` bytes from here on, without consuming them; fewer at the end of the file.
     pub(crate) fn peek(&mut self, n: usize) -> io::Result<&[u8]> {
         self.fill(n)?;
-        Ok(&self.ahead[..n.min(self.ahead.len())])
+        let held = self.held();
+        Ok(&held[..n.min(held.len())])
+    }
+
+    fn held(&self) -> &[u8] {
+        &self.ahead[self.used..]
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.used += n;
+        self.offset += n as u64;
     }
 
     fn fill(&mut self, n: usize) -> io::Result<()> {
-        while self.ahead.len() < n && !self.end {
+        while self.held().len() < n && !self.end {
             let mut part = [0; 8192];
-            let want = part.len().min(n - self.ahead.len());
+            let want = part.len().min(n - self.held().len());
+            // Here alone: moving what is left at each small record would take longer than to read it.
+            self.ahead.drain(..self.used);
+            self.used = 0;
             match self.source.read(&mut part[..want]) {
                 Ok(0) => self.end = true,
                 Ok(read) => self.ahead.extend_from_slice(&part[..read]),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
-            if self.offset + self.ahead.len() as u64 > self.most {
+            if self.offset + self.held().len() as u64 > self.most {
                 let gib = self.most >> 30;
                 let most = if gib << 30 == self.most { format!("{gib} GiB") } else { format!("{} bytes", self.most) };
                 return Err(io::Error::other(format!("more than {most}")));
@@ -88,9 +110,9 @@ impl<'a> Input<'a> {
         while out.len() < n {
             let want = (n - out.len()).min(1 << 16);
             let broken = self.fill(want).err();
-            let here = want.min(self.ahead.len());
-            out.extend(self.ahead.drain(..here));
-            self.offset += here as u64;
+            let here = want.min(self.held().len());
+            out.extend_from_slice(&self.held()[..here]);
+            self.consume(here);
             if let Some(e) = broken {
                 return Taken::Cut(e.to_string());
             }
@@ -110,24 +132,25 @@ impl<'a> Input<'a> {
         out.clear();
         let mut too_long = false;
         loop {
-            if let Err(e) = self.fill(1 << 14) {
+            if self.held().is_empty()
+                && let Err(e) = self.fill(1 << 14)
+            {
                 return Taken::Cut(e.to_string());
             }
-            if self.ahead.is_empty() {
+            if self.held().is_empty() {
                 return match () {
                     () if too_long => Taken::Cut(format!("a line of more than {max} bytes")),
                     () if out.is_empty() => Taken::End,
                     () => Taken::Whole,
                 };
             }
-            let found = self.ahead.iter().position(|b| *b == b'\n');
-            let here = found.map_or(self.ahead.len(), |at| at + 1);
-            self.offset += here as u64;
-            let part = self.ahead.drain(..here);
+            let found = self.held().iter().position(|b| *b == b'\n');
+            let here = found.map_or(self.held().len(), |at| at + 1);
             too_long |= out.len() + here > max;
             if !too_long {
-                out.extend(part);
+                out.extend_from_slice(&self.held()[..here]);
             }
+            self.consume(here);
             if found.is_some() {
                 while out.last().is_some_and(|b| matches!(b, b'\n' | b'\r')) {
                     out.pop();
@@ -153,7 +176,7 @@ impl<'a> Input<'a> {
                 Taken::End => return (all, None),
                 // The end of the file is no damage here.
                 Taken::Cut(why) => {
-                    let ended = self.end && self.ahead.is_empty();
+                    let ended = self.end && self.held().is_empty();
                     return (all, (!ended).then_some(why));
                 }
             }

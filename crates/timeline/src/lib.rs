@@ -15,6 +15,7 @@ mod format;
 mod input;
 mod limits;
 pub mod lint;
+mod number;
 mod observed;
 mod pion;
 mod recording;
@@ -26,6 +27,7 @@ mod rtpdump;
 mod schema;
 mod source;
 mod stats;
+mod strays;
 mod tables;
 mod varint;
 pub mod why;
@@ -78,7 +80,9 @@ pub fn read(name: &str, source: impl Read) -> Result<Recording, ReadError> {
 /// As [`read`].
 pub fn read_within(name: &str, source: impl Read, limits: Limits) -> Result<Recording, ReadError> {
     let mut input = input::Input::new(source, limits.bytes)?;
-    let format = Format::recognise(input.peek(format::PEEK)?)?;
+    input.skip_mark()?;
+    let head = input.peek(format::PEEK)?.to_vec();
+    let format = Format::recognise(&head)?;
     let mut recording = Recording::within(name, format, limits);
     let stop = match format {
         Format::EventLog => event_log::read(&mut input, &mut recording)?,
@@ -91,8 +95,12 @@ pub fn read_within(name: &str, source: impl Read, limits: Limits) -> Result<Reco
         Format::Observed => return Err(ReadError::Unknown("such packets are in no file".into())),
     };
     // Rows may run out behind the last record, where some of them are put together.
-    let full = || recording.is_full().then(|| Stop { offset: input.offset(), why: "more rows than are kept".into() });
+    let full = || recording.full().map(|why| Stop { offset: input.offset(), why });
     recording.stop = stop.or_else(full);
+    if !recording.is_full() && stats::is_foreign(format, &recording, &head) {
+        return Err(ReadError::Unknown("JSON without statistics or events of a call".into()));
+    }
     recording.sort();
+    strays::leave_out(&mut recording);
     Ok(recording)
 }

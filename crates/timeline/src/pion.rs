@@ -15,7 +15,7 @@ pub(crate) fn read(format: Format, input: &mut Input<'_>, out: &mut Recording) -
     out.clock = Clock::Utc;
     let mut line = Vec::new();
     loop {
-        let offset = input.offset();
+        let (offset, cost) = (input.offset(), out.cost());
         match input.line(MAX_LINE, &mut line) {
             Taken::Whole => {}
             Taken::End => return None,
@@ -33,10 +33,11 @@ pub(crate) fn read(format: Format, input: &mut Input<'_>, out: &mut Recording) -
             if input.peek(1).is_ok_and(<[u8]>::is_empty) {
                 return Some(Stop { offset, why: "the last line is cut".into() });
             }
-            out.fault("lines that cannot be read");
+            out.damage(offset, "lines that cannot be read", || "a line without the log's columns".into());
         }
-        if out.is_full() {
-            return Some(Stop { offset, why: "more rows than are kept".into() });
+        out.charge(cost);
+        if let Some(why) = out.full() {
+            return Some(Stop { offset, why });
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Recording {
     pub clock: Clock,
     /// Where reading stopped, if before the end.
     pub stop: Option<Stop>,
+    /// The first place that could not be read and was passed over.
+    pub damaged: Option<Stop>,
     /// Faults that were passed over, each with its count.
     pub faults: BTreeMap<String, u64>,
     /// RTP packets.
@@ -52,9 +54,12 @@ pub struct Recording {
     pub guessed: Vec<String>,
     /// Number of the captured packet that is read; 0 in other formats.
     pub(crate) record: u32,
-    /// Rows of all tables, those of statistics included, and most that are kept.
+    /// Cost of all rows, those of statistics included, and most of it that is kept. A row costs one, and what takes more memory
+    /// or time than a row costs as many.
     rows: u64,
     most: u64,
+    /// Why nothing more is kept, where it is not that number.
+    full: Option<&'static str>,
 }
 
 impl Recording {
@@ -69,6 +74,7 @@ impl Recording {
             format,
             clock: Clock::default(),
             stop: None,
+            damaged: None,
             faults: BTreeMap::new(),
             packets: vec![],
             rtcp: vec![],
@@ -87,6 +93,7 @@ impl Recording {
             record: 0,
             rows: 0,
             most: limits.rows,
+            full: None,
         }
     }
 
@@ -101,6 +108,30 @@ impl Recording {
     /// Whether rows have been refused.
     pub(crate) fn is_full(&self) -> bool {
         self.rows > self.most
+    }
+
+    /// Why rows have been refused, if they have.
+    pub(crate) fn full(&self) -> Option<String> {
+        self.is_full().then(|| self.full.unwrap_or("more rows than are kept").into())
+    }
+
+    /// Refuses all further rows, for this reason.
+    pub(crate) fn refuse(&mut self, why: &'static str) {
+        self.full.get_or_insert(why);
+        self.rows = self.most.saturating_add(1);
+    }
+
+    /// Cost of the rows so far.
+    pub(crate) fn cost(&self) -> u64 {
+        self.rows
+    }
+
+    /// Charges a record for a row if it has cost nothing since `before`: such records take time, and a small file expands to billions
+    /// of them.
+    pub(crate) fn charge(&mut self, before: u64) {
+        if self.rows == before {
+            self.room(1);
+        }
     }
 
     /// Adds `by` to all times.
@@ -125,7 +156,21 @@ impl Recording {
 
     /// Counts a fault that was passed over. Kinds are few: they are written in the readers.
     pub(crate) fn fault(&mut self, what: &str) {
-        *self.faults.entry(what.to_owned()).or_default() += 1;
+        self.faults_of(what, 1);
+    }
+
+    /// Counts so many faults.
+    pub(crate) fn faults_of(&mut self, what: &str, count: u64) {
+        match self.faults.get_mut(what) {
+            Some(n) => *n = n.saturating_add(count),
+            None => _ = self.faults.insert(what.to_owned(), count),
+        }
+    }
+
+    /// Counts what cannot be read and is passed over, which makes the file a damaged one. The first place is kept, with its reason.
+    pub(crate) fn damage(&mut self, offset: u64, what: &str, why: impl FnOnce() -> String) {
+        self.fault(what);
+        self.damaged.get_or_insert_with(|| Stop { offset, why: why() });
     }
 
     /// Puts every table into the order of time; rows of one time stay as they came.

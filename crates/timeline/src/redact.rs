@@ -68,6 +68,7 @@ pub struct Redacted {
 /// The format is not known, or reading or writing fails.
 pub fn redact(source: impl Read, out: &mut dyn Write, names: &mut Pseudonyms) -> Result<Redacted, ReadError> {
     let mut input = Input::new(source, Limits::default().bytes)?;
+    input.skip_mark()?;
     let format = Format::recognise(input.peek(format::PEEK)?)?;
     let mut done = Redacted { format, left_out: 0, stop: None };
     match format {

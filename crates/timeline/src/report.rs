@@ -14,6 +14,8 @@ pub struct Report {
     pub sources: Vec<Source>,
     /// Evidence that episodes and causes are found on.
     pub level: Level,
+    /// Evidence that is missing for causes, and how to get it; none where packets and their fates, or statistics, are known.
+    pub missing: Option<String>,
     /// Falls of the rate, freezes and slow starts, in order of time.
     pub episodes: Vec<Episode>,
     /// Rules of RTP and RTCP that the files break; with `--lint`.
@@ -28,6 +30,7 @@ impl Report {
         Self {
             sources: call.recordings.iter().map(Source::from).collect(),
             level: found.level,
+            missing: found.missing,
             episodes: found.episodes,
             findings: Vec::new(),
             replays: Vec::new(),

@@ -19,7 +19,7 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     let start = Timestamp::from_secs(word(&bytes, 0).into()) + TimeDelta::from_micros(word(&bytes, 4).into());
     let mut rtcp = rtcp::Reader::default();
     loop {
-        let offset = input.offset();
+        let (offset, cost) = (input.offset(), out.cost());
         match input.take(8, &mut bytes) {
             Taken::Whole => {}
             Taken::End => return None,
@@ -53,8 +53,9 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
         } else {
             out.fault("packets that are not RTP");
         }
-        if out.is_full() {
-            return stop(offset, "more rows than are kept");
+        out.charge(cost);
+        if let Some(why) = out.full() {
+            return stop(offset, &why);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Summary of a recording: its counts and its faults.
 
-use crate::{Direction, Format, Recording, Reported};
+use crate::{Direction, Format, Recording, Reported, Stop};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -34,6 +34,8 @@ pub struct Source {
     pub guessed: Vec<String>,
     /// Where reading stopped, if before the end.
     pub stopped: Option<Interruption>,
+    /// First place that could not be read and was passed over.
+    pub damaged: Option<Interruption>,
 }
 
 /// RTP packets of a file.
@@ -51,7 +53,7 @@ pub struct Packets {
     pub reported_lost: u64,
 }
 
-/// The end of what could be read.
+/// A place in a file that could not be read.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Interruption {
     /// Offset in the decompressed file, in bytes.
@@ -82,9 +84,14 @@ impl From<&Recording> for Source {
             series: recording.series.len() as u64,
             faults: recording.faults.clone(),
             guessed: recording.guessed.clone(),
-            stopped: recording.stop.as_ref().map(|s| Interruption { offset: s.offset, why: s.why.clone() }),
+            stopped: place(recording.stop.as_ref()),
+            damaged: place(recording.damaged.as_ref()),
         }
     }
+}
+
+fn place(of: Option<&Stop>) -> Option<Interruption> {
+    of.map(|s| Interruption { offset: s.offset, why: s.why.clone() })
 }
 
 /// Most numbers that are kept, since numbers that jump would take memory without a bound: eight hours at 500 packets a second.

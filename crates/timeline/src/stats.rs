@@ -6,8 +6,11 @@ mod repair;
 pub(crate) mod rtcstats;
 mod sdp;
 
+use crate::format::Format;
+use crate::number::is_measured;
 use crate::recording::Recording;
-
+use crate::schema::{Event, EventKind};
+use serde::de::Error as _;
 use serde_json::{Map, Value};
 use weir_units::Timestamp;
 
@@ -17,9 +20,91 @@ const MAX_LINE: usize = 16 << 20;
 /// Longest text kept of a value.
 const MAX_TEXT: usize = 200;
 
-/// A document that breaks off, up to its last whole value.
-pub(crate) fn repaired(bytes: &[u8]) -> Option<Value> {
-    repair::closed(bytes).and_then(|b| serde_json::from_slice(&b).ok())
+/// Most values of a document, a line or a list of a dump: in memory one takes up to a hundred times the bytes that it has in the file.
+const MAX_VALUES: usize = 2_000_000;
+/// Most series. A call has some thousand; each is looked at alone.
+const MAX_SERIES: usize = 100_000;
+/// Bytes beside a row's own that cost as much as a row, and what a series takes beside its texts and values.
+const ROW: usize = 64;
+const SERIES: usize = 400;
+
+/// Types of the objects of `getStats()`, today's (W3C, Identifiers for WebRTC's Statistics API) and those of Chromium before 2021.
+const TYPES: [&str; 24] = [
+    "candidate-pair",
+    "certificate",
+    "codec",
+    "csrc",
+    "data-channel",
+    "googCandidatePair",
+    "googComponent",
+    "googTrack",
+    "ice-server",
+    "inbound-rtp",
+    "local-candidate",
+    "localcandidate",
+    "media-playout",
+    "media-source",
+    "outbound-rtp",
+    "peer-connection",
+    "remote-candidate",
+    "remote-inbound-rtp",
+    "remote-outbound-rtp",
+    "remotecandidate",
+    "ssrc",
+    "stream",
+    "track",
+    "transport",
+];
+
+/// Whether a file of JSON has nothing of a call. One that begins as recordings do is a damaged one.
+pub(crate) fn is_foreign(format: Format, of: &Recording, head: &[u8]) -> bool {
+    let holds = |word: &str| head.windows(word.len()).any(|w| w.eq_ignore_ascii_case(word.as_bytes()));
+    let known = || of.series.keys().any(|(kind, _, _)| TYPES.contains(&kind.as_str()));
+    match format {
+        Format::GetStats => !known() && !TYPES.iter().any(|t| holds(&format!("\"{t}\""))),
+        Format::RtcStats => !known() && of.events.is_empty() && !holds("[\"getstats\""),
+        _ => false,
+    }
+}
+
+/// A JSON value of bounded memory.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let (mut values, mut in_string, mut escaped) = (1, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => values += 1,
+            _ => {}
+        }
+    }
+    if values > MAX_VALUES {
+        return Err(serde_json::Error::custom(format!("more than {MAX_VALUES} values")));
+    }
+    serde_json::from_slice(bytes)
+}
+
+/// A document; a damaged one up to the last whole value before the damage, with the damage's byte and reason.
+pub(crate) fn document(mut bytes: Vec<u8>) -> (Option<Value>, Option<(usize, String)>) {
+    let e = match parse(&bytes) {
+        Ok(document) => return (Some(document), None),
+        Err(e) => e,
+    };
+    let whole = place(&bytes, &e);
+    bytes.truncate(whole);
+    let repaired = repair::closed(bytes).and_then(|b| parse(&b).ok());
+    (repaired, Some((whole, format!("the document is damaged: {e}"))))
+}
+
+/// The byte at which a document cannot be read further.
+fn place(bytes: &[u8], e: &serde_json::Error) -> usize {
+    let Some(before) = e.line().checked_sub(1) else { return bytes.len() };
+    let line = match before {
+        0 => 0,
+        n => bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').nth(n - 1).map_or(bytes.len(), |(i, _)| i + 1),
+    };
+    (line + e.column().saturating_sub(1)).min(bytes.len())
 }
 
 /// A time in ms since the Unix epoch.
@@ -39,11 +124,24 @@ fn value(out: &mut Recording, at: Timestamp, key: (&str, &str, &str), value: &Va
         Value::String(s) => Some(s.chars().take(MAX_TEXT).collect::<String>()),
         _ => None,
     };
-    if (number.is_none() && text.is_none()) || !out.room(1) {
+    if number.is_some_and(|n| !is_measured(n)) {
+        return out.fault("numbers that nothing can have measured");
+    }
+    let text_bytes = text.as_ref().map_or(0, String::len);
+    if (number.is_none() && text.is_none()) || !out.room(1 + (text_bytes / ROW) as u64) {
         return;
     }
     let (kind, id, name) = key;
-    let series = out.series.entry((kind.into(), id.into(), name.into())).or_default();
+    let key = (kind.to_owned(), id.to_owned(), name.to_owned());
+    if !out.series.contains_key(&key) {
+        if out.series.len() >= MAX_SERIES {
+            return out.refuse("more numbers of getStats than are kept");
+        }
+        if !out.room(((SERIES + kind.len() + id.len() + name.len()) / ROW) as u64) {
+            return;
+        }
+    }
+    let series = out.series.entry(key).or_default();
     if let Some(number) = number {
         series.points.push((at, number));
     }
@@ -51,6 +149,14 @@ fn value(out: &mut Recording, at: Timestamp, key: (&str, &str, &str), value: &Va
         && series.texts.last().is_none_or(|(_, last)| *last != text)
     {
         series.texts.push((at, text));
+    }
+}
+
+/// Adds an event of the application.
+fn event(out: &mut Recording, at: Timestamp, name: &str) {
+    let name: String = name.chars().take(MAX_TEXT).collect();
+    if out.room(1 + (name.len() / ROW) as u64) {
+        out.events.push(Event { at, kind: EventKind::Application(name) });
     }
 }
 

@@ -13,6 +13,7 @@ mod episodes;
 mod evidence;
 mod frames;
 mod layers;
+mod one_end;
 mod own;
 mod passage;
 mod policing;
@@ -70,6 +71,8 @@ pub struct Episode {
 pub enum Level {
     /// No rate over time is in it: nothing can be found.
     None,
+    /// One end's packets, without feedback on them: episodes, and few causes.
+    OneEnd,
     /// Statistics, about once a second.
     Statistics,
     /// One end's packets, with feedback on them.
@@ -85,11 +88,13 @@ pub struct Explanation {
     pub level: Level,
     /// Episodes in order of time.
     pub episodes: Vec<Episode>,
+    /// Evidence that is missing for causes, and how to get it.
+    pub missing: Option<String>,
 }
 
 /// Finds the episodes of a call and ranks their causes.
 pub fn explain(call: &Call) -> Explanation {
-    let Some(passages) = passage::passages(call) else { return statistics::explain(call) };
+    let Some(passages) = passage::passages(call) else { return without_fates(call) };
     let level = if passages.captured { Level::Packets } else { Level::Log };
     let bins = bins::bins(&passages);
     let signals = rules::Signals::of(call, passages.zero);
@@ -99,7 +104,17 @@ pub fn explain(call: &Call) -> Explanation {
         (evidence.estimate, evidence.told) = (signals.estimate(span), signals.told);
         rules::causes(&evidence, &signals, span)
     });
-    Explanation { level, episodes }
+    Explanation { level, episodes, missing: None }
+}
+
+/// As [`explain`], of a call whose packets' fates are not known.
+fn without_fates(call: &Call) -> Explanation {
+    let mut found = statistics::explain(call);
+    if found.level == Level::None {
+        found = one_end::explain(call).unwrap_or(found);
+    }
+    found.missing = one_end::missing(call, found.level);
+    found
 }
 
 /// Causes in order of confidence; `not-known` where there is none.

@@ -4,20 +4,24 @@ use crate::tables::fold;
 use std::fmt::Write as _;
 use weir_timeline::why::{Episode, EpisodeKind, Level};
 
-/// A line an episode and one a cause, after the evidence that they rest on. `start` is the zero of the printed times, in ms.
-pub(crate) fn text(level: Level, episodes: &[Episode], start: i64) -> String {
+/// A line an episode and one a cause, after the evidence that they rest on and what is `missing`. `start` is the zero of the printed
+/// times, in ms.
+pub(crate) fn text(level: Level, missing: Option<&str>, episodes: &[Episode], start: i64) -> String {
+    let missing = missing.map_or_else(String::new, |m| fold(&format!("{m}.")) + "\n");
     let evidence = match level {
-        Level::None => return "No rate over time is in it: episodes and causes are not known.\n".into(),
+        Level::None => return format!("No rate over time is in it: episodes and causes are not known.\n{missing}"),
+        Level::OneEnd => "one end's packets, without feedback on them",
         Level::Statistics => "statistics, which hide what happens within a second",
         Level::Log => "one end's packets and the feedback on them",
         Level::Packets => "packets at both ends",
     };
-    let mut out = format!("Evidence: {evidence}.\n");
+    let mut out = format!("Evidence: {evidence}.\n{missing}");
     if episodes.is_empty() {
         out.push_str("No fall of the rate, no freeze and no slow start.\n");
     }
     for episode in episodes {
-        let second = |ms: i64| format!("{:.1}", (ms - start) as f64 / 1000.0);
+        // A part of a millisecond before the start is no time below zero.
+        let second = |ms: i64| format!("{:.1}", ((ms - start) as f64 / 100.0).round() / 10.0 + 0.0);
         let kind = match episode.kind {
             EpisodeKind::Fall => "the rate fell",
             EpisodeKind::Freeze => "the picture froze",

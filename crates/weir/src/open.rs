@@ -15,12 +15,12 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_lab::scenario::InputError;
+use weir_lab::scenario::{InputError, suggest};
 use weir_timeline::lint::lint;
 use weir_timeline::redact::{Pseudonyms, redact};
 use weir_timeline::replay::{self, ReplayError};
 use weir_timeline::why::{Curves, Explanation, Level, Rules, curves, explain};
-use weir_timeline::{Call, ReadError, Recording, Report, Source, Window, read};
+use weir_timeline::{Call, Interruption, ReadError, Recording, Report, Source, Window, read};
 use weir_units::TimeDelta;
 
 /// Largest file of rules, in bytes.
@@ -84,8 +84,17 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         let why = format!("{to} s is not behind --from, {from} s");
         return Err(InputError::whole("--to", why).help("give a later time, or leave it out").into());
     }
+    for name in &args.controllers {
+        suggest::find(&session.registry, "--controllers", name)?;
+    }
     let rules = args.rules.as_deref().map(rules).transpose()?;
     let call = call(session, &args.files)?;
+    let length = call.recordings.iter().filter_map(Recording::span).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let length = length.map_or(0.0, |(from, to)| (to - from).as_secs_f64());
+    if let Some(from) = args.from.filter(|from| *from > length) {
+        let why = format!("{from} s is behind the call's end: it is {length:.1} s long");
+        return Err(InputError::whole("--from", why).help("give an earlier time").into());
+    }
     let wanted = Wanted {
         episodes: args.why || args.json || args.report.is_some() || rules.is_some(),
         findings: args.lint || args.report.is_some(),
@@ -107,9 +116,7 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
     } else {
         print(&text(&found, args))?;
     }
-    let damaged: Vec<String> = (found.report.sources.iter())
-        .filter_map(|s| s.stopped.as_ref().map(|at| format!("{}: stopped at byte {}: {}", s.path, at.offset, at.why)))
-        .collect();
+    let damaged: Vec<String> = found.report.sources.iter().flat_map(damage).collect();
     if damaged.is_empty() {
         return Ok(());
     }
@@ -117,6 +124,13 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         damaged.iter().for_each(|line| remark(line));
     }
     Err(Failure::Damaged)
+}
+
+/// Where a file could not be read, and why.
+fn damage(source: &Source) -> Vec<String> {
+    let line = |what: &str, at: &Interruption| format!("{}: {what} at byte {}: {}", source.path, at.offset, at.why);
+    let passed_over = source.damaged.as_ref().map(|at| line("damaged", at) + ", and what is like it, was passed over");
+    passed_over.into_iter().chain(source.stopped.as_ref().map(|at| line("stopped", at))).collect()
 }
 
 /// Findings that are wanted.
@@ -142,7 +156,7 @@ struct Found {
 impl Wanted {
     /// Episodes and targets are found in the whole call, as they depend on what was before.
     fn find(self, mut call: Call) -> Result<Found, ReplayError> {
-        let none = Explanation { level: Level::None, episodes: Vec::new() };
+        let none = Explanation { level: Level::None, episodes: Vec::new(), missing: None };
         let mut found = if self.episodes { explain(&call) } else { none };
         let mut over_time = if self.curves { curves(&call) } else { None };
         if let (Some(rules), Some(curves)) = (&self.rules, &over_time) {
@@ -187,7 +201,8 @@ fn text(found: &Found, args: &OpenArgs) -> String {
         file(&mut out, recording, source);
     }
     if args.why || args.rules.is_some() {
-        out.push_str(&episodes::text(report.level, &report.episodes, found.start_ms));
+        let missing = report.missing.as_deref();
+        out.push_str(&episodes::text(report.level, missing, &report.episodes, found.start_ms));
     }
     if args.lint {
         findings(&mut out, report);
@@ -203,7 +218,8 @@ fn findings(out: &mut String, report: &Report) {
         out.push_str("No rule of RTP or RTCP is broken by what can be read.\n");
     }
     for f in &report.findings {
-        let _ = writeln!(out, "{} ({}): {} times by {} packets", f.rule, f.path, f.count, f.direction);
+        out.push_str(&fold(&format!("{} ({}): {} times by {} packets", f.rule, f.path, f.count, f.direction)));
+        out.push('\n');
         for p in &f.packets {
             let table = if p.rtcp { "RTCP" } else { "RTP" };
             out.push_str(&fold(&format!("  packet {} ({table}): {}", p.number, p.text)));

@@ -258,7 +258,12 @@ fn of_recordings_windows_and_rules() {
         ("fit absent.log --controller ncc", &["--controller", "no controller is named `ncc`", "did you mean `gcc`?"]),
         ("fit absent.log --ceiling 2MB", &["--ceiling", "`2MB` is in bytes; rates are in bits"]),
         ("whatif absent.log --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
-        ("whatif absent.log --draws 1001", &["--draws", "1001", "0..=1000"]),
+        ("whatif absent.log --draws 1001", &["--draws", "1001", "1..=1000"]),
+        ("whatif absent.log --draws 0", &["--draws", "0 is not in 1..=1000"]),
+        (
+            "open absent.log --controllers ncc",
+            &["--controllers", "no controller is named `ncc`", "did you mean `gcc`?"],
+        ),
         ("judge causes --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
         ("judge causes --cause rain", &["--cause", "no cause is named `rain`", "delay-step"]),
         ("judge fits --links 0", &["--links", "0", "1..=10000"]),
@@ -279,6 +284,10 @@ fn of_recordings_windows_and_rules() {
     for part in ["bad.toml", "rules[0].when[0].below", "inf", ":8:", "leave out a bound"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    let behind = weir(folder.path(), &["open", "rtp.log", "--from", "3000"]);
+    let said = String::from_utf8_lossy(&behind.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(behind.status.code(), Some(2), "{said}");
+    assert!(said.contains("--from") && said.contains("behind the call's end: it is 39.9 s long"), "{said}");
     let no_fates = weir(folder.path(), &["fit", "rtp.log"]);
     let said = String::from_utf8_lossy(&no_fates.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(no_fates.status.code(), Some(2), "{said}");
@@ -289,4 +298,40 @@ fn of_recordings_windows_and_rules() {
     let packets = &json["sources"][0]["packets"];
     let all = ["sent", "received", "passing"].map(|way| packets[way].as_u64().expect("a count")).iter().sum::<u64>();
     assert_eq!((all, json["sources"][0]["from_ms"].as_i64()), (100, Some(1_700_000_005_000)), "{json}");
+    let alone = weir(folder.path(), &["open", "rtp.log", "--why"]);
+    let said = String::from_utf8_lossy(&alone.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(alone.status.code(), Some(0), "{said}");
+    for part in ["one end's packets, without feedback", "the other end's capture", "19.5 to 39", "the rate fell"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn of_recordings_that_are_damaged_or_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    write("package.json", "{\"name\": \"x\", \"type\": \"module\"}\n");
+    let good = "{\"epoch_ms\":1700000000000,\"stats\":{\"O\":{\"type\":\"outbound-rtp\",\"packetsSent\":7}}}\n";
+    write("damaged.jsonl", &format!("{good}{{\"epoch_ms\n{good}"));
+    let long = format!("{}.log", "name-of-a-file-".repeat(4));
+    // Numbers that jump, which breaks a rule.
+    let number = |i: u64| if i < 100 { i } else { i + 5_000 };
+    let line =
+        |i: u64| format!("{},102,7,{},{},false,1250,0,{i},1\n", 1_700_000_000_000 + i * 50, number(i), 4_500 * (i + 1));
+    write(&long, &(0..200).map(line).collect::<String>());
+    let of = |args: &[&str]| {
+        let done = weir(folder.path(), args);
+        let said = String::from_utf8_lossy(&done.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        (done.status.code(), said, String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    let (code, said, _) = of(&["open", "package.json"]);
+    assert!(code == Some(2) && said.contains("not a recording that Weir knows"), "{said}");
+    let (code, said, text) = of(&["open", "damaged.jsonl"]);
+    assert!(code == Some(3) && said.contains(&format!("damaged at byte {}", good.len())), "{said}");
+    assert!(text.contains("7 sent") && text.contains("1 lines that are not JSON"), "{text}");
+    let mut narrow = Command::new(env!("CARGO_BIN_EXE_weir"));
+    narrow.current_dir(folder.path()).args(["open", &long, "--lint"]).env("COLUMNS", "80");
+    let text = String::from_utf8_lossy(&narrow.output().expect("starts").stdout).into_owned();
+    assert!(text.contains("sequence-jump"), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
 }

@@ -112,7 +112,7 @@ def open(files: PathLike | Iterable[PathLike], *, controllers: Iterable[str] = (
 
     It is ``weir open FILE... --lint --json``; ``docs/open.md`` lists formats, causes and rules. ``controllers`` are names: what each
     would have asked for on the recorded feedback is in ``replays``. A damaged file gives what is before the damage, and its source
-    has ``stopped``.
+    has ``stopped``; one whose unreadable lines were passed over has ``damaged``.
 
     Raises OSError if a file cannot be opened, and ValueError if none of the formats is recognised, or a controller is unknown or
     the recording does not have what it needs.

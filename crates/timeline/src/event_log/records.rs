@@ -122,7 +122,12 @@ impl Reader {
         let (times, blobs) = (batch.column(1), batch.blobs(2));
         for (time, blob) in times.into_iter().zip(blobs) {
             match ms(time) {
-                Some(at) if !blob.is_empty() => self.compounds.push((at, direction, blob.to_vec())),
+                Some(at) if !blob.is_empty() => {
+                    if !out.room((blob.len() / 64) as u64) {
+                        return Ok(());
+                    }
+                    self.compounds.push((at, direction, blob.to_vec()));
+                }
                 _ => out.fault("RTCP packets without a time or content"),
             }
         }

@@ -2,6 +2,7 @@
 
 use super::{Pseudonyms, Redacted, sdp};
 use crate::input::{Input, Taken};
+use crate::stats::parse;
 use core::net::IpAddr;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -58,9 +59,9 @@ pub(super) fn document(
     done: &mut Redacted,
 ) -> io::Result<()> {
     let (bytes, broken) = input.rest(MAX_DOCUMENT);
-    done.stop = broken;
-    let repaired = || crate::stats::repaired(&bytes);
-    match serde_json::from_slice::<Value>(&bytes).ok().or_else(repaired) {
+    let (document, damage) = crate::stats::document(bytes);
+    done.stop = broken.or(damage.map(|(_, why)| why));
+    match document {
         Some(document) => writeln!(out, "{}", value("", &document, names, 0)),
         None => {
             done.left_out += 1;
@@ -85,7 +86,7 @@ pub(super) fn lines(
                 return Ok(());
             }
         }
-        match serde_json::from_slice::<Value>(&line) {
+        match parse(&line) {
             // A line of rtcstats: name, connection, value, time. Events that an application defines keep their time alone.
             Ok(Value::Array(entry)) => {
                 let known =

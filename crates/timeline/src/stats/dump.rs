@@ -3,30 +3,28 @@
 //! Each number of each object is a list over time, as text. Its times are the list named `timestamp` of the same object
 //! where that is as long; else they are spread evenly from its start to its end.
 
-use super::{MAX_DOCUMENT, repair, sdp, unix_ms, value};
+use super::{MAX_DOCUMENT, document, event, parse, sdp, unix_ms, value};
 use crate::input::Input;
 use crate::recording::Recording;
-use crate::schema::{Clock, Event, EventKind, Stop};
+use crate::schema::{Clock, Stop};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use weir_units::Timestamp;
 
 pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     out.clock = Clock::Utc;
+    let begin = input.offset();
     let (bytes, broken) = input.rest(MAX_DOCUMENT);
-    let offset = bytes.len() as u64;
-    let (document, stop) = match serde_json::from_slice::<Value>(&bytes) {
-        Ok(document) => (Some(document), broken.map(|why| Stop { offset, why })),
-        Err(e) => {
-            let why = broken.unwrap_or_else(|| format!("the document is damaged: {e}"));
-            let repaired = repair::closed(&bytes).and_then(|b| serde_json::from_slice(&b).ok());
-            (repaired, Some(Stop { offset, why }))
-        }
+    let end = begin + bytes.len() as u64;
+    let (document, damage) = document(bytes);
+    let stop = match damage {
+        Some((at, why)) => Some(Stop { offset: begin + at as u64, why: broken.unwrap_or(why) }),
+        None => broken.map(|why| Stop { offset: end, why }),
     };
     let connections = document.as_ref().and_then(|d| d.get("PeerConnections")).and_then(Value::as_object);
     let Some(connections) = connections else {
         let why = "no peer connection is in it".into();
-        return stop.or(Some(Stop { offset, why }));
+        return stop.or(Some(Stop { offset: end, why }));
     };
     for (name, connection) in connections {
         // Objects of several connections may have the same id.
@@ -38,19 +36,33 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
             update(out, entry);
         }
     }
-    let full = out.is_full().then(|| Stop { offset, why: "more rows than are kept".into() });
+    let full = out.full().map(|why| Stop { offset: end, why });
     stop.or(full)
 }
 
-/// A list of values of one number of one object.
-struct Column {
-    kind: String,
+/// A list of values of one number of one object, as text.
+struct Column<'a> {
+    name: &'a str,
+    kind: &'a str,
     times: (f64, f64),
-    values: Vec<Value>,
+    values: &'a str,
+}
+
+impl Column<'_> {
+    /// The values. One column's at a time are in memory.
+    fn values(&self, out: &mut Recording) -> Vec<Value> {
+        match parse(self.values.as_bytes()) {
+            Ok(Value::Array(values)) => values,
+            _ => {
+                out.fault("lists that are not JSON");
+                vec![]
+            }
+        }
+    }
 }
 
 fn stats(out: &mut Recording, prefix: &str, stats: &Map<String, Value>) {
-    let mut objects: BTreeMap<&str, Vec<(&str, Column)>> = BTreeMap::new();
+    let mut objects: BTreeMap<&str, Vec<Column<'_>>> = BTreeMap::new();
     for (key, column) in stats {
         // Derived numbers, such as rates that the page computed, begin with a bracket.
         let Some((id, name)) = key.rsplit_once('-').filter(|(_, name)| !name.ends_with(']')) else { continue };
@@ -62,48 +74,46 @@ fn stats(out: &mut Recording, prefix: &str, stats: &Map<String, Value>) {
         if kind == "certificate" {
             continue;
         }
-        let Ok(values) = serde_json::from_str::<Vec<Value>>(values) else {
-            out.fault("lists that are not JSON");
-            continue;
-        };
         let times = (text("startTime").and_then(iso_ms), text("endTime").and_then(iso_ms));
         let (Some(start), Some(end)) = times else {
             out.fault("lists without their times");
             continue;
         };
-        objects.entry(id).or_default().push((name, Column { kind: kind.into(), times: (start, end), values }));
+        objects.entry(id).or_default().push(Column { name, kind, times: (start, end), values });
     }
     for (id, columns) in objects {
-        let clock = columns.iter().find(|(name, _)| *name == "timestamp").map(|(_, c)| &c.values);
-        for (name, column) in columns.iter().filter(|(name, _)| !matches!(*name, "timestamp" | "type" | "id")) {
-            let times = times(column, clock.map(Vec::as_slice));
-            for (at, v) in times.into_iter().zip(&column.values) {
-                if let Some(at) = at {
-                    let id = format!("{prefix}{id}");
-                    match v {
-                        Value::Object(inner) => inner
-                            .iter()
-                            .for_each(|(n, v)| value(out, at, (&column.kind, &id, &format!("{name}.{n}")), v)),
-                        v => value(out, at, (&column.kind, &id, name), v),
-                    }
+        let id = format!("{prefix}{id}");
+        let clock = columns.iter().find(|c| c.name == "timestamp").map(|c| c.values(out));
+        for column in columns.iter().filter(|c| !matches!(c.name, "timestamp" | "type" | "id")) {
+            let values = column.values(out);
+            let times = times(column.times, values.len(), clock.as_deref());
+            for (at, v) in times.into_iter().zip(&values) {
+                match (at, v) {
+                    (None, _) => {}
+                    (Some(at), Value::Object(inner)) => inner
+                        .iter()
+                        .for_each(|(n, v)| value(out, at, (column.kind, &id, &format!("{}.{n}", column.name)), v)),
+                    (Some(at), v) => value(out, at, (column.kind, &id, column.name), v),
                 }
+            }
+            if out.is_full() {
+                return;
             }
         }
     }
 }
 
-fn times(column: &Column, clock: Option<&[Value]>) -> Vec<Option<Timestamp>> {
-    let n = column.values.len();
+/// Times of a list's values.
+fn times((start, end): (f64, f64), n: usize, clock: Option<&[Value]>) -> Vec<Option<Timestamp>> {
     // A number that the object got later has fewer values than the object: they are its last ones, if they end with it.
     if let Some(clock) = clock.filter(|c| c.len() >= n) {
         let at = |v: &Value| v.as_f64().and_then(unix_ms);
         let tail = &clock[clock.len() - n..];
         let starts = tail.first().and_then(Value::as_f64);
-        if starts.is_some_and(|s| (s - column.times.0).abs() < 1500.0) {
+        if starts.is_some_and(|s| (s - start).abs() < 1500.0) {
             return tail.iter().map(at).collect();
         }
     }
-    let (start, end) = column.times;
     let step = if n > 1 { (end - start) / (n - 1) as f64 } else { 0.0 };
     (0..n).map(|i| unix_ms(start + step * i as f64)).collect()
 }
@@ -117,11 +127,7 @@ fn update(out: &mut Recording, entry: &Value) {
     };
     match (name, entry.get("value")) {
         ("setRemoteDescription", Some(value)) => sdp::limits(out, at, value),
-        _ if out.room(1) => {
-            let name = name.chars().take(super::MAX_TEXT).collect();
-            out.events.push(Event { at, kind: EventKind::Application(name) });
-        }
-        _ => {}
+        _ => event(out, at, name),
     }
 }
 

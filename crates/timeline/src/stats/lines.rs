@@ -3,7 +3,7 @@
 //! A line is the report itself, by id or as a list, or an object with it in `stats` and its time in `epoch_ms` or
 //! `timestamp`. A report without a time of its own takes that of its objects.
 
-use super::{MAX_LINE, object, unix_ms};
+use super::{MAX_LINE, object, parse, unix_ms};
 use crate::input::{Input, Taken};
 use crate::recording::Recording;
 use crate::schema::{Clock, Stop};
@@ -13,26 +13,25 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     out.clock = Clock::Utc;
     let mut line = Vec::new();
     loop {
-        let offset = input.offset();
+        let (offset, cost) = (input.offset(), out.cost());
         match input.line(MAX_LINE, &mut line) {
             Taken::Whole => {}
             Taken::End => return None,
             Taken::Cut(why) => return Some(Stop { offset, why }),
         }
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        match serde_json::from_slice(&line) {
+        match parse(&line) {
+            _ if line.trim_ascii().is_empty() => {}
             Ok(Value::Object(report)) => self::report(out, &report),
-            Ok(_) => out.fault("lines without a report"),
+            Ok(_) => out.damage(offset, "lines without a report", || "a line that is no object".into()),
             // The last line of a file that was cut.
             Err(e) if e.is_eof() && input.peek(1).is_ok_and(<[u8]>::is_empty) => {
                 return Some(Stop { offset, why: format!("the last line is cut: {e}") });
             }
-            Err(_) => out.fault("lines that are not JSON"),
+            Err(e) => out.damage(offset, "lines that are not JSON", || format!("a line that is not JSON: {e}")),
         }
-        if out.is_full() {
-            return Some(Stop { offset, why: "more rows than are kept".into() });
+        out.charge(cost);
+        if let Some(why) = out.full() {
+            return Some(Stop { offset, why });
         }
     }
 }

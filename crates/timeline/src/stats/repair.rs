@@ -1,7 +1,7 @@
 //! JSON that breaks off.
 
 /// The document up to its last whole value, with everything that is open closed; `None` where there is no such value.
-pub(super) fn closed(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn closed(mut text: Vec<u8>) -> Option<Vec<u8>> {
     let (mut open, mut in_string, mut escaped) = (Vec::new(), false, false);
     // Length of the text up to a comma that ends a value, and how many are open there.
     let mut whole = None;
@@ -30,10 +30,10 @@ pub(super) fn closed(text: &[u8]) -> Option<Vec<u8>> {
         }
     }
     let (length, depth) = whole?;
-    let mut out = text[..length].to_vec();
+    text.truncate(length);
     // At least as many are open now as at that place, and the lower ones are the same.
-    out.extend(brackets(&out, depth)?);
-    Some(out)
+    text.extend(brackets(&text, depth)?);
+    Some(text)
 }
 
 /// The closing brackets of what is open after `text`.
@@ -66,17 +66,17 @@ mod tests {
     #[test]
     fn values_before_the_cut_stay() {
         let cut = &WHOLE[..WHOLE.find("3]").expect("there")];
-        let repaired = closed(cut.as_bytes()).expect("values");
+        let repaired = closed(cut.into()).expect("values");
         let value: serde_json::Value = serde_json::from_slice(&repaired).expect("JSON");
         assert_eq!(value, serde_json::json!({"a": {"b": "[1,2,\"}", "c": [1, {"d": true}]}, "e": [2]}));
-        assert_eq!(closed(b"{\"a\": 1"), None);
-        assert_eq!(closed(b"}"), None);
+        assert_eq!(closed(b"{\"a\": 1".to_vec()), None);
+        assert_eq!(closed(b"}".to_vec()), None);
     }
 
     proptest! {
         #[test]
         fn each_cut_is_json_or_nothing(at in 0..WHOLE.len()) {
-            if let Some(repaired) = closed(&WHOLE.as_bytes()[..at]) {
+            if let Some(repaired) = closed(WHOLE.as_bytes()[..at].to_vec()) {
                 prop_assert!(serde_json::from_slice::<serde_json::Value>(&repaired).is_ok());
             }
         }

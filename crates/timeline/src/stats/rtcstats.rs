@@ -3,10 +3,10 @@
 //! `getstats` holds only what changed since the report before (rtcstats' delta compression), so that each report is
 //! joined with what is known.
 
-use super::{MAX_LINE, object, sdp, unix_ms};
+use super::{MAX_LINE, MAX_TEXT, ROW, event, object, parse, sdp, unix_ms};
 use crate::input::{Input, Taken};
 use crate::recording::Recording;
-use crate::schema::{Clock, Event, EventKind, Stop};
+use crate::schema::{Clock, Stop};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use weir_units::Timestamp;
@@ -19,25 +19,29 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     let mut known: BTreeMap<(String, String), Map<String, Value>> = BTreeMap::new();
     let (mut line, mut latest) = (Vec::new(), None);
     loop {
-        let offset = input.offset();
+        let (offset, cost) = (input.offset(), out.cost());
         match input.line(MAX_LINE, &mut line) {
             Taken::Whole => {}
             Taken::End => return None,
             Taken::Cut(why) => return Some(Stop { offset, why }),
         }
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        match serde_json::from_slice(&line) {
-            Ok(Value::Array(entry)) => self::entry(out, &mut known, &mut latest, &entry),
-            Ok(_) => out.fault("lines that are no entry"),
+        match parse(&line) {
+            _ if line.trim_ascii().is_empty() => {}
+            Ok(Value::Array(entry)) if entry.first().is_some_and(Value::is_string) => {
+                self::entry(out, &mut known, &mut latest, &entry);
+            }
+            Ok(_) => out.damage(offset, "lines that are no entry", || "a line that is no list with a name".into()),
             Err(e) if e.is_eof() && input.peek(1).is_ok_and(<[u8]>::is_empty) => {
                 return Some(Stop { offset, why: format!("the last line is cut: {e}") });
             }
-            Err(_) => out.fault("lines that are not JSON"),
+            Err(e) => out.damage(offset, "lines that are not JSON", || format!("a line that is not JSON: {e}")),
         }
-        if out.is_full() || known.len() > MAX_OBJECTS {
-            return Some(Stop { offset, why: "more rows than are kept".into() });
+        if known.len() > MAX_OBJECTS {
+            out.refuse("more objects of getStats than are kept");
+        }
+        out.charge(cost);
+        if let Some(why) = out.full() {
+            return Some(Stop { offset, why });
         }
     }
 }
@@ -48,7 +52,7 @@ fn entry(
     latest: &mut Option<Timestamp>,
     entry: &[Value],
 ) {
-    let Some(name) = entry.first().and_then(Value::as_str) else { return out.fault("entries without a name") };
+    let Some(name) = entry.first().and_then(Value::as_str) else { return };
     let connection = entry.get(1).and_then(Value::as_str).unwrap_or_default();
     if let Some(at) = entry.get(3).and_then(Value::as_f64).and_then(unix_ms) {
         *latest = Some(at);
@@ -60,16 +64,30 @@ fn entry(
                 let Value::Object(changed) = changed else { continue };
                 let state = known.entry((connection.to_owned(), id.clone())).or_default();
                 for (name, v) in changed {
-                    state.insert(name.clone(), v.clone());
+                    match kept(v) {
+                        None => _ = state.remove(name),
+                        Some(v) if state.contains_key(name) => _ = state.insert(name.clone(), v),
+                        Some(v) if out.room(1 + (name.len() / ROW) as u64) => _ = state.insert(name.clone(), v),
+                        Some(_) => return,
+                    }
                 }
                 object(out, at, &format!("{connection}/{id}"), state);
             }
         }
         ("setRemoteDescription", Some(value)) => sdp::limits(out, at, value),
-        (name, _) if out.room(1) => {
-            let name = name.chars().take(super::MAX_TEXT).collect();
-            out.events.push(Event { at, kind: EventKind::Application(name) });
+        (name, _) => event(out, at, name),
+    }
+}
+
+/// The part of a value that is ever looked at: what is known of an object stays in memory until the end.
+fn kept(value: &Value) -> Option<Value> {
+    match value {
+        Value::String(s) => Some(Value::String(s.chars().take(MAX_TEXT).collect())),
+        Value::Object(inner) => {
+            let plain = inner.iter().filter(|(_, v)| v.is_number() || v.is_boolean()).take(MAX_TEXT);
+            Some(Value::Object(plain.map(|(name, v)| (name.clone(), v.clone())).collect()))
         }
-        _ => {}
+        Value::Number(_) | Value::Bool(_) => Some(value.clone()),
+        Value::Null | Value::Array(_) => None,
     }
 }

@@ -7,13 +7,13 @@ use super::{Cause, Episode, EpisodeKind};
 const FALLEN: f64 = 0.8;
 const BACK: f64 = 0.9;
 /// Bins that the rate before is the median of: 8 s.
-const BEFORE: usize = 16;
+pub(super) const BEFORE: usize = 16;
 /// Time directly before, that is left out of it, in s.
 const GUARD: f64 = 2.0;
 /// Bins that a rate is the mean of: 1 s, so that key frames are no falls behind them.
-const SMOOTH: usize = 2;
+pub(super) const SMOOTH: usize = 2;
 /// Bins at the start in which a rate is found first.
-const START: usize = 8;
+pub(super) const START: usize = 8;
 /// Bins of the start that are looked at for lasting loss: 10 s.
 const FIRST: usize = 20;
 /// Share of lost packets that lasts, and least packets that it is a share of.
@@ -81,7 +81,7 @@ pub(super) fn slow_start(rates: &[f64], bin: f64, known: f64, lost: f64) -> Opti
 }
 
 /// Times in which no frame came for much longer than usual, of frames at `times`.
-fn still(times: &[f64]) -> Vec<(f64, f64)> {
+pub(super) fn still(times: &[f64]) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
     for i in FRAMES..times.len() {
         let usual = (times[i - 1] - times[i - FRAMES]) / (FRAMES - 1) as f64;

@@ -33,6 +33,11 @@ const PACED: f64 = 0.9;
 const EVEN_PACED: f64 = 0.1;
 /// Least size of packets that a service rate is measured with, in bytes.
 const LARGE: f64 = 500.0;
+/// Resolution of arrivals, in ms, from which the distance of two packets says nothing, and how many times as long what is measured with it is.
+const COARSE: f64 = 0.5;
+const TRAIN: f64 = 5.0;
+/// Least resolution of captures, in ms.
+const FINE: f64 = 0.05;
 
 /// Numbers around an episode.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -98,6 +103,8 @@ pub(super) struct Evidence {
     pub(super) arrived: (f64, f64),
     /// Packets of more than 500 bytes a second in the fall, behind its first second.
     pub(super) large: f64,
+    /// Whether arrivals are by a clock too coarse for the distance of two packets.
+    pub(super) coarse: bool,
     /// Whether anything is known before.
     pub(super) has_past: bool,
 }
@@ -128,7 +135,7 @@ impl Evidence {
         let past = (span.from - PAST, span.from - EARLY);
         let within = |range: (f64, f64)| bins.iter().filter(move |b| b.at >= range.0 && b.at < range.1);
         let (past_bins, now): (Vec<&Bin>, Vec<&Bin>) = (within(past).collect(), within((from, to)).collect());
-        let mut e = Self { has_past: past_bins.len() >= 4, ..Self::default() };
+        let mut e = Self { has_past: past_bins.len() >= 4, coarse: of.resolution >= COARSE, ..Self::default() };
         let floor_before =
             if e.has_past { median(past_bins.iter().filter_map(|b| Some(b.delay?[0])).collect()) } else { 0.0 };
         let spread_of = |bins: &[&Bin]| median(bins.iter().filter_map(|b| b.delay.map(|d| d[2] - d[0])).collect());
@@ -251,6 +258,9 @@ impl Evidence {
 /// Rates at which large packets of a time left the path one behind the other, in kbit/s: of those that were sent closer together than they
 /// arrived by this share, which the path has spaced, and both of which took so many ms at least.
 fn served(of: &Passages, range: (f64, f64), least: f64, closer: f64) -> Vec<f64> {
+    if of.resolution >= COARSE {
+        return served_trains(of, range, least, closer);
+    }
     let mut out = Vec::new();
     let mut last: Option<(f64, f64)> = None;
     for p in of.between(range.0, range.1) {
@@ -263,10 +273,41 @@ fn served(of: &Passages, range: (f64, f64), least: f64, closer: f64) -> Vec<f64>
             let (here, there) = (sent - sent_before, arrival - arrived);
             let queued = delay >= least && arrived - sent_before >= least;
             if p.size > LARGE && queued && here < closer * there.max(1.0) {
-                out.push(p.size * 8.0 / there.max(0.05));
+                out.push(p.size * 8.0 / there.max(FINE.max(of.resolution)));
             }
         }
         last = Some((sent, arrival));
+    }
+    out
+}
+
+/// The same from arrivals whose distance a coarse clock does not show: of packets one behind the other that take some of its units together.
+fn served_trains(of: &Passages, range: (f64, f64), least: f64, closer: f64) -> Vec<f64> {
+    let mut out = Vec::new();
+    // When the first one was sent and arrived, and bytes and packets behind it.
+    let mut train: Option<(f64, f64, f64, f64)> = None;
+    for p in of.between(range.0, range.1) {
+        let Fate::Arrived(delay) = p.fate else {
+            train = None;
+            continue;
+        };
+        let (sent, arrival) = (p.at * 1000.0, p.at * 1000.0 + delay);
+        let begin = Some((sent, arrival, 0.0, 0.0));
+        train = match train.filter(|_| delay >= least) {
+            None => begin.filter(|_| delay >= least),
+            Some((first, arrived, bytes, packets)) => {
+                let (bytes, packets) = (bytes + p.size, packets + 1.0);
+                let (here, there) = (sent - first, arrival - arrived);
+                if there < TRAIN * of.resolution {
+                    Some((first, arrived, bytes, packets))
+                } else {
+                    if here < closer * there && bytes > LARGE * packets {
+                        out.push(bytes * 8.0 / there);
+                    }
+                    begin
+                }
+            }
+        };
     }
     out
 }

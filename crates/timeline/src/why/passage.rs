@@ -6,6 +6,10 @@ use crate::{Call, RtcpKind};
 use std::collections::BTreeMap;
 use weir_units::Timestamp;
 
+/// Packets whose arrivals tell their clock's resolution, and the least one, in ms.
+const MOST_TIMES: usize = 10_000;
+const LEAST_GAP: f64 = 1e-3;
+
 /// Fate of a sent packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Fate {
@@ -55,6 +59,8 @@ pub struct Passages {
     pub captured: bool,
     /// Whether both times of answers are known: by captures, or by the feedback in them.
     pub both_ends: bool,
+    /// Resolution of the times at which packets arrived, in ms.
+    pub resolution: f64,
     /// Bytes of others' traffic from the sender's host, by time.
     pub other: Vec<(f64, f64)>,
 }
@@ -68,11 +74,11 @@ impl Passages {
     }
 }
 
-fn bytes(recording: &Recording, direction: Direction) -> u64 {
+pub(super) fn bytes(recording: &Recording, direction: Direction) -> u64 {
     recording.packets.iter().filter(|p| p.direction == direction).map(|p| u64::from(p.size)).sum()
 }
 
-fn ms(at: Timestamp) -> f64 {
+pub(super) fn ms(at: Timestamp) -> f64 {
     at.as_nanos() as f64 * 1e-6
 }
 
@@ -114,6 +120,7 @@ pub fn passages(call: &Call) -> Option<Passages> {
             fate,
         })
         .collect();
+    out.resolution = resolution(&out.packets);
     out.answers = answers(sender, receiver, &seconds);
     out.both_ends = out.answers.iter().any(|a| a.sent.is_some());
     out.other = sender
@@ -123,6 +130,15 @@ pub fn passages(call: &Call) -> Option<Passages> {
         .map(|o| (seconds(o.at), o.bytes as f64))
         .collect();
     Some(out)
+}
+
+/// The least time between two arrivals, in ms: that of a clock in whole ms is one. Digits that are lost on the way are no time.
+fn resolution(packets: &[Passage]) -> f64 {
+    let arrival = |p: &Passage| if let Fate::Arrived(delay) = p.fate { Some(p.at * 1e3 + delay) } else { None };
+    let mut times: Vec<f64> = packets.iter().filter_map(arrival).take(MOST_TIMES).collect();
+    times.sort_by(f64::total_cmp);
+    let gaps = times.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > LEAST_GAP);
+    gaps.reduce(f64::min).unwrap_or(LEAST_GAP)
 }
 
 /// Fates by a capture at the receiver. Before its first and after its last packet nothing is known.

@@ -57,7 +57,7 @@ pub(super) fn explain(call: &Call) -> Explanation {
     let level = if found.is_some() || pictures.is_some() { Level::Statistics } else { Level::None };
     let mut episodes: Vec<Episode> = [found, pictures].into_iter().flatten().flatten().collect();
     episodes.sort_by_key(|e| e.from_ms);
-    Explanation { level, episodes }
+    Explanation { level, episodes, missing: None }
 }
 
 fn direction(

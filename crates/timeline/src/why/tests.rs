@@ -90,6 +90,21 @@ fn a_slower_path_with_a_queue_has_less_capacity() {
     assert_eq!(first(&slow), ("capacity-fell", 0.85), "{slow:#?}");
 }
 
+#[test]
+fn arrivals_in_whole_milliseconds_do_not_show_that_others_are_between() {
+    // 1 Mbit/s, then 400 kbit/s with a queue, let out in clumps of four, by a clock of 1 ms: the gaps within a clump are zero.
+    let clumps = |n: usize, s: f64, grows: f64| {
+        let sent = s * 1e3;
+        let delay = 20.0 + ((s - 20.0).max(0.0) * grows).min(1000.0);
+        let clump = if n < 2_000 { 1.0 } else { 100.0 };
+        (((sent + delay) / clump).ceil() * clump).ceil() - sent
+    };
+    let slow = explain(&call(halved, |n, s| Some(clumps(n, s, 250.0))));
+    let (name, sure) = first(&slow);
+    assert!(name == "capacity-fell" && (0.5..0.9).contains(&sure), "{slow:#?}");
+    assert!(slow.iter().flat_map(|e| &e.causes).all(|c| c.name != "cross-traffic" || c.confidence < 0.5), "{slow:#?}");
+}
+
 /// Statistics of 40 s at both ends, a pair of lines a second: of the sender by `(bytes, rtt, estimate)` and of the
 /// receiver by `(lost, freezes)`, each of what is in that second.
 fn statistics(sender: impl Fn(u64) -> (u64, f64, f64), receiver: impl Fn(u64) -> (u64, u64)) -> Call {
@@ -143,6 +158,24 @@ fn statistics_tell_a_queue_from_loss_and_from_the_sender_itself() {
     assert_eq!(known(longer), "delay-step");
     let dark = statistics(|t| (rate(t), 0.04, 3e6), |t| (if (20..23).contains(&t) { 60 } else { 0 }, 0));
     assert_eq!(known(dark), "outage");
+}
+
+#[test]
+fn round_trips_near_the_bound_between_a_longer_way_and_jitter_are_sure_of_neither() {
+    let rate = |t: u64| if t < 20 { 250_000 } else { 60_000 };
+    // 40 ms more, and two of three by so much more again.
+    let by = |wander: f64| {
+        let rtt = move |t: u64| if t < 19 { 0.04 } else { 0.08 + wander * 1e-3 * [0.0, 1.0, 1.0][t as usize % 3] };
+        explain(&statistics(|t| (rate(t), rtt(t), if t < 19 { 2e6 } else { 5e5 + t as f64 }), |_| (0, 0)))
+    };
+    for wander in [5.0, 9.0] {
+        let found = by(wander);
+        let named: Vec<(&str, f64)> = found[0].causes.iter().map(|c| (c.name.as_ref(), c.confidence)).collect();
+        assert!(named.len() >= 2 && named.iter().all(|c| c.1 < 0.5), "{wander}: {named:?}");
+        assert!(["delay-step", "jitter"].iter().all(|n| named.iter().any(|c| c.0 == *n)), "{wander}: {named:?}");
+    }
+    assert_eq!(first(&by(0.5)), ("delay-step", 0.7));
+    assert_eq!(first(&by(25.0)), ("jitter", 0.6));
 }
 
 #[test]
@@ -237,3 +270,4 @@ fn curves_of_clocks_that_lie_years_apart_are_bounded() {
 }
 
 mod log;
+mod one_end;

@@ -14,6 +14,7 @@ const COLOURS = [7, 2, 5];
 
 const LEVELS = {
   none: "none, as no rate over time is in it",
+  "one-end": "one end's packets, without feedback on them",
   statistics: "statistics, which hide what happens within a second",
   log: "one end's packets and the feedback on them",
   packets: "packets at both ends",
@@ -133,7 +134,7 @@ export class Recording {
     this.#lines = { columns, numbers };
     $("call-summary").textContent = summary(report);
     $("call-facts").textContent = this.#facts(report);
-    show($("call-damage"), report.sources.filter((s) => s.stopped).map((s) => `${s.path} is damaged: it is read up to byte ${s.stopped.offset}, where ${s.stopped.why}. What came before is shown.`).join("\n"));
+    show($("call-damage"), report.sources.flatMap(damage).join("\n"));
     $("call-tables").replaceChildren(...[this.#episodes(report), files(report), findings(report)].filter(Boolean));
     $("call").hidden = false;
     const timed = columns.some((c) => c.name !== "time_s" && c.len > 0);
@@ -156,7 +157,8 @@ export class Recording {
   #facts(report) {
     // Recordings that count from their own zero are no date of before 2001.
     const begin = this.#beginMs > 978_307_200_000 ? `Begin: ${new Date(this.#beginMs).toISOString().replace("T", " ").replace("Z", " UTC")}. ` : "";
-    return `${begin}Evidence: ${LEVELS[report.level] ?? report.level}.`;
+    const missing = report.missing ? ` ${report.missing}.` : "";
+    return `${begin}Evidence: ${LEVELS[report.level] ?? report.level}.${missing}`;
   }
 
   #episodes(report) {
@@ -243,6 +245,14 @@ export class Recording {
       if (e !== null && mine === this.#report) show($("replay-fault"), words(e));
     }
   }
+}
+
+function damage(source) {
+  const { path, stopped, damaged } = source;
+  const lines = [];
+  if (damaged) lines.push(`${path} is damaged at byte ${damaged.offset}: ${damaged.why}. What is like it was passed over.`);
+  if (stopped) lines.push(`${path} is damaged: it is read up to byte ${stopped.offset}, where ${stopped.why}. What came before is shown.`);
+  return lines;
 }
 
 function summary(report) {

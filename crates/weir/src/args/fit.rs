@@ -63,8 +63,8 @@ pub(crate) struct WhatIfArgs {
     /// Controllers to run
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "gcc,nada,scream2,sluice")]
     pub(crate) controllers: Vec<String>,
-    /// Links drawn within the bounds of the fit, 0 to 1000
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    /// Links drawn within the bounds of the fit, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) draws: u64,
     /// Runs at a time; one for each core if absent
     #[arg(long, short, value_name = "N")]

@@ -88,7 +88,7 @@ const NOTES: [(&str, &str); 7] = [
     ("Estimate, target", "As logged; each holds until the next, for 10 s at most."),
     (
         "Level of evidence",
-        "Packets: captures at both ends. Log: one end's packets and the feedback on them. Statistics: getStats about once a second, which hides what happens within it.",
+        "Packets: captures at both ends. Log: one end's packets and the feedback on them. Statistics: getStats about once a second, which hides what happens within it. One end's packets: what was sent or what arrived, without the other.",
     ),
     (
         "Open loop",
@@ -106,7 +106,8 @@ pub(super) fn write(path: &Path, found: &Found) -> Result<(), Failure> {
 fn document(found: &Found) -> Document {
     let (report, curves) = (&found.report, found.curves.as_ref());
     let level = match report.level {
-        Level::None => "none: no rate over time with its losses, so that episodes are not known",
+        Level::None => "none: no rate over time, so that episodes are not known",
+        Level::OneEnd => "one end's packets",
         Level::Statistics => "statistics",
         Level::Log => "log",
         Level::Packets => "packets",
@@ -116,6 +117,9 @@ fn document(found: &Found) -> Document {
         ("Evidence".into(), level.into()),
         ("Episodes".into(), report.episodes.len().to_string()),
     ];
+    if let Some(missing) = &report.missing {
+        facts.push(("Missing".into(), missing.clone()));
+    }
     if let Some(begin) = curves.and_then(|_| rows::utc(found.start_ms)) {
         facts.push(("Begin".into(), begin));
     }
@@ -225,7 +229,7 @@ fn held(targets: &[(i64, f64)], curves: &Curves, rows: usize) -> Vec<f64> {
 
 fn causes(found: &Found) -> DocumentTable {
     let (report, start) = (&found.report, found.start_ms);
-    let second = |ms: i64| format!("{:.1}", (ms - start) as f64 / 1e3);
+    let second = |ms: i64| format!("{:.1}", ((ms - start) as f64 / 100.0).round() / 10.0 + 0.0);
     let mut rows = Vec::new();
     for e in &report.episodes {
         let kind = match e.kind {
@@ -261,6 +265,7 @@ fn files(report: &Report) -> DocumentTable {
         let p = &s.packets;
         let mut notes: Vec<String> = s.faults.iter().map(|(what, n)| format!("passed over: {n} {what}")).collect();
         notes.extend(s.guessed.iter().map(|fact| format!("by behaviour: {fact}")));
+        notes.extend(s.damaged.as_ref().map(|at| format!("damaged at byte {}: {}", at.offset, at.why)));
         notes.extend(s.stopped.as_ref().map(|at| format!("stopped at byte {}: {}", at.offset, at.why)));
         let counts = [p.sent, p.reported_lost, p.received, p.lost, p.passing, s.rtcp, s.reported, s.probes];
         let counts = counts.map(|n: u64| n.to_string());
@@ -317,8 +322,14 @@ mod tests {
         let cause =
             Cause { name: "capacity-fell".into(), confidence: 0.85, evidence: vec!["served at 474 <kbit/s>".into()] };
         let episode = Episode { from_ms: 2_000, to_ms: 3_000, kind: EpisodeKind::Fall, causes: vec![cause] };
-        let report =
-            Report { sources: vec![], level: Level::Log, episodes: vec![episode], findings: vec![], replays: vec![] };
+        let report = Report {
+            sources: vec![],
+            level: Level::Log,
+            missing: None,
+            episodes: vec![episode],
+            findings: vec![],
+            replays: vec![],
+        };
         let column = |name, values: &[f64]| Column { name, values: values.to_vec() };
         let curves = Curves {
             start_ms: 1_000,

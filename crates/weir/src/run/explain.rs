@@ -96,7 +96,7 @@ fn text(of: &str, flows: &[Flow]) -> String {
         }
         if f.level != Level::None {
             out.push('\n');
-            out.push_str(&episodes::text(f.level, &f.episodes, 0));
+            out.push_str(&episodes::text(f.level, None, &f.episodes, 0));
         }
     }
     out

@@ -16,6 +16,8 @@ const COLLAPSED: f64 = 0.3;
 const SHARED: f64 = 0.85;
 /// Ratio of the fastest to the slowest service in queues near the episode, from which capacity varies.
 const VARIES: f64 = 2.5;
+/// Confidence in less capacity where a coarse clock hides how evenly packets follow each other.
+const COARSE: f64 = 0.6;
 /// A queue of a second and more is deep: RFC 7567 calls standing queues beyond a round trip harmful.
 const DEEP: f64 = 1000.0;
 /// Least rate of others, as a share of what the call sent before, and in kbit/s.
@@ -80,8 +82,8 @@ pub(super) fn capacity_fell(e: &Evidence, _: &Span) -> Option<Cause> {
     let served = format!("packets were served at {:.0} kbit/s, {:.0} before", e.service.1, before(e));
     let arrived = format!("{:.0} kbit/s arrived", e.arrived.0);
     let near = e.services.filter(|(slowest, fastest)| *fastest > VARIES * slowest);
-    if near.is_none() && e.uneven > EVEN && e.slow_even {
-        return cause("capacity-fell", 0.7, vec![standing(e), served, arrived]);
+    if near.is_none() && e.uneven > EVEN && (e.slow_even || e.coarse) {
+        return cause("capacity-fell", if e.coarse { COARSE } else { 0.7 }, vec![standing(e), served, arrived]);
     }
     if near.is_some() || e.uneven > EVEN {
         let varies = match near {
@@ -105,6 +107,6 @@ pub(super) fn cross_traffic(e: &Evidence, _: &Span) -> Option<Cause> {
         return cause("cross-traffic", 0.9, vec![standing(e), seen]);
     }
     let served = format!("packets still followed each other at {:.0} kbit/s, {:.0} arrived", e.fastest, e.arrived.0);
-    let sure = if e.service.0 > 0.0 { 0.8 } else { 0.45 };
+    let sure = if e.service.0 > 0.0 && !e.coarse { 0.8 } else { 0.45 };
     between(e).then(|| cause("cross-traffic", sure, vec![standing(e), served]))?
 }

@@ -13,6 +13,8 @@ const APART: f64 = 1.0;
 /// stopped.
 const LEAST_SHARE: f64 = 0.1;
 const STOPPED: f64 = 0.05;
+/// Most layers that are looked at: three of each of some twenty pictures.
+const MOST: usize = 64;
 
 /// The largest layer that stopped at an episode's begin while another went on. `zero` is the seconds' Unix time in ms.
 pub(super) fn stopped(sender: Option<&Recording>, zero: f64, span: &Span) -> Option<Layer> {
@@ -24,6 +26,7 @@ pub(super) fn stopped(sender: Option<&Recording>, zero: f64, span: &Span) -> Opt
     let objects = series.iter().filter(|((kind, _, name), s)| {
         kind == "outbound-rtp" && name == "rid" && s.texts.iter().any(|t| !t.1.is_empty())
     });
+    let objects = objects.take(MOST);
     let at = |s: f64| zero + s * 1e3;
     let rates: Vec<(f64, f64)> = objects
         .filter_map(|((kind, id, _), _)| {

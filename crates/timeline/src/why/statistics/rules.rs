@@ -33,6 +33,8 @@ const LONGER: f64 = 15.0;
 /// Most that the median of a longer way's round-trip times is above the least: so many ms, and a share of the growth.
 const STEADY: f64 = 5.0;
 const STEADY_SHARE: f64 = 0.05;
+/// Shares of that between which it is open: reports a third of a second apart, of the same call, lie on both sides of it.
+const OPEN: std::ops::Range<f64> = 0.4..2.0;
 /// Peaks of the round-trip time, apart from each other, that a link makes which stands still now and then.
 const STALLS: u32 = 2;
 /// Pictures asked for around the begin from which it is a storm: one each second is usual after loss.
@@ -119,9 +121,19 @@ fn stays(e: &Evidence) -> Option<(f64, f64)> {
         .then_some((rise, middle - least))
 }
 
+/// How much round-trip times that are longer wander, as a share of the bound below which they are longer by the same time.
+fn unsteady((rise, wander): (f64, f64)) -> f64 {
+    wander / (STEADY + STEADY_SHARE * rise)
+}
+
 /// Whether round-trip times that are longer are so by the same time.
-fn is_steady((rise, wander): (f64, f64)) -> bool {
-    wander < STEADY + STEADY_SHARE * rise
+fn is_steady(stays: (f64, f64)) -> bool {
+    unsteady(stays) < 1.0
+}
+
+/// Whether a few milliseconds more or less would make a longer way of jitter, or jitter of a longer way: then neither is sure.
+fn is_open(stays: (f64, f64)) -> bool {
+    OPEN.contains(&unsteady(stays))
 }
 
 fn capacity(e: &Evidence, span: &Span) -> Option<Cause> {
@@ -147,7 +159,13 @@ fn crossed(e: &Evidence, span: &Span) -> Option<Cause> {
 fn longer(e: &Evidence, _: &Span) -> Option<Cause> {
     let (rise, wander) = stays(e)?;
     let text = format!("the least round-trip time rose by {rise:.0} ms and stayed (median {wander:.0} ms above it)");
-    is_steady((rise, wander)).then(|| cause("delay-step", 0.7, vec![text, losses(e)]))?
+    let sure = match (is_steady((rise, wander)), is_open((rise, wander))) {
+        (true, false) => 0.7,
+        (true, true) => 0.45,
+        (false, true) => 0.35,
+        (false, false) => return None,
+    };
+    cause("delay-step", sure, vec![text, losses(e)])
 }
 
 fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
@@ -155,7 +173,7 @@ fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
         return None;
     }
     // A queue stands higher.
-    let wanders = stays(e).filter(|s| !is_steady(*s) && s.0 < QUEUE);
+    let wanders = stays(e).filter(|s| (!is_steady(*s) || is_open(*s)) && s.0 < QUEUE);
     let uneven = e.frames.filter(|(before, now)| *now > 1.5 * before + 5.0);
     let arrivals = e.jitter.filter(|(before, now)| *now > 1.25 * before + 2.0);
     let mut evidence = vec![rtts(e)];
@@ -165,9 +183,15 @@ fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
     if let Some((before, now)) = arrivals {
         evidence.push(format!("jitter {now:.0} ms, {before:.0} before"));
     }
-    if let Some((rise, _)) = wanders {
-        evidence.push(format!("the least round-trip time rose by {rise:.0} ms, and they wander"));
-        return cause("jitter", 0.6, evidence);
+    if let Some(stays) = wanders {
+        let sure = match (is_steady(stays), is_open(stays)) {
+            (false, false) => 0.6,
+            (false, true) => 0.45,
+            (true, _) => 0.4,
+        };
+        evidence
+            .push(format!("the least round-trip time rose by {:.0} ms, and they wander by {:.0} ms", stays.0, stays.1));
+        return cause("jitter", sure, evidence);
     }
     let held = e.same_s >= HELD && e.estimate_left().is_some_and(|left| left < MOVED);
     let shaken = e.rtt.is_some() && e.rise() < NO_QUEUE && uneven.is_some() && arrivals.is_some() && !held;

@@ -4,6 +4,9 @@ use crate::{Recording, Series};
 
 /// Longest call that is looked at, in s: two days.
 const MAX_SECONDS: f64 = 172_800.0;
+/// Most seconds of all series of a number together, and least series, the heaviest: an hour has room for a thousand streams.
+const MAX_CELLS: usize = 4_000_000;
+const LEAST_SERIES: usize = 16;
 
 /// A second of a call.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -94,6 +97,15 @@ impl<'a> Numbers<'a> {
         Self(recording.into_iter().flat_map(|r| r.series_of(kind, name)).collect())
     }
 
+    /// Those that grow most, no more than this.
+    fn heaviest(mut self, most: usize) -> Self {
+        if self.0.len() > most {
+            self.0.sort_by(|a, b| growth(b).total_cmp(&growth(a)));
+            self.0.truncate(most);
+        }
+        self
+    }
+
     fn grown(&self, from: f64) -> Option<f64> {
         let grown = |s: &&Series| (counter(s, from + 1000.0) - counter(s, from)).max(0.0);
         (!self.0.is_empty()).then(|| self.0.iter().map(grown).sum())
@@ -131,12 +143,15 @@ impl Seconds {
     pub(in crate::why) fn of(sender: Option<&Recording>, receiver: Option<&Recording>) -> Option<Self> {
         let sent = Numbers::of(sender, "outbound-rtp", "bytesSent");
         let got = Numbers::of(receiver, "inbound-rtp", "bytesReceived");
-        let rate = if sent.0.is_empty() { &got } else { &sent };
+        let sends = !sent.0.is_empty();
+        let rate = if sends { sent } else { got };
         let ends = rate.0.iter().filter_map(|s| Some((ms(s.points.first()?.0), ms(s.points.last()?.0))));
         let (zero, end) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
         let n = ((end - zero) * 1e-3).min(MAX_SECONDS) as usize;
-        let here = |kind, name| Numbers::of(sender, kind, name);
-        let there = |kind, name| Numbers::of(receiver, kind, name);
+        let most = (MAX_CELLS / n.max(1)).max(LEAST_SERIES);
+        let rate = rate.heaviest(most);
+        let here = |kind, name| Numbers::of(sender, kind, name).heaviest(most);
+        let there = |kind, name| Numbers::of(receiver, kind, name).heaviest(most);
         let packets = here("outbound-rtp", "packetsSent");
         let arrived = there("inbound-rtp", "packetsReceived");
         let missed = there("inbound-rtp", "packetsLost");
@@ -186,6 +201,6 @@ impl Seconds {
             }
         };
         let rows = (0..n).map(row).collect();
-        Some(Self { zero, rows, both_ends: !sent.0.is_empty() && !arrived.0.is_empty() })
+        Some(Self { zero, rows, both_ends: sends && !arrived.0.is_empty() })
     }
 }

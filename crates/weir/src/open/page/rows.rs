@@ -207,7 +207,14 @@ mod tests {
             interval_s: 0.5,
             columns: vec![Column { name: "sent_kbps", values }],
         };
-        let report = Report { sources: vec![], level: Level::Log, episodes: vec![], findings: vec![], replays: vec![] };
+        let report = Report {
+            sources: vec![],
+            level: Level::Log,
+            missing: None,
+            episodes: vec![],
+            findings: vec![],
+            replays: vec![],
+        };
         let found = Found { call: Call::new(vec![recording]), report, curves: None, start_ms: 1_700_000_000_000 };
         let chart = streams(&found, &curves).expect("streams");
         assert_eq!((chart.start_s, chart.lines.len()), (1.0, 2));
