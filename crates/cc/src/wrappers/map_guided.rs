@@ -176,7 +176,7 @@ impl<C: Controller> MapGuided<C> {
 
     fn on_forecast(&mut self, forecast: &CapacityForecast<'_>) {
         if self.segments.is_empty() {
-            // What arrived while there was no forecast says nothing of this one.
+            // Arrivals before there was a forecast say nothing of it.
             self.window = Window::default();
         }
         self.segments.clear();

@@ -29,7 +29,7 @@ impl Marks {
     pub(super) fn observe(&mut self, sample: &Sample, sender: &Sender, capacity: Option<Rate>, weight: f64) -> bool {
         let marked = marked_share(sample);
         self.marked += weight * (marked - self.marked);
-        // What was only late is taken back.
+        // Packets that were only late are taken back.
         let lost = (f64::from(sample.lost) - f64::from(sample.revoked)) / f64::from(sample.received + sample.lost);
         self.lost = (self.lost + weight * (lost - self.lost)).max(0.0);
         let is_classic = sample.queue.least.delay > CLASSIC.max(3.0 * PACKET / sender.rate.max(LEAST_RATE));

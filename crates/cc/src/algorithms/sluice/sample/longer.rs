@@ -21,7 +21,7 @@ const BEND: Span = Span::secs(0.025);
 /// Least deviation over the range of the delay: of a queue that others share, it changes by this flow's share of the link.
 const FOLLOWED: f64 = 10.0;
 
-/// What had been sent at a departure, and the least delay of the message.
+/// Data sent up to a departure, and the least delay of the message.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     at: Time,

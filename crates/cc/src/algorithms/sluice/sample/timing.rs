@@ -49,7 +49,7 @@ impl Timing {
         self.lateness *= libm::exp(-(elapsed / MEMORY));
         let Some(queue) = queue else { return false };
         let late = now - self.awaited() - self.rtt - self.interval - queue;
-        // What would not have counted as missing is the ordinary course of things.
+        // A message that would not have counted as missing is ordinary.
         if late > self.interval + LATE {
             self.lateness = self.lateness.max(late.min(LATEST));
         }
