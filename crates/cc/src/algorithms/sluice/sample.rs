@@ -50,6 +50,8 @@ pub(super) struct Sample {
     pub(super) gaps: Gaps,
     /// Queueing delays.
     pub(super) queue: QueueDelay,
+    /// The delay to which those of the queue are added.
+    pub(super) base: Span,
     /// Whether the delay has been the same, and not the least, for some messages.
     pub(super) is_same: bool,
     /// Departure of the packet sent first of all.
@@ -165,6 +167,7 @@ impl Sampler {
             self.base.observe(TimeDelta::from_nanos(least), newest.departure - start, window);
         }
         let base = self.base.get()?.as_nanos();
+        sample.base = Span::secs(base as f64 * 1e-9);
         for (i, p) in packets.iter().enumerate() {
             self.look_for_holes(&mut sample, p);
             let (Some(arrival), Some(delay)) = (p.arrival, delay_of(p)) else {

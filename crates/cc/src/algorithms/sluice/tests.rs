@@ -230,7 +230,7 @@ fn a_fall_to_a_quarter_is_followed_in_half_a_second_and_is_no_competition() {
 }
 
 #[test]
-fn a_queue_that_never_empties_is_drained_every_eight_seconds() {
+fn a_queue_that_never_empties_is_drained_every_four_to_eight_seconds() {
     let mut link = Link::new(2e6);
     link.run(5_000);
     let (mut drains, mut was) = (0, false);
@@ -240,7 +240,7 @@ fn a_queue_that_never_empties_is_drained_every_eight_seconds() {
         drains += i32::from(drains_now && !was);
         was = drains_now;
     }
-    assert!((2..=4).contains(&drains), "{drains} drains in 24 s");
+    assert!((2..=6).contains(&drains), "{drains} drains in 24 s");
 }
 
 #[test]
