@@ -374,3 +374,16 @@ fn a_burst_of_losses_that_ends_by_itself_is_no_policer() {
     assert!((7e6..11e6).contains(&link.rate()), "{}", link.rate());
     assert!(internal(&link.sluice, "answer_bound_bps").is_nan());
 }
+
+#[test]
+fn the_rate_is_back_soon_after_losses_that_ended_by_themselves() {
+    let mut link = Link::new(2e6);
+    link.run(20_000);
+    link.loss = 0.5;
+    link.run(20_000);
+    assert!(link.rate() < 0.6e6, "half is lost at any rate: {}", link.rate());
+    link.loss = 0.0;
+    link.run(6_000);
+    let rate = link.rate();
+    assert!((1.4e6..2.6e6).contains(&rate) && link.queue < 0.2, "{rate} {}", link.queue);
+}
