@@ -37,7 +37,7 @@ pub use config::{
 use decision::limits::Bounds;
 use decision::{Decision, Growth, Rates, Situation};
 use history::RateHistory;
-use mode::{ModeState, Pressure, Step};
+use mode::{ModeState, Moment, Pressure, Step};
 use path::{Path, Sender};
 use quantity::{Rate, Span, Time};
 use queue::Queue;
@@ -51,6 +51,9 @@ const RTP_HEADER: DataSize = DataSize::from_bytes(20);
 /// Factor on the age at which the least delay expires in competitive mode: a queue that others keep full hides it for as long
 /// as they last.
 const COMPETING_WINDOW: i64 = 6;
+/// Noise of the delay and its deviation of now below which it is even: where a dozen flows hold a queue for each other, both are
+/// below half of a millisecond for the most part.
+const EVEN: (Span, Span) = (Span::secs(0.0012), Span::secs(0.0016));
 /// Queue beyond the one wanted that shows that a capacity announced is too high.
 const OVERFULL: Span = Span::secs(0.05);
 /// Packets received for each one lost from which most of a message's packets have arrived.
@@ -203,6 +206,7 @@ impl Sluice {
             now,
             queue: self.path.pressed(),
             wanted: self.queue.wanted,
+            most: self.config.queue.most.into(),
             rtt,
             share,
             rate: self.history.rate(),
@@ -221,7 +225,16 @@ impl Sluice {
         }
         let is_same = sample.is_same && self.growth.has_fallen(share);
         let is_doubtful = self.path.is_residual_unknown() || is_same;
-        self.state.step(self.path.view(), self.queue, share, is_doubtful, now, &self.config)
+        let view = self.path.view();
+        let moment = Moment {
+            now,
+            departure: sample.last_departure,
+            interval: self.timing.interval(),
+            delay: sample.base + sample.queue.least.delay,
+            service: view.steady.map(|s| s.rate),
+            is_even: self.path.residual_noise() < EVEN.0 && view.jitter < EVEN.1,
+        };
+        self.state.step((view, self.queue, share), is_doubtful, &moment, &self.history, &self.config)
     }
 
     /// The sixth stage.

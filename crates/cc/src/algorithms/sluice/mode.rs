@@ -4,11 +4,12 @@ mod competition;
 mod drains;
 
 use super::Config;
+use super::history::RateHistory;
 use super::path::View;
 use super::quantity::{Rate, Span, Time};
 use super::queue::Queue;
 pub(super) use competition::{Competition, Pressure};
-pub(super) use drains::{Drains, SHARE as DRAIN_SHARE};
+pub(super) use drains::{Drains, Moment, SHARE as DRAIN_SHARE};
 
 /// Share of busy time from which the link counts as saturated.
 pub(super) const SATURATED: f64 = 0.6;
@@ -105,21 +106,23 @@ impl ModeState {
         Some(Step::Compete(rate))
     }
 
-    /// The next step outside competitive mode. `share` is this flow's rate of service; `is_uneven`: delay and service are uneven,
-    /// and no drain has shown yet what remains.
+    /// The next step outside competitive mode, at a message. `share` is this flow's rate of service; `is_uneven`: delay and
+    /// service are uneven, and no drain has shown yet what remains.
     pub(super) fn step(
         &mut self,
-        view: &View,
-        queue: Queue,
-        share: Rate,
+        (view, queue, share): (&View, Queue, Rate),
         is_uneven: bool,
-        now: Time,
+        moment: &Moment,
+        history: &RateHistory,
         c: &Config,
     ) -> Step {
+        let now = moment.now;
+        self.drains.observe(moment);
         if self.drains.is_on(now) {
             return Step::Drain;
         }
-        if !self.is_starting && self.drains.is_due(is_uneven, now, &c.drain) {
+        let is_due = self.drains.is_due(is_uneven, now, &c.drain) || self.drains.joins(history, &c.drain);
+        if !self.is_starting && is_due {
             return Step::BeginDrain(self.drains.begin(queue.expected, share, now, &c.drain));
         }
         let standing = view.standing.delay;

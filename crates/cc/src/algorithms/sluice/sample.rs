@@ -19,6 +19,9 @@ const WAITED: Span = Span::secs(0.0015);
 const OUTAGE: Span = Span::secs(0.1);
 /// Greatest span of arrivals or departures that is believed.
 const MAX_SPAN: Span = Span::secs(10.0);
+/// An arrival this much before another shows that the receiver's clock was set back: its times begin again. 3 s, libwebrtc's
+/// `kArrivalTimeOffsetThreshold`.
+const CLOCK_JUMP: i64 = 3_000_000_000;
 /// Packets sent after one among which the one that has overtaken it is looked for: the first of them mostly has.
 const AHEAD: usize = 8;
 
@@ -47,6 +50,8 @@ pub(super) struct Sample {
     pub(super) gaps: Gaps,
     /// Queueing delays.
     pub(super) queue: QueueDelay,
+    /// The delay to which those of the queue are added.
+    pub(super) base: Span,
     /// Whether the delay has been the same, and not the least, for some messages.
     pub(super) is_same: bool,
     /// Departure of the packet sent first of all.
@@ -153,9 +158,16 @@ impl Sampler {
         let mut sample = Sample { begin: Time::of(packets.first()?.departure, start), ..Sample::default() };
         let newest = packets.last()?;
         if let Some(least) = packets.iter().filter_map(delay_of).min() {
+            // No packet waits for longer than its report takes to come: the receiver's clock was set on.
+            let queue = self.base.get().map_or(0, |base| least.saturating_sub(base.as_nanos()));
+            if Span::secs(queue as f64 * 1e-9) > message.now - sample.begin {
+                self.base = BaseDelay::default();
+                (self.last_arrival, self.last_departure) = (None, None);
+            }
             self.base.observe(TimeDelta::from_nanos(least), newest.departure - start, window);
         }
         let base = self.base.get()?.as_nanos();
+        sample.base = Span::secs(base as f64 * 1e-9);
         for (i, p) in packets.iter().enumerate() {
             self.look_for_holes(&mut sample, p);
             let (Some(arrival), Some(delay)) = (p.arrival, delay_of(p)) else {
@@ -200,6 +212,9 @@ impl Sampler {
     /// Counts the time since the arrival before, and whether the link was busy in it.
     fn pass(&mut self, sample: &mut Sample, p: &PacketResult, departure: Time, arrival: i64, queue: Span) {
         let size = bits(p) + core::mem::take(&mut self.overtaken.served);
+        if self.last_arrival.is_some_and(|last| last.saturating_sub(arrival) > CLOCK_JUMP) {
+            (self.last_arrival, self.last_departure) = (None, None);
+        }
         if let Some(last) = self.last_arrival {
             let gap = Span::secs(arrival.saturating_sub(last) as f64 * 1e-9);
             if (Span::ZERO..MAX_SPAN).contains(&gap) {
@@ -297,7 +312,8 @@ mod tests {
     use weir_units::{DataSize, RemoteTimestamp};
 
     fn sample(sampler: &mut Sampler, packets: &[PacketResult]) -> Option<Sample> {
-        let (now, interval) = (Time::START, Span::secs(0.05));
+        let last = packets.last().map_or(Time::START, |p| Time::of(p.departure, Timestamp::ZERO));
+        let (now, interval) = (last + Span::secs(0.2), Span::secs(0.05));
         let window = TimeDelta::from_secs(10);
         sampler.sample(&Message { packets, now, interval, start: Timestamp::ZERO, window })
     }
@@ -401,6 +417,32 @@ mod tests {
         let d = sample(&mut a, &later).expect("arrived");
         assert_eq!((d.received, d.lost, d.unreported), (2, 0, 18));
         assert!(near(d.elapsed, 0.003) && near(d.busy.time, 0.003), "nothing is known of the time before: {d:?}");
+    }
+
+    /// A train through 3.2 Mbit/s with 15 ms of queue before its first packet, at 40 ms and then at 1 s; the receiver's clock is set by
+    /// so many seconds between.
+    fn after_a_step_by(s: i64) -> Sample {
+        let mut a = Sampler::default();
+        let train = |from: i64, by: i64| -> Vec<PacketResult> {
+            let times = (0..4).map(|k| (from + 3_000 * k, Some(from + 55_000 + 3_000 * k + by)));
+            packets(&times.collect::<Vec<_>>())
+        };
+        sample(&mut a, &packets(&[(0, Some(700_040_000))])).expect("arrived");
+        sample(&mut a, &train(40_000, 700_000_000)).expect("arrived");
+        let step = |from: i64| train(from, (700 + s) * 1_000_000);
+        sample(&mut a, &step(1_000_000)).expect("arrived");
+        sample(&mut a, &step(1_012_000)).expect("arrived")
+    }
+
+    #[test]
+    fn a_receivers_clock_that_is_set_leaves_the_service_known() {
+        let same = after_a_step_by(0);
+        assert!(near(same.elapsed, 0.012) && near(same.busy.time, 0.012) && near(same.queue.most, 0.015), "{same:?}");
+        for by in [-600, -4, 2, 3_600] {
+            let set = after_a_step_by(by);
+            assert!(near(set.elapsed, 0.012), "{by} s: {set:?}");
+            assert!(set.queue.most <= Span::secs(0.016), "{by} s is no queue: {set:?}");
+        }
     }
 
     #[test]

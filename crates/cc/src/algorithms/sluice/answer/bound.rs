@@ -22,6 +22,11 @@ const HIGH: f64 = 0.9;
 const NEWEST: f64 = 100.0;
 /// Least and greatest factor of a round: clusters of losses by chance do not lower the rate in the mean.
 const FACTORS: (f64, f64) = (0.85, 1.5);
+/// Ratio up to which a rate is the same, and the least number of losses at it that may have ended.
+const SAME: f64 = 1.25;
+const ENDED_LOSSES: f64 = 10.0;
+/// Factor on the logarithm of the ratio of likelihoods: where flows share a policer, another's yielding ends losses too.
+const ENDED_CERTAINTY: f64 = 2.0;
 /// Packets by which the least share lost is known, and the deviations added to it.
 const WINDOW: f64 = 400.0;
 const DEVIATIONS: f64 = 2.0;
@@ -50,6 +55,10 @@ pub(super) struct LossBound {
     clear_since: Time,
     window: Counts,
     least: f64,
+    /// Packets at about this rate up to the last one lost, and at this or a greater one since then.
+    same: Rate,
+    lossy: Counts,
+    clean: Counts,
 }
 
 impl LossBound {
@@ -65,6 +74,9 @@ impl LossBound {
             clear_since: now,
             window: Counts::default(),
             least: chance,
+            same: rate,
+            lossy: Counts::default(),
+            clean: Counts::default(),
         }
     }
 
@@ -113,6 +125,9 @@ impl LossBound {
     ) -> bool {
         self.round += counts;
         self.count_window(counts);
+        if self.has_ended(counts, dispersion, flow.used.rate, c) {
+            return false;
+        }
         if !self.has_fallen() {
             self.high = self.high.scaled(1.0 - (counts.all() / (NEWEST * dispersion)).min(1.0)) + counts;
         }
@@ -136,6 +151,22 @@ impl LossBound {
         self.most = self.most.max(self.rate);
         (self.round, self.from) = (Counts::default(), flow.now);
         flow.now - self.clear_since < LIFTED
+    }
+
+    /// Whether losses have ended at a rate that had them: a policer would take as many as before.
+    fn has_ended(&mut self, counts: Counts, dispersion: f64, rate: Rate, c: &AnswerConfig) -> bool {
+        // None of a greater rate says more.
+        let is_greater = counts.lost > 0.0 && rate > SAME * self.same;
+        if is_greater || rate * SAME < self.same {
+            (self.same, self.lossy, self.clean) = (rate, Counts::default(), Counts::default());
+        }
+        if counts.lost > 0.0 {
+            self.lossy = self.lossy.scaled(1.0 - ((counts + self.clean).all() / NEWEST).min(1.0)) + self.clean + counts;
+            self.clean = Counts::default();
+        } else {
+            self.clean += counts;
+        }
+        self.lossy.lost > ENDED_LOSSES && self.lossy.answer(self.clean) / dispersion > ENDED_CERTAINTY * c.certainty
     }
 
     fn count_window(&mut self, counts: Counts) {

@@ -11,6 +11,8 @@ use super::super::quantity::{PACKET, Rate, Span, Time};
 const TREND: Span = Span::secs(0.4);
 /// Decrease in s/s from which the queue counts as shrinking.
 const SHRINKING: f64 = 0.3;
+/// Share of the longest queue below which others have yielded as well.
+const YIELDED: f64 = 0.75;
 /// Time for which the rate of the last competition counts.
 const MEMORY: Span = Span::secs(10.0);
 /// Time after which the rate of the mode is tested.
@@ -53,6 +55,8 @@ pub(in super::super) struct Pressure {
     pub(in super::super) queue: Span,
     /// Queueing delay wanted.
     pub(in super::super) wanted: Span,
+    /// Longest queueing delay that flows of this kind want.
+    pub(in super::super) most: Span,
     /// Round-trip time.
     pub(in super::super) rtt: Span,
     /// The share of the link that the rate is derived from.
@@ -112,6 +116,8 @@ impl Cycle {
 struct Watch {
     /// Departure from which the queue has been too long.
     pressed_since: Option<Time>,
+    /// The longest queue since then.
+    peak: Span,
     /// The share before the queue grew.
     settled: Rate,
     /// Departure and queue at the begin of the span of the trend.
@@ -176,23 +182,30 @@ impl Competition {
             self.lately = Throughput { served, sent };
         }
         let is_long = p.queue > p.wanted + Span::from(c.margin);
+        // A slower flow of this kind holds the queue that it wants.
+        let is_anothers = is_long && p.queue > p.most + Span::from(c.margin);
         self.contest = match self.contest {
             Some(contest) => self.compete(contest, p, elapsed, is_long, c),
-            None => self.watch(p, is_long, c),
+            None => self.watch(p, is_anothers, c),
         };
         self.contest.map(|contest| contest.rate)
     }
 
     /// Watches the queue; the mode if it begins.
-    fn watch(&mut self, p: &Pressure, is_long: bool, c: &CompeteConfig) -> Option<Contest> {
+    fn watch(&mut self, p: &Pressure, is_anothers: bool, c: &CompeteConfig) -> Option<Contest> {
         let w = &mut self.watch;
-        if !is_long {
+        if !is_anothers {
             w.apart = 0;
             w.pressed_since = None;
             w.settled = w.settled.positive().map_or(p.share, |settled| settled + SETTLING * (p.share - settled));
             w.before = (p.departure, p.queue);
             return None;
         }
+        // Others that yield as well let the queue fall; a loss-based flow makes it longer.
+        if w.pressed_since.is_none() || p.queue < YIELDED * w.peak {
+            (w.pressed_since, w.peak) = (None, p.queue);
+        }
+        w.peak = w.peak.max(p.queue);
         // By departure: packets sent before the cut say nothing of it.
         let since = w.pressed_since.get_or_insert(p.departure);
         let span = p.departure - w.before.0;
@@ -323,6 +336,7 @@ mod tests {
             now: Time::secs(now),
             queue: Span::secs(queue),
             wanted: Span::secs(0.015),
+            most: Span::secs(0.04),
             rtt: Span::secs(0.1),
             share: rate,
             rate,
@@ -366,6 +380,16 @@ mod tests {
         // After a fall to a quarter: 1.2 s of queue, which shrinks by half of its time.
         let shrinking = |t: f64, _| pressure(t, (1.2 - 0.5 * (t - 60.0)).max(0.01), 2.5e5);
         assert_eq!(drive(&mut c, 60.0, 70.0, shrinking), None);
+    }
+
+    #[test]
+    fn a_queue_that_others_of_this_kind_hold_or_yield_begins_nothing() {
+        let mut c = Competition::default();
+        assert_eq!(drive(&mut c, 0.0, 20.0, |t, _| pressure(t, 0.055, 1e6)), None, "40 ms and the margin");
+        // After a common start: the queue shrinks for seconds, by a quarter in each.
+        let yields = |t: f64, _| pressure(t, 0.2 * libm::exp(-0.3 * (t - 20.0)), 1e6);
+        assert_eq!(drive(&mut c, 20.0, 30.0, yields), None);
+        assert!(drive(&mut c, 30.0, 32.0, |t, _| pressure(t, 0.06, 1e6)).is_some(), "it stays");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Drains: the queue is emptied from time to time, beyond what is known of it, so that the least delay is seen again.
 
 use super::super::config::DrainConfig;
+use super::super::history::RateHistory;
 use super::super::quantity::{Rate, Span, Time};
 
 /// Share of the service rate that is sent during a drain.
@@ -9,8 +10,35 @@ pub(in super::super) const SHARE: f64 = 0.5;
 const FIRST: f64 = 0.125;
 /// Time from the end of the start to the first drain: the queue added at the start is measured soon.
 const AFTER_START: Span = Span::secs(0.5);
+/// Part of the interval between drains after which another flow's drain is joined, and the fall of the delay that shows one:
+/// a drain of one of a dozen flows takes out little more.
+const JOIN: f64 = 0.5;
+const FALL: Span = Span::secs(0.004);
+/// Time over which the delay falls.
+const PEAK_TIME: Span = Span::secs(0.15);
+/// Fall from one message to the next for which a drain goes on, how far beyond the next message, and the longest time in all.
+const FALLING: Span = Span::secs(0.001);
+const BEYOND: Span = Span::secs(0.03);
+const LONGEST_FALL: Span = Span::secs(0.6);
 /// Longest queue expected that a drain takes out.
 const LONGEST: Span = Span::secs(0.2);
+
+/// The path at one message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Moment {
+    /// Arrival of the message.
+    pub(in super::super) now: Time,
+    /// Departure of the newest packet reported.
+    pub(in super::super) departure: Time,
+    /// Feedback interval.
+    pub(in super::super) interval: Span,
+    /// Least delay of its packets, of queue and path: what is taken for the path's does not move it.
+    pub(in super::super) delay: Span,
+    /// The rate at which the link serves this flow, if known.
+    pub(in super::super) service: Option<Rate>,
+    /// Whether the delay is even: else it falls without any drain.
+    pub(in super::super) is_even: bool,
+}
 
 /// The last drain.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +49,13 @@ pub(in super::super) struct Drains {
     until: Time,
     /// The rate after a drain that has not ended.
     then: Option<Rate>,
+    /// Delays of late: the greatest of the current and of the previous span.
+    /// Begin of the drain.
+    begun: Time,
+    /// The messages with the longest delay in this and in the last span of the fall, and the last one.
+    peak: Moment,
+    before: Moment,
+    last: Moment,
 }
 
 impl Drains {
@@ -32,6 +67,33 @@ impl Drains {
     /// The start has ended.
     pub(super) fn after_start(&mut self, now: Time, c: &DrainConfig) {
         self.emptied_at = now - Span::from(c.interval) + AFTER_START;
+    }
+
+    /// Takes a message. While the queue falls a drain goes on: others drain too, and together they empty it.
+    pub(super) fn observe(&mut self, m: &Moment) {
+        let falls = self.last.delay - m.delay > FALLING;
+        if m.is_even && falls && self.is_on(m.now) && m.now - self.begun < LONGEST_FALL {
+            self.until = self.until.max(m.now + m.interval + BEYOND);
+        }
+        if m.delay > self.peak.delay {
+            self.peak = *m;
+        } else if m.now - self.peak.now > PEAK_TIME {
+            (self.before, self.peak) = (self.peak, *m);
+        }
+        self.last = *m;
+    }
+
+    /// Whether others drain the queue: it falls by more than this flow has yielded. One flow alone cannot empty a queue that
+    /// others hold, and would lose sight of the least delay.
+    pub(super) fn joins(&self, history: &RateHistory, c: &DrainConfig) -> bool {
+        let last = &self.last;
+        if !last.is_even || last.now - self.emptied_at < Span::from(c.interval) * JOIN {
+            return false;
+        }
+        let peak = if self.before.delay > self.peak.delay { &self.before } else { &self.peak };
+        let sent = history.mean(peak.departure, last.departure);
+        let yielded = sent.zip(peak.service).map_or(0.0, |(sent, served)| (1.0 - sent / served).max(0.0));
+        peak.delay - last.delay > FALL + yielded * (last.departure - peak.departure)
     }
 
     /// Whether the queue is being drained.
@@ -48,7 +110,7 @@ impl Drains {
 
     /// Begins a drain of the queue expected, after which the rate is `then`. Returns its end.
     pub(super) fn begin(&mut self, expected: Span, then: Rate, now: Time, c: &DrainConfig) -> Time {
-        self.emptied_at = now;
+        (self.emptied_at, self.begun) = (now, now);
         let depth = expected.min(LONGEST) + Span::from(c.depth);
         self.until = now + depth / (1.0 - SHARE);
         self.then = then.positive();
@@ -81,6 +143,48 @@ mod tests {
         assert_eq!(d.take_end(Time::secs(8.2)), Some(Rate::bps(1e6)));
         assert_eq!((d.take_end(Time::secs(8.3)), d.end()), (None, None));
         assert!(!d.is_due(false, Time::secs(15.0), &c));
+    }
+
+    /// A message every 50 ms from `from` s on with these delays in ms, of a flow that is served at 1 Mbit/s.
+    fn delays(d: &mut Drains, from: f64, delays: &[f64]) {
+        for (k, delay) in delays.iter().enumerate() {
+            let now = Time::secs(from + 0.05 * k as f64);
+            let (departure, interval) = (now - Span::secs(0.1), Span::secs(0.05));
+            let (delay, service) = (Span::secs(delay * 1e-3), Some(Rate::bps(1e6)));
+            d.observe(&Moment { now, departure, interval, delay, service, is_even: true });
+        }
+    }
+
+    #[test]
+    fn a_queue_that_others_drain_is_drained_with_them() {
+        let c = DrainConfig::default();
+        let joins = |from: f64, sent: f64, of: &[f64]| {
+            let mut d = Drains::default();
+            delays(&mut d, from, of);
+            d.joins(&RateHistory::new(Rate::bps(sent)), &c)
+        };
+        let falls = [30.0, 31.0, 29.0, 25.0];
+        assert!(joins(5.0, 1e6, &falls));
+        assert!(!joins(3.0, 1e6, &falls), "in the first half of the interval");
+        assert!(!joins(5.0, 0.9e6, &falls), "this flow has yielded 10 ms in 100 ms");
+        assert!(!joins(5.0, 1e6, &[30.0, 31.0, 29.0, 28.0]));
+        assert!(joins(5.0, 0.9e6, &[60.0, 40.0, 30.0, 20.0]), "more than that");
+    }
+
+    #[test]
+    fn a_drain_goes_on_while_the_queue_falls() {
+        let (mut d, c) = (Drains::default(), DrainConfig::default());
+        delays(&mut d, 7.95, &[60.0]);
+        let until = d.begin(Span::secs(0.02), Rate::bps(1e6), Time::secs(8.0), &c);
+        delays(&mut d, 8.0, &[60.0, 60.0]);
+        assert_eq!(d.end(), Some(until), "nothing falls");
+        delays(&mut d, 8.09, &[50.0, 40.0, 30.0, 20.0, 20.0]);
+        let end = d.end().expect("a drain") - Time::secs(8.24 + 0.05 + 0.03);
+        assert!(end.abs() < Span::secs(1e-9), "until one message after the last fall");
+        // However long it falls, no message after 0.6 s makes it longer.
+        let falling: Vec<f64> = (0..40).map(|k| 200.0 - 2.0 * f64::from(k)).collect();
+        delays(&mut d, 8.29, &falling);
+        assert!(d.end().expect("a drain") - Time::secs(8.0) < Span::secs(0.7));
     }
 
     #[test]
