@@ -178,9 +178,9 @@ fn of_commands_in_real_time() {
 fn of_the_page_for_browsers() {
     refused(&[
         ("live webrtc --controller ncc", &["--controller", "`ncc`", "did you mean `gcc`?"]),
-        ("live webrtc --controller omniscient", &["--controller", "only simulated calls", "name sluice"]),
-        ("live webrtc --controller late-scheduling", &["--controller", "only simulated calls"]),
-        ("live webrtc --controller rate-switching", &["--controller", "only simulated calls"]),
+        ("live webrtc --controller omniscient", &["--controller", "gets no forecast", "name sluice"]),
+        ("live webrtc --controller late-scheduling", &["--controller", "gets no forecast"]),
+        ("live webrtc --controller rate-switching", &["--controller", "gets no forecast"]),
         ("live webrtc --controller gcc+map", &["--controller", "gets no forecast", "name gcc"]),
         ("live webrtc --controller tmmbr", &["--controller", "`tmmbr` needs more", "sluice"]),
         ("live webrtc --start-rate 999gbps", &["--start-rate", "expected 50 kbit/s to 2500 kbit/s", "--max-rate"]),
