@@ -7,5 +7,5 @@ mod receive_rate;
 
 pub use loss_intervals::{LossIntervals, N as LOSS_INTERVALS};
 pub use rate::{AllowedRate, Feedback, MAX_RATE, Terms};
-pub(crate) use receive_rate::{CLOCK_JUMP, ReceiveRate};
 pub use receive_rate::ReceiveRateSet;
+pub(crate) use receive_rate::{CLOCK_JUMP, ReceiveRate};
