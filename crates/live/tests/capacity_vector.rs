@@ -26,7 +26,7 @@ impl CallObserver for Announces {
     }
 }
 
-/// What the sending end has heard, and its least target since then.
+/// The vectors that the sending end has received, and its least target since then.
 #[derive(Default)]
 struct Hears(CapacityVectorCounters, Option<DataRate>);
 

@@ -8,7 +8,7 @@ mod proof;
 pub(crate) use announced::Announced;
 pub(crate) use followed::{Followed, Verdict};
 
-/// What an end announces, and what it follows.
+/// The vector that an end announces, and the one that it follows.
 #[derive(Debug, Default)]
 pub(crate) struct CapacityVectors {
     pub announced: Announced,
@@ -32,6 +32,6 @@ pub struct CapacityVectorCounters {
     pub faulty: u64,
     /// Received while the ends have not agreed on vectors.
     pub not_agreed: u64,
-    /// Whose stretch of the present was left out, since feedback had just shown several times as much.
+    /// Accepted, but without the stretch of the present, since feedback had just shown several times as much.
     pub contradicted: u64,
 }

@@ -9,7 +9,7 @@ use weir_wire::rtcp::CapacityVector;
 /// rides through other people's maps the two differ by a factor of 1.7 to 4 (`docs/coverage.md`, medians of 16 rides).
 const CONTRADICTION: f64 = 4.0;
 
-/// What becomes of a received vector.
+/// The fate of a received vector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// It is the newest: [`Followed::segments`] has it, and whether its stretch of the present was left out.
@@ -76,7 +76,7 @@ impl Followed {
         is_contradicted
     }
 
-    /// What the newest vector says, from its arrival on.
+    /// Stretches of the newest vector, from its arrival on.
     pub(crate) fn segments(&self) -> &[ForecastSegment] {
         &self.segments
     }
