@@ -61,7 +61,7 @@ impl ForecastFeeds {
     pub fn give(&mut self, endpoint: &mut Endpoint, now: Timestamp, own: Timestamp) {
         for (feed, path) in self.paths.iter_mut().zip(0..) {
             let Some(segments) = feed.poll(now) else { continue };
-            // What is announced is the capacity on the way to this end, and not on its own way out.
+            // The capacity announced is that of the way to this end, and not of its own way out.
             if (self.announced.is_none() || endpoint.target().is_none())
                 && let Some(mut path) = endpoint.path_mut(PathId::new(path))
             {

@@ -123,7 +123,7 @@ fn forecasts(s: &Scenario, flow: &Flow, rtp: &RtpFlow, seed: u64) -> Option<Fore
 pub struct Foresight<'a> {
     /// The call; the forecast may allow a start rate of its own.
     pub rtp: Cow<'a, RtpFlow>,
-    /// What each end gets.
+    /// The forecasts that each end gets.
     pub ends: Ends<Option<ForecastFeeds>>,
 }
 

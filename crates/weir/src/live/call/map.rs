@@ -1,4 +1,4 @@
-//! What a map of network coverage expects on the way to this end: `--map`.
+//! The capacity that a map of network coverage expects on the way to this end: `--map`.
 
 use crate::args::live::call::{MapArgs, PartyArgs};
 use crate::output::{Failure, remark};
