@@ -23,6 +23,8 @@
 //! While a stream is off, padding is sent now and then up to the rate that it needs, since most controllers do not raise their target
 //! far above the rate sent (`sender::padding`). A call of one stream without bounds has no cost from all this.
 
+mod trials;
+
 pub use weir_media::MediaKind;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -136,11 +138,6 @@ const ONE: i64 = 1_000;
 /// Growth of the balance of one that is off and does not fit: it goes on if it fits for more than three quarters of the time.
 const MISFIT: i64 = -3 * ONE;
 
-/// Time after a failed trial within which another one that was on before it began has been taken along by its queue and losses.
-/// Chosen here: a second's queue, and a controller's way back.
-const AFTERMATH: TimeDelta = TimeDelta::from_secs(5);
-/// Most times that the hold becomes four times as long.
-const MAX_RELAPSES: u8 = 3;
 /// Most times that it doubles, for the first stream of video where it is wanted soon. Chosen here: a picture that fits is there within 2 s.
 const MAX_RELAPSES_OF_FIRST: u8 = 1;
 
@@ -333,31 +330,6 @@ impl Round<'_> {
 
     fn allocate_again(&mut self, at: Timestamp) {
         self.next.again = Some(self.next.again.map_or(at, |next| next.min(at)));
-    }
-
-    fn turn_off(&mut self, i: usize) {
-        let before = self.shares[i];
-        let relapses = match before.on_since {
-            _ if !before.is_on => before.relapses,
-            Some(at) if self.is_taken_along(i, at) => before.relapses,
-            Some(at) if self.now - at < self.hysteresis.trial => (before.relapses + 1).min(MAX_RELAPSES),
-            // One switch a minute is no trouble.
-            Some(at) if self.now - at < self.hysteresis.trial * 2 => before.relapses,
-            _ => 0,
-        };
-        let trial = before.on_since.filter(|at| before.is_on && self.now - *at < self.hysteresis.trial);
-        let failed = trial.map(|at| (at, self.now)).or(before.failed);
-        self.shares[i] = Share { relapses, failed, ..Share::off() };
-    }
-
-    /// Whether the trial of another one, which began after this one was on at `at`, is what makes it go off: it fails now, or has just failed.
-    fn is_taken_along(&self, i: usize, at: Timestamp) -> bool {
-        let is_later = |since: Timestamp| since > at;
-        self.shares.iter().enumerate().filter(|(j, _)| *j != i).any(|(_, other)| {
-            let on = other.on_since.filter(|_| other.is_on);
-            let is_on_trial = on.is_some_and(|since| is_later(since) && self.now - since < self.hysteresis.trial);
-            is_on_trial || other.failed.is_some_and(|(since, off)| is_later(since) && self.now - off < AFTERMATH)
-        })
     }
 
     /// Selects the streams that get their least rate, in order of precedence until one does not fit. The first is

@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(other.on_vector(&vector(1, 0, &entries), 0, NOW), taken);
         let stranger = CapacityVector { sender_ssrc: 3, ..vector(2, 0, &entries) };
         assert_eq!(other.on_vector(&stranger, 0, NOW), Verdict::Foreign);
-        // Another end begins anew.
+        // Another end starts its own serial numbers.
         assert!(other.on_left(2) && !other.on_left(2));
         assert_eq!(other.on_vector(&CapacityVector { serial: 0, ..stranger }, 0, NOW), taken);
     }

@@ -14,7 +14,7 @@ use crate::schema::{Direction, Packet};
 use crate::{Call, Recording};
 use std::collections::BTreeMap;
 
-/// Most numbers in a row that are taken for lost: beyond, a sender began anew (RFC 3550, appendix A.1).
+/// Most numbers in a row that are taken for lost: beyond, a sender has restarted (RFC 3550, appendix A.1).
 const MAX_DROPOUT: i64 = 3_000;
 /// Most lost packets that are kept, as a multiple of those that arrived.
 const MOST_LOST: usize = 8;

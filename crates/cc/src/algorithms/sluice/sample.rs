@@ -198,7 +198,7 @@ impl Sampler {
         Some(sample)
     }
 
-    /// Counts packets that no report tells of between the newest one reported and this one. Nothing is known of what the link did
+    /// Counts packets that were never reported between the newest one reported and this one. Nothing is known of what the link did
     /// then.
     fn look_for_holes(&mut self, sample: &mut Sample, p: &PacketResult) {
         let hole = self.next.map_or(0, |next| p.sequence.saturating_sub(next));

@@ -63,9 +63,9 @@ fn numbers_that_jump_and_packets_that_come_late_are_no_losses() {
     one.recordings.remove(0);
     for (i, packet) in one.recordings[0].packets.iter_mut().enumerate() {
         packet.direction = Direction::Passing;
-        // Begun anew in the middle, and each tenth behind its next.
-        let anew = if i < 2_000 { 0 } else { 20_000 };
-        packet.sequence = (i as u16).wrapping_add(anew) + u16::from(i % 10 == 3) - u16::from(i % 10 == 4);
+        // The sender restarts in the middle, and each tenth packet arrives behind its next.
+        let restart = if i < 2_000 { 0 } else { 20_000 };
+        packet.sequence = (i as u16).wrapping_add(restart) + u16::from(i % 10 == 3) - u16::from(i % 10 == 4);
     }
     let found = explain(&one);
     assert_eq!((found.level, found.episodes.as_slice()), (Level::OneEnd, &[][..]));
