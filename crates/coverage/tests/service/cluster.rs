@@ -103,7 +103,14 @@ impl Cluster {
         control.arg("-D").arg(self.dir.join("data")).arg("-l").arg(self.dir.join("log")).arg("-w").args(arguments);
         // Processes that it starts keep its output open.
         let done = control.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
-        assert!(done.success(), "{}", fs::read_to_string(self.dir.join("log")).unwrap_or_default());
+        assert!(done.success(), "{}", self.log());
+    }
+
+    /// The last lines that the server wrote.
+    pub(crate) fn log(&self) -> String {
+        let log = fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
     /// Ends the server as a crash does.
