@@ -4,9 +4,11 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import training
 from .failure import Failure, run
 
 
@@ -27,13 +29,51 @@ class Binary:
 
 def build(root: Path, features: str, commit: str) -> Path:
     """Builds the release binary; cargo shows its own progress."""
+    return cargo(root, features, commit, target_folder(root), [])
+
+
+def build_by_profile(root: Path, features: str, commit: str, say: Callable[[str], None]) -> Path:
+    """Builds the release binary twice: the second build is laid out by the branches and calls that the first one counted."""
+    folder = target_folder(root) / "by-profile"
+    merge = profdata()
+    counted = cargo(root, features, commit, folder / "counting", [f"-Cprofile-generate={folder}/counts"])
+    counts = folder / "counts"
+    shutil.rmtree(counts, ignore_errors=True)
+    counts.mkdir(parents=True)
+    for number, words in enumerate(training.commands(folder / "reports")):
+        say(f"count: weir {' '.join(words)}")
+        env = os.environ | {"LLVM_PROFILE_FILE": f"{counts}/{number:02}.profraw"}
+        # Counters of several threads overwrite each other.
+        run([counted, *words], f"weir {' '.join(words)}", cwd=root, env=env)
+    profile = folder / "weir.profdata"
+    run([merge, "merge", "--sparse", "-o", profile, *sorted(counts.glob("*.profraw"))], "llvm-profdata")
+    # Code that the training never reaches has no counts, which is nothing to warn of.
+    quiet = "-Cllvm-args=-no-pgo-warn-mismatch"
+    return cargo(root, features, commit, folder / "guided", [f"-Cprofile-use={profile}", quiet])
+
+
+def target_folder(root: Path) -> Path:
+    return root / Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+
+
+def profdata() -> Path:
+    """The program of rustup's component llvm-tools that merges counts, of the compiler's own version of LLVM."""
+    sysroot = Path(run(["rustc", "--print", "sysroot"], "rustc").strip())
+    found = sorted(sysroot.glob("lib/rustlib/*/bin/llvm-profdata"))
+    if not found:
+        raise Failure("llvm-profdata is not there; rustup component add llvm-tools installs it")
+    return found[0]
+
+
+def cargo(root: Path, features: str, commit: str, target: Path, flags_of_build: list[str]) -> Path:
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     # Paths of this machine would be in panic messages, and two machines would build different bytes.
     given = os.environ.get("CARGO_ENCODED_RUSTFLAGS", "\x1f".join(os.environ.get("RUSTFLAGS", "").split()))
-    flags = [f"--remap-path-prefix={root}=/weir", f"--remap-path-prefix={home}=/cargo"]
+    flags = [f"--remap-path-prefix={root}=/weir", f"--remap-path-prefix={home}=/cargo", *flags_of_build]
     of_c = f"-ffile-prefix-map={root}=/weir -ffile-prefix-map={home}=/cargo"
     env = os.environ | {
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*filter(None, given.split("\x1f")), *flags]),
+        "CARGO_TARGET_DIR": str(target),
         "CFLAGS": f"{os.environ.get('CFLAGS', '')} {of_c}".strip(),
         "CXXFLAGS": f"{os.environ.get('CXXFLAGS', '')} {of_c}".strip(),
         "CARGO_INCREMENTAL": "0",
@@ -42,8 +82,7 @@ def build(root: Path, features: str, commit: str) -> Path:
     command = ["cargo", "build", "--release", "--locked", "-p", "weir", "--features", features]
     if subprocess.run(command, cwd=root, env=env, check=False).returncode != 0:
         raise Failure(f"{' '.join(command)} failed; its messages are above")
-    target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
-    return root / target / "release/weir"
+    return target / "release/weir"
 
 
 def stripped(source: Path, into: Path) -> Binary:
