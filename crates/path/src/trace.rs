@@ -122,6 +122,14 @@ mod tests {
     use weir_units::Timestamp;
 
     #[test]
+    fn separators_between_quotes_are_of_the_cell() {
+        let error = Schedule::parse("0,700\n\"3,5\",\"700,5\"\n", "x.csv", false).expect_err("decimal commas");
+        assert!(error.to_string().contains("3,5"), "{error}");
+        let quoted = Schedule::parse("time_s;rate_kbps\n\"0\";\"700\"\n\"3.5\";\"900\"\n", "x.csv", false).expect("sound");
+        assert_eq!(quoted.steps().iter().map(|s| s.rate.as_bps()).collect::<Vec<_>>(), [700_000, 900_000]);
+    }
+
+    #[test]
     fn tables_are_read_with_and_without_header() {
         let bare = Schedule::parse("# a drive\n10.0,500\n10.5,0\n\n12,1500.5\n", "x.csv", true).expect("sound");
         let steps: Vec<_> = bare.steps().iter().map(|s| (s.at.as_millis(), s.rate.as_bps())).collect();

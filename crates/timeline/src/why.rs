@@ -61,6 +61,12 @@ pub struct Episode {
     pub to_ms: i64,
     /// Its kind.
     pub kind: EpisodeKind,
+    /// Freezes in it, where it is one of pictures and the times of single pictures are known: freezes that are near are one episode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freezes: Option<u32>,
+    /// Time that the picture stood still in it, in ms, where the same is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frozen_ms: Option<i64>,
     /// Causes, the likeliest first.
     pub causes: Vec<Cause>,
 }

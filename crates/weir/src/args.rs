@@ -46,6 +46,8 @@ use clap::{Parser, Subcommand};
 const EXAMPLES: &str = "\
 Beside the eight verbs there are services of their own:
   open      open a recorded call of another program, and say why its rate fell
+  fit       the link of a recorded call, as a scenario
+  whatif    what other controllers would have done in a recorded call
   estimator check an estimator of your own: a program in any language, as exec:COMMAND
   gate      judge controllers by budgets in a build: passes, fails or undecided
   overlay   simulate a stream to many nodes over distribution trees

@@ -54,6 +54,11 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
     if paper.is_some() {
         files = files.into_iter().map(|f| f.and_compares(BESIDE)).collect();
     }
+    if args.controllers.is_some() && !args.work.quiet {
+        for file in files.iter().filter(|f| f.controllers().is_empty()) {
+            remark(&format!("`{}` names its controllers itself: --controllers changes nothing there", file.name()));
+        }
+    }
     let plan = Plan::new(&files, args.controllers.as_deref(), repeat, &session.registry)?;
     check_folder("--out", &args.out)?;
     let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;

@@ -4,6 +4,18 @@ use crate::tables::fold;
 use std::fmt::Write as _;
 use weir_timeline::why::{Episode, EpisodeKind, Level};
 
+/// An episode's kind in words.
+pub(crate) fn kind(episode: &Episode) -> String {
+    match (episode.kind, episode.freezes, episode.frozen_ms) {
+        (EpisodeKind::Fall, ..) => "the rate fell".into(),
+        (EpisodeKind::SlowStart, ..) => "the start was slow".into(),
+        (EpisodeKind::Freeze, Some(n), Some(ms)) if n > 1 => {
+            format!("the picture froze {n} times, {:.1} s in all", ms as f64 / 1e3)
+        }
+        (EpisodeKind::Freeze, ..) => "the picture froze".into(),
+    }
+}
+
 /// A line an episode and one a cause, after the evidence that they rest on and what is `missing`. `start` is the zero of the printed
 /// times, in ms.
 pub(crate) fn text(level: Level, missing: Option<&str>, episodes: &[Episode], start: i64) -> String {
@@ -22,11 +34,7 @@ pub(crate) fn text(level: Level, missing: Option<&str>, episodes: &[Episode], st
     for episode in episodes {
         // A part of a millisecond before the start is no time below zero.
         let second = |ms: i64| format!("{:.1}", ((ms - start) as f64 / 100.0).round() / 10.0 + 0.0);
-        let kind = match episode.kind {
-            EpisodeKind::Fall => "the rate fell",
-            EpisodeKind::Freeze => "the picture froze",
-            EpisodeKind::SlowStart => "the start was slow",
-        };
+        let kind = kind(episode);
         let _ = writeln!(out, "{} to {} s: {kind}", second(episode.from_ms), second(episode.to_ms));
         for cause in &episode.causes {
             let evidence = cause.evidence.join("; ");

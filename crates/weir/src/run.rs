@@ -81,11 +81,24 @@ pub(crate) fn failure(e: RunError) -> Failure {
     }
 }
 
-/// A label as a file name: `random-loss [5%] nada` becomes `random-loss-5-nada`.
+/// A label as a file name: `rmcat-comparison/random-loss [5%] nada` becomes `random-loss-5-nada`. A scenario's folder is left out,
+/// not a variant's; the sign of a number is written out.
 pub(crate) fn stem(label: &str) -> String {
-    let last = label.rsplit('/').next().unwrap_or(label);
-    let words = last.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '_');
-    words.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("-")
+    let name = label.split(" [").next().unwrap_or(label);
+    let last = &label[name.rfind('/').map_or(0, |at| at + 1)..];
+    let chars: Vec<char> = last.chars().collect();
+    let mut text = String::new();
+    for (i, &c) in chars.iter().enumerate() {
+        let is_sign =
+            chars.get(i + 1).is_some_and(char::is_ascii_digit) && (i == 0 || matches!(chars[i - 1], ' ' | '[' | '='));
+        match c {
+            '-' if is_sign => text.push_str("minus "),
+            '+' if is_sign => text.push_str("plus "),
+            c if c.is_ascii_alphanumeric() || c == '.' || c == '_' => text.push(c),
+            _ => text.push(' '),
+        }
+    }
+    text.split(' ').filter(|w| !w.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 #[cfg(test)]
@@ -96,5 +109,8 @@ mod tests {
     fn labels_become_file_names() {
         assert_eq!(stem("rmcat-comparison/random-loss [5%] nada"), "random-loss-5-nada");
         assert_eq!(stem("5.6-long-tcp [newreno, 300 ms] gcc"), "5.6-long-tcp-newreno-300-ms-gcc");
+        assert_eq!(stem("pathologies/layers [2 Mbit/s] gcc"), "layers-2-Mbit-s-gcc");
+        assert_eq!(stem("matrix [a/ride.csv] gcc"), "matrix-a-ride.csv-gcc");
+        assert_ne!(stem("drift [5000 ppm] gcc"), stem("drift [-5000 ppm] gcc"));
     }
 }

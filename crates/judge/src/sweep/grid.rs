@@ -165,9 +165,16 @@ impl Grid {
         let mut known = std::collections::BTreeSet::new();
         for scenario in scenarios {
             let (given, content, text) = identified(scenario, registry)?;
+            let file = given.open(registry)?;
+            if self.controllers.is_some() && file.controllers().is_empty() {
+                let message = format!("`{}` names its controllers itself", file.name());
+                let help = "write controller = \"$controller\" in its flows, or leave controllers out";
+                return Err(wrong("controllers", message).help(help));
+            }
+            let files = file.digest_of_files();
             let variants = match &self.variants {
                 Some(names) => names.list().into_iter().map(Some).collect(),
-                None => given.open(registry)?.variants().into_iter().map(|v| v.map(str::to_owned)).collect::<Vec<_>>(),
+                None => file.variants().into_iter().map(|v| v.map(str::to_owned)).collect::<Vec<_>>(),
             };
             let all = combinations(&places);
             let each = [all.len(), variants.len(), controllers.len(), seeds.len()];
@@ -194,6 +201,9 @@ impl Grid {
                                 "weir": env!("CARGO_PKG_VERSION"), "scenario": content, "set": set, "variant": variant,
                                 "controller": controller, "seed": seed,
                             });
+                            if let Some(files) = &files {
+                                about["files"] = files.as_str().into();
+                            }
                             if let Some(policy) = policy {
                                 about["policy"] = policy.as_str().into();
                             }
@@ -294,6 +304,37 @@ fn changed(text: &str, values: &[(&str, &Value)]) -> Result<Given, InputError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ALONE: &str =
+        "title = \"x\"\nduration = \"1 s\"\nlinks.b = { rate = \"1 Mbps\", delay = \"20 ms\" }\nrtp.v.controller = ";
+
+    #[test]
+    fn controllers_for_a_scenario_that_names_its_own_are_refused() {
+        let runs = |controller: &str| {
+            let text = format!("{ALONE}\"{controller}\"\n");
+            let grid = json!({ "scenarios": text, "controllers": ["nada", "scream"] });
+            Grid::from_json(&grid.to_string()).expect("a grid").runs(&Registry::builtin())
+        };
+        assert_eq!(runs("$controller").expect("two runs").len(), 2);
+        let error = runs("gcc").expect_err("the same run twice");
+        assert!(error.to_string().contains("names its controllers itself"), "{error}");
+    }
+
+    #[test]
+    fn another_content_of_a_trace_is_another_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (scenario, trace) = (folder.path().join("s.toml"), folder.path().join("c.csv"));
+        let text = ALONE.replace("rate = \"1 Mbps\"", "rate = { trace = \"c.csv\" }");
+        std::fs::write(&scenario, format!("{text}\"gcc\"\n")).expect("written");
+        let key = |rate: &str| {
+            std::fs::write(&trace, format!("0,{rate}\n1,{rate}\n")).expect("written");
+            let grid = json!({ "scenarios": scenario.to_str() });
+            let runs = Grid::from_json(&grid.to_string()).expect("a grid").runs(&Registry::builtin());
+            runs.expect("a run")[0].key.clone()
+        };
+        assert_eq!(key("1000"), key("1000"));
+        assert_ne!(key("1000"), key("2000"));
+    }
 
     #[test]
     fn a_parameter_is_set_where_the_scenario_has_none_and_other_tables_are_not_made() {

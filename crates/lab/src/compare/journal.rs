@@ -11,6 +11,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use weir_cc::Registry;
 
 /// Name of the file in its folder.
 const FILE: &str = "weir-runs";
@@ -70,7 +71,7 @@ struct Found {
 pub(super) struct ScenarioDigest(Sha256);
 
 impl ScenarioDigest {
-    pub(super) fn of(scenario: &Scenario) -> Self {
+    pub(super) fn of(scenario: &Scenario, registry: &Registry) -> Self {
         struct Sink(Sha256);
         impl std::fmt::Write for Sink {
             fn write_str(&mut self, text: &str) -> std::fmt::Result {
@@ -81,6 +82,11 @@ impl ScenarioDigest {
         let mut sink = Sink(Sha256::new());
         // Writing into a digest cannot fail.
         let _ = write!(sink, "{scenario:?}");
+        // A controller from a file is named by its path, and its source says what the file has.
+        for rtp in scenario.flows.iter().filter_map(|f| f.rtp()) {
+            let source = registry.find(&rtp.controller).map_or("", |spec| spec.source.as_str());
+            let _ = write!(sink, "{source:?}");
+        }
         Self(sink.0)
     }
 

@@ -125,7 +125,7 @@ impl Plan {
     ) -> Outcome {
         let mut sets = Sets::new(&self.groups, self.keeps_runs());
         let digests: Vec<ScenarioDigest> = match journal {
-            Some(_) => self.groups.iter().map(|g| ScenarioDigest::of(&g.scenario)).collect(),
+            Some(_) => self.groups.iter().map(|g| ScenarioDigest::of(&g.scenario, options.registry)).collect(),
             None => Vec::new(),
         };
         let make = |task: &Task<'_>, options: &RunOptions<'_>| {

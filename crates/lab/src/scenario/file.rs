@@ -207,6 +207,10 @@ impl ScenarioFile {
     pub fn text(&self) -> &str {
         &self.text.text
     }
+    /// SHA-256 of the contents of the files that it names, traces and clips among them, if it names any.
+    pub fn digest_of_files(&self) -> Option<String> {
+        self.traces.digest()
+    }
     /// The variants' names in order; one `None` if the file has no variants.
     pub fn variants(&self) -> Vec<Option<&str>> {
         self.versions.iter().map(|v| v.0.as_deref()).collect()

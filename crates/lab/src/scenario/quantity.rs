@@ -69,9 +69,23 @@ impl Kind {
             let as_bits = format!("{} {bits}", n * 8.0);
             return format!("; rates are in bits, and a byte has 8: \"{as_bits}\" is as much as {number} {unit}");
         }
-        let near = nearest(unit, self.units.iter().map(|u| u.0));
-        near.map(|near| format!("; did you mean \"{number} {near}\"?")).unwrap_or_default()
+        meant(number, unit, self.units.iter().map(|u| u.0))
     }
+}
+
+/// After the error of a number whose unit is unknown: the same number with a unit of the same magnitude, if one is near.
+fn meant(number: &str, unit: &str, units: impl Iterator<Item = &'static str> + Clone) -> String {
+    if unit
+        .strip_prefix(['e', 'E'])
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)))
+    {
+        return "; a number has no exponent here: write it out, or give a larger unit".into();
+    }
+    // Another first letter is another magnitude, or another quantity.
+    let is_alike = |u: &&str| u.eq_ignore_ascii_case(unit) || u.chars().next() == unit.chars().next();
+    let alike = units.filter(is_alike).collect::<Vec<_>>();
+    let near = nearest(unit, alike.iter().copied());
+    near.map(|near| format!("; did you mean \"{number} {near}\"?")).unwrap_or_default()
 }
 
 /// The unit of rates that has as many bits as this one has bytes, if this is one of bytes: `MB`, `kB/s`, `GBps`.
@@ -115,10 +129,10 @@ fn queue(text: &str) -> Result<Limit, String> {
         return PACKETS.parse(text).map(|n| Limit::Packets(n as u32));
     }
     let all = SIZE_UNITS.iter().chain(TIME_UNITS).chain(PACKET_UNITS).map(|u| u.0);
-    let hint = match nearest(unit, all).filter(|_| !number.is_empty()) {
+    let hint = match number {
         _ if unit.is_empty() => ", which has no unit".into(),
-        Some(near) => format!("; did you mean \"{number} {near}\"?"),
-        None => String::new(),
+        "" => String::new(),
+        _ => meant(number, unit, all),
     };
     Err(format!("expected {QUEUE_EXPECTED}, found \"{text}\"{hint}"))
 }

@@ -5,6 +5,7 @@ use super::forecast::{self, Foretold, MOST_RIDES};
 use super::spanned::At;
 use super::suggest;
 use super::tree::Text;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +46,20 @@ impl Traces {
 
     pub(super) fn folder(&self) -> &Folder {
         &self.folder
+    }
+
+    /// SHA-256 of the names and contents of the files read so far, if any was.
+    pub(super) fn digest(&self) -> Option<String> {
+        let texts = self.texts.iter().map(|(name, text)| (name, text.as_bytes()));
+        let all = texts.chain(self.files.iter().map(|(name, bytes)| (name, &bytes[..])));
+        let mut sha = Sha256::new();
+        let mut any = false;
+        for part in all.flat_map(|(name, content)| [name.as_bytes(), content]) {
+            any = true;
+            sha.update((part.len() as u64).to_le_bytes());
+            sha.update(part);
+        }
+        any.then(|| sha.finalize().iter().map(|b| format!("{b:02x}")).collect())
     }
 
     /// The capacity in a trace file.

@@ -31,11 +31,17 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
 }
 
-/// The cells of a line, separated by commas, semicolons or spaces.
+/// The cells of a line, separated by commas, semicolons or spaces, but not by those between quotes.
 pub(super) fn cells(line: &str) -> impl Iterator<Item = &str> {
-    let separator = [',', ';'].into_iter().find(|&c| line.contains(c));
+    let outside = || line.split('"').step_by(2);
+    let separator = [',', ';'].into_iter().find(|&c| outside().any(|part| part.contains(c)));
+    let mut is_quoted = false;
+    let ends = move |c: char| {
+        is_quoted ^= c == '"';
+        !is_quoted && Some(c) == separator
+    };
     let (by_mark, by_blank) = match separator {
-        Some(c) => (Some(line.split(c)), None),
+        Some(_) => (Some(line.split(ends)), None),
         None => (None, Some(line.split_whitespace())),
     };
     by_mark.into_iter().flatten().chain(by_blank.into_iter().flatten()).map(|s| s.trim().trim_matches('"'))

@@ -44,6 +44,8 @@ pub(super) struct Span {
     /// Rate before, and the least one in it, in kbit/s.
     pub(super) before_kbps: f64,
     pub(super) least_kbps: f64,
+    /// Freezes in it, and their sum in s, where each is known.
+    pub(super) frozen: Option<(u32, f64)>,
 }
 
 /// The episodes of a call whose pictures came at `frames`, a list a stream, in s.
@@ -54,7 +56,7 @@ pub(super) fn find(bins: &[Bin], frames: &[Vec<f64>]) -> Vec<Span> {
     let mut found: Vec<Span> = slow_start(&rates, BIN, f64::from(known), f64::from(lost)).into_iter().collect();
     found.extend(falls(&rates, BIN, SMOOTH, BEFORE, START));
     let stood: Vec<(f64, f64)> = frames.iter().flat_map(|times| still(times)).collect();
-    found.extend(freezes(stood, &rates, BIN));
+    found.extend(freezes(stood, &rates, BIN, true));
     found
 }
 
@@ -65,7 +67,14 @@ pub(super) fn slow_start(rates: &[f64], bin: f64, known: f64, lost: f64) -> Opti
     let kind = EpisodeKind::SlowStart;
     if known >= f64::from(LEAST_PACKETS) && lost >= LASTING_LOSS * known {
         let mean = first.iter().sum::<f64>() / first.len().max(1) as f64;
-        return Some(Span { from: 0.0, to: first.len() as f64 * bin, kind, before_kbps: mean, least_kbps: mean });
+        return Some(Span {
+            from: 0.0,
+            to: first.len() as f64 * bin,
+            kind,
+            before_kbps: mean,
+            least_kbps: mean,
+            frozen: None,
+        });
     }
     if (rates.len() as f64) * bin < LONG {
         return None;
@@ -77,7 +86,14 @@ pub(super) fn slow_start(rates: &[f64], bin: f64, known: f64, lost: f64) -> Opti
     let reached = rates.windows(second.max(1)).position(|w| w.iter().sum::<f64>() >= 0.5 * usual * w.len() as f64)?;
     let to = reached as f64 * bin;
     let least_kbps = rates[..reached].iter().copied().fold(f64::INFINITY, f64::min);
-    (to >= LATE && usual >= LEAST_KBPS).then_some(Span { from: 0.0, to, kind, before_kbps: usual, least_kbps })
+    (to >= LATE && usual >= LEAST_KBPS).then_some(Span {
+        from: 0.0,
+        to,
+        kind,
+        before_kbps: usual,
+        least_kbps,
+        frozen: None,
+    })
 }
 
 /// Times in which no frame came for much longer than usual, of frames at `times`.
@@ -92,24 +108,30 @@ pub(super) fn still(times: &[f64]) -> Vec<(f64, f64)> {
     found
 }
 
-/// Episodes of pictures that stood still in these times, near ones joined.
-pub(super) fn freezes(stood: impl IntoIterator<Item = (f64, f64)>, rates: &[f64], bin: f64) -> Vec<Span> {
+/// Episodes of pictures that stood still in these times, near ones joined. `exact` times are those of single freezes.
+pub(super) fn freezes(stood: impl IntoIterator<Item = (f64, f64)>, rates: &[f64], bin: f64, exact: bool) -> Vec<Span> {
     let mut stood: Vec<(f64, f64)> = stood.into_iter().collect();
     stood.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut joined: Vec<(f64, f64)> = Vec::new();
+    // Each with its freezes and their sum; what two streams share counts once.
+    let mut joined: Vec<(f64, f64, u32, f64)> = Vec::new();
     for (from, to) in stood {
         match joined.last_mut() {
-            Some(last) if from - last.1 < APART => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
+            Some(last) if from - last.1 < APART => {
+                last.2 += u32::from(from > last.1);
+                last.3 += (to - from.max(last.1)).max(0.0);
+                last.1 = last.1.max(to);
+            }
+            _ => joined.push((from, to, 1, to - from)),
         }
     }
     let index = |s: f64| ((s / bin).max(0.0) as usize).min(rates.len());
-    let span = |(from, to): (f64, f64)| {
+    let span = |(from, to, count, sum): (f64, f64, u32, f64)| {
         let mut past = rates[index(from - BEFORE as f64 * BIN)..index(from)].to_vec();
         past.sort_by(f64::total_cmp);
         let before_kbps = past.get(past.len() / 2).copied().unwrap_or(0.0);
         let least_kbps = rates[index(from)..index(to + bin)].iter().copied().fold(before_kbps, f64::min);
-        Span { from, to, kind: EpisodeKind::Freeze, before_kbps, least_kbps }
+        let frozen = exact.then_some((count, sum));
+        Span { from, to, kind: EpisodeKind::Freeze, before_kbps, least_kbps, frozen }
     };
     joined.into_iter().map(span).collect()
 }
@@ -123,7 +145,8 @@ pub(super) fn explained(mut spans: Vec<Span>, zero: f64, causes: impl Fn(&Span) 
         let of = if span.kind == EpisodeKind::Freeze { fall.unwrap_or(span) } else { span };
         let unix = |at: f64| (zero + at * 1000.0) as i64;
         let causes = super::ranked(causes(of));
-        Episode { from_ms: unix(span.from), to_ms: unix(span.to), kind: span.kind, causes }
+        let (freezes, frozen_ms) = span.frozen.map(|(n, s)| (n, (s * 1000.0).round() as i64)).unzip();
+        Episode { from_ms: unix(span.from), to_ms: unix(span.to), kind: span.kind, freezes, frozen_ms, causes }
     };
     spans.iter().map(episode).collect()
 }
@@ -155,7 +178,7 @@ pub(super) fn falls(rates: &[f64], bin: f64, smooth: usize, before: usize, start
         let end = (i..n).find(|j| mean(*j) >= BACK * base).unwrap_or(n);
         let least_kbps = (i..end).map(mean).fold(f64::INFINITY, f64::min);
         let (from, to) = (i as f64 * bin, end as f64 * bin);
-        found.push(Span { from, to, kind: EpisodeKind::Fall, before_kbps: base, least_kbps });
+        found.push(Span { from, to, kind: EpisodeKind::Fall, before_kbps: base, least_kbps, frozen: None });
         since = end;
         i = end.max(i + 1) + start / 2;
     }

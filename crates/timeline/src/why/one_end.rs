@@ -101,7 +101,7 @@ pub(super) fn explain(call: &Call) -> Option<Explanation> {
     spans.extend(episodes::falls(&rates, BIN, episodes::SMOOTH, episodes::BEFORE, episodes::START));
     if arrived {
         let stood = frames::frames(call, &passages);
-        spans.extend(episodes::freezes(stood.iter().flat_map(|times| episodes::still(times)), &rates, BIN));
+        spans.extend(episodes::freezes(stood.iter().flat_map(|times| episodes::still(times)), &rates, BIN, true));
     }
     let signals = Signals::of(call, passages.zero);
     let episodes: Vec<Episode> = episodes::explained(spans, passages.zero, |span| {

@@ -308,7 +308,7 @@ mod tests {
             columns: vec![Column { name: "rtt_ms", values: (0..80).map(rtt).collect() }],
         };
         let causes = vec![Cause { name: "not-known".into(), confidence: 0.0, evidence: vec![] }];
-        let mut episodes = [Episode { from_ms: 21_000, to_ms: 26_000, kind, causes }];
+        let mut episodes = [Episode { from_ms: 21_000, to_ms: 26_000, kind, freezes: None, frozen_ms: None, causes }];
         Rules::parse(rules).expect("rules").apply(&mut episodes, &curves);
         let [episode] = episodes;
         episode.causes

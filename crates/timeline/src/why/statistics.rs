@@ -79,7 +79,13 @@ fn direction(
     }
     let stood = seconds.rows.iter().enumerate().filter(|(_, r)| r.freezes.is_some_and(|n| n >= 0.5));
     let stood = stood.map(|(i, r)| (i as f64 + 1.0 - r.frozen_s.clamp(0.2, 1.0 + i as f64), i as f64 + 1.0));
-    spans.extend(episodes::freezes(stood, &rates, 1.0));
+    spans.extend(episodes::freezes(stood, &rates, 1.0, false).into_iter().map(|span| {
+        let (from, to) = (span.from as usize, (span.to.ceil() as usize).min(seconds.rows.len()));
+        let rows = seconds.rows.get(from..to).unwrap_or_default();
+        let count = rows.iter().filter_map(|r| r.freezes).sum::<f64>();
+        let sum = rows.iter().map(|r| r.frozen_s).sum::<f64>();
+        Span { frozen: (sum > 0.0).then_some((count.round() as u32, sum)), ..span }
+    }));
     Some(episodes::explained(spans, seconds.zero, |span: &Span| {
         let mut evidence = Evidence::around(&seconds, span);
         evidence.layer = layers::stopped(sender, seconds.zero, span);

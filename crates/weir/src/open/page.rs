@@ -233,9 +233,12 @@ fn causes(found: &Found) -> DocumentTable {
     let mut rows = Vec::new();
     for e in &report.episodes {
         let kind = match e.kind {
-            EpisodeKind::Fall => "fall",
-            EpisodeKind::Freeze => "freeze",
-            EpisodeKind::SlowStart => "slow start",
+            EpisodeKind::Fall => "fall".to_owned(),
+            EpisodeKind::SlowStart => "slow start".to_owned(),
+            EpisodeKind::Freeze => match (e.freezes, e.frozen_ms) {
+                (Some(n), Some(ms)) if n > 1 => format!("{n} freezes, {:.1} s in all", ms as f64 / 1e3),
+                _ => "freeze".to_owned(),
+            },
         };
         for (i, cause) in e.causes.iter().enumerate() {
             let label =
@@ -321,7 +324,14 @@ mod tests {
     fn the_page_has_lines_grey_episodes_and_causes_as_text() {
         let cause =
             Cause { name: "capacity-fell".into(), confidence: 0.85, evidence: vec!["served at 474 <kbit/s>".into()] };
-        let episode = Episode { from_ms: 2_000, to_ms: 3_000, kind: EpisodeKind::Fall, causes: vec![cause] };
+        let episode = Episode {
+            from_ms: 2_000,
+            to_ms: 3_000,
+            kind: EpisodeKind::Fall,
+            freezes: None,
+            frozen_ms: None,
+            causes: vec![cause],
+        };
         let report = Report {
             sources: vec![],
             level: Level::Log,

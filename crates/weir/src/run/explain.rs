@@ -69,6 +69,15 @@ pub(super) fn show(
         return Err(Failure::Work("no flow has a controller's target: there is nothing to explain".into()));
     }
     let (from, to) = (args.from.unwrap_or(0.0), args.to.unwrap_or(f64::INFINITY));
+    if from >= to {
+        let why = format!("{to} s is not behind --from, {from} s");
+        return Err(InputError::whole("--to", why).help("give a later time, or leave it out").into());
+    }
+    let end = flows.iter().flat_map(|f| &f.spans).fold(0.0_f64, |end, s| end.max(s.to_s));
+    if from > end {
+        let why = format!("{from} s is behind the run's end: it is {end:.1} s long");
+        return Err(InputError::whole("--from", why).help("give an earlier time").into());
+    }
     for f in &mut flows {
         f.spans.retain(|s| s.to_s > from && s.from_s < to);
     }

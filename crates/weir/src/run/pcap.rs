@@ -18,6 +18,9 @@ pub(super) fn run(
     args: &CaptureArgs,
     path: &Path,
 ) -> Result<(RunResult, String), Failure> {
+    if path.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR) {
+        std::fs::create_dir_all(path).map_err(|e| Failure::Work(format!("--pcap {}: {e}", path.display())))?;
+    }
     let out = if path.is_dir() { path.join(format!("{}.pcapng", stem(&scenario.label()))) } else { path.to_owned() };
     let at = match args.pcap_at {
         At::Sender => CapturePoint::Sender,

@@ -45,6 +45,21 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
+fn a_controller_whose_source_has_changed_is_run_again() {
+    use weir_cc::Spec;
+    let file = ScenarioFile::parse("small", TEXT, ".".as_ref(), &Registry::builtin()).expect("reads");
+    let scenario = file.one(None, Some("fixed"), &Registry::builtin()).expect("resolves");
+    let of = |source: &str| {
+        let mut registry = Registry::builtin();
+        let fixed = registry.find("fixed").expect("there").clone();
+        registry.register(Spec { source: source.to_owned(), ..fixed }, |_, _| unreachable!("not made"));
+        ScenarioDigest::of(&scenario, &registry).key(1, false)
+    };
+    assert_eq!(of("a file"), of("a file"));
+    assert_ne!(of("a file"), of("another file of the same name"));
+}
+
+#[test]
 fn a_stopped_plan_goes_on_and_gives_the_bytes_of_one_that_was_not() {
     let (folder, program) = folder();
     let plan = plan(TEXT);
