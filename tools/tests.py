@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Tests of what tools/release and tools/site are made of: python3 tools/tests.py"""
+"""Tests of what tools/release, tools/site and tools/sluice-vectors.py are made of: python3 tools/tests.py"""
 
 import contextlib
 import io
+import json
 import os
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -140,6 +142,59 @@ class Failures(unittest.TestCase):
             run(["absent-program"], "of nothing")
         with self.assertRaisesRegex(Failure, "false ended with 1"):
             run(["false"], "of coreutils")
+
+
+# A controller whose rate is the start rate and then a tenth more with each message, and whose timer is 100 ms after it.
+GROWING = """
+class Sluice:
+    def __init__(self, start_ns, floor_bps, ceiling_bps, start_bps, params):
+        self.rate, self.due, self.factor = start_bps, None, params.get("growth", 1.1)
+
+    def on_sent(self, now_ns, sequence, size):
+        pass
+
+    def on_feedback(self, now_ns, packets, in_flight, rtt_ns):
+        assert [p.arrival_ns - p.departure_ns for p in packets if p.arrival_ns is not None] == [23_000, 24_000]
+        assert [(p.sequence, p.departure_ns, p.is_ce, p.was_lost) for p in packets] == [
+            (4, 10_000, False, False), (5, 12_000, False, False), (9, 14_000, True, True)]
+        self.rate, self.due = self.rate * self.factor, now_ns + 100_000_000
+
+    def target(self):
+        return self.rate, 2 * self.rate
+
+    def timeout(self):
+        return self.due
+
+    def internals(self):
+        return {"mode": 1, "queue_ms": 2.0 + (self.factor != 1.1)}
+"""
+
+
+class Vectors(unittest.TestCase):
+    def replay(self, growth):
+        """What the runner prints of a vector with three packets, of which the last one has come after all."""
+        sent = [["s", 10, 4, [2]], ["s", 14, 9, []]]
+        message = ["f", 40, 30, 0, 4, [3, None, [9, 4, 3]], [110, 220, 100_040_000, 1, 2.0]]
+        vector = {
+            "name": "made", "requires": [], "tick_ns": 1_000, "clock_offset": 20, "size": 100,
+            "config": {"start": 0, "floor_bps": 1, "ceiling_bps": 1_000, "start_bps": 100, "params": {"growth": growth}},
+            "outputs": ["media_bps", "pacing_bps", "timeout_ns", "mode", "queue_ms"],
+            "begin": [100, 200, None, 1, 2.0], "events": [*sent, message],
+        }
+        with tempfile.TemporaryDirectory() as place:
+            module, file = Path(place) / "growing.py", Path(place) / "made.json"
+            module.write_text(GROWING)
+            file.write_text(json.dumps(vector))
+            runner = Path(__file__).resolve().parent / "sluice-vectors.py"
+            done = subprocess.run([sys.executable, runner, module, file], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def test_a_vector_passes_or_its_first_difference_is_told(self):
+        self.assertEqual(self.replay(1.1), (0, "made: passes\n1 of 1 pass\n"))
+        code, text = self.replay(1.2)
+        self.assertEqual(code, 1)
+        self.assertIn("event 2 (f) at 0.000040 s: media_bps is 120.0, expected 110", text)
+        self.assertIn("before it: at the start: queue_ms is 3.0, expected 2.0", text)
 
 
 if __name__ == "__main__":

@@ -13,4 +13,5 @@ mod one_line;
 #[path = "operations/main.rs"]
 mod operations;
 mod receiver_estimate_closed_loop;
+mod sluice_vectors;
 mod tfrc_closed_loop;

@@ -1,0 +1,253 @@
+//! Cases of extensions.
+
+use super::super::link::Plan;
+use super::{Act, Case, LOSSES, MARKS, NOISE, case};
+
+pub(super) fn all() -> Vec<Case> {
+    [feedback(), losses(), company(), marks(), bounds()].concat()
+}
+
+fn feedback() -> Vec<Case> {
+    vec![
+        Case {
+            sections: &["6.3", "7.3"],
+            requires: &["BURST", "HOLE", "LATE", "SILENCE"],
+            mute: vec![(0.0, 0.0), (3.0, 0.5)],
+            acts: vec![(0.02, Act::Empty), (0.05, Act::Lost), (2.0, Act::Empty), (2.5, Act::Lost), (6.01, Act::Lost)],
+            seconds: 10.0,
+            ..case(
+                "hole-feedback",
+                "A link of 0.9 Mbit/s; half of the messages are lost from 3 s on; some messages have no packet, or one that is lost.",
+                Plan::even(0.9e6),
+            )
+        },
+        Case {
+            sections: &["5.3", "7.1"],
+            requires: &["HOLE", "SILENCE"],
+            seconds: 12.0,
+            mute: vec![(0.0, 0.0), (4.0, 1.0), (4.6, 0.0), (7.0, 1.0), (7.3, 0.0)],
+            slow_return: vec![(0.0, 0.0), (9.0, 180.0)],
+            ..case(
+                "silence",
+                "A link of 0.9 Mbit/s; no message arrives for 0.6 s and 0.3 s, and all are 180 ms later from 9 s on.",
+                Plan::even(0.9e6),
+            )
+        },
+    ]
+}
+
+fn losses() -> Vec<Case> {
+    let lossy = |share: f64| Plan { loss: vec![(0.0, 0.0), (2.0, share)], ..Plan::even(0.9e6) };
+    vec![
+        Case {
+            sections: &["8.6", "10", "13.1"],
+            outputs: LOSSES,
+            ..case("core-loss", "A link of 0.9 Mbit/s that loses 2 % by chance from 2 s on.", lossy(0.02))
+        },
+        Case {
+            sections: &["9"],
+            requires: &["ANSWER"],
+            outputs: LOSSES,
+            seconds: 15.0,
+            ..case("answer-chance", "A link of 0.9 Mbit/s that loses 10 % by chance from 2 s on.", lossy(0.1))
+        },
+        Case {
+            sections: &["9"],
+            requires: &["ANSWER"],
+            outputs: LOSSES,
+            seconds: 18.0,
+            ceiling: 1_400_000,
+            ..case(
+                "answer-policer",
+                "A link of 3 Mbit/s with a policer of 700 kbit/s from 2 s, 270 from 2.45 s, 600 from 5 s, 120 from 9 s to 12 s.",
+                Plan {
+                    policer: vec![(0.0, 0.0), (2.0, 0.7e6), (2.45, 0.27e6), (5.0, 0.6e6), (9.0, 0.12e6), (12.0, 0.0)],
+                    ..Plan::even(3e6)
+                },
+            )
+        },
+        Case {
+            sections: &["9.4", "9.6"],
+            requires: &["ANSWER"],
+            outputs: LOSSES,
+            seconds: 20.0,
+            ceiling: 1_400_000,
+            ..case(
+                "answer-bound",
+                "A link of 3 Mbit/s with a policer of 1 Mbit/s from 2 s, 450 kbit/s from 6 s to 11 s; it loses 30 % by chance from 11 s to 16 s.",
+                Plan {
+                    policer: vec![(0.0, 0.0), (2.0, 1e6), (6.0, 0.45e6), (11.0, 0.0)],
+                    loss: vec![(0.0, 0.0), (11.0, 0.3), (16.0, 0.0)],
+                    ..Plan::even(3e6)
+                },
+            )
+        },
+        Case {
+            sections: &["9.2"],
+            requires: &["ANSWER"],
+            outputs: LOSSES,
+            ..case(
+                "answer-clusters",
+                "A link of 0.6 Mbit/s that loses four fifths of the packets for 120 ms of each second from 2 s on.",
+                Plan {
+                    loss: (2..12).flat_map(|s| [(f64::from(s), 0.8), (f64::from(s) + 0.12, 0.0)]).collect(),
+                    ..Plan::even(0.6e6)
+                },
+            )
+        },
+        Case {
+            sections: &["9.5"],
+            requires: &["ANSWER"],
+            outputs: LOSSES,
+            seconds: 8.0,
+            ..case(
+                "answer-ended",
+                "A link of 2.1 Mbit/s, 150 ms long, that loses half of the packets from 4 s to 4.33 s.",
+                Plan {
+                    loss: vec![(0.0, 0.0), (4.0, 0.5), (4.33, 0.0)],
+                    one_way: vec![(0.0, 150.0)],
+                    ..Plan::even(2.1e6)
+                },
+            )
+        },
+    ]
+}
+
+/// A flow whose floor is more than the link serves.
+fn alone(name: &'static str, description: &'static str, limit: f64) -> Case {
+    let capacity = (0..12).map(|k| (f64::from(k), 95e3 + 1e3 * f64::from(k))).collect();
+    Case {
+        sections: &["11.2"],
+        requires: &["COMPETE", "SILENCE"],
+        outputs: &["compete"],
+        seconds: 12.0,
+        ..case(name, description, Plan { capacity, limit, ..Plan::even(0.0) })
+    }
+}
+
+fn company() -> Vec<Case> {
+    vec![
+        Case {
+            sections: &["8.8", "11.2"],
+            requires: &["COMPETE"],
+            outputs: &["compete"],
+            seconds: 17.0,
+            ..case(
+                "compete",
+                "A link of 1.2 Mbit/s with a loss-based flow from 6 s to 14 s.",
+                Plan { rival: Some((6.0, 14.0)), limit: 160.0, ..Plan::even(1.2e6) },
+            )
+        },
+        Case {
+            sections: &["11.2"],
+            requires: &["COMPETE"],
+            outputs: &["compete"],
+            seconds: 9.0,
+            ..case(
+                "compete-alone",
+                "A link of 0.8 Mbit/s, 0.08 from 3 s on, with a queue of 3 s: slower than the floor.",
+                Plan { capacity: vec![(0.0, 0.8e6), (3.0, 0.08e6)], limit: 3_000.0, ..Plan::even(0.0) },
+            )
+        },
+        Case {
+            start: 100_000,
+            feedback: 99_877,
+            ..alone(
+                "compete-apart",
+                "A link of 95 kbit/s that becomes faster by 1 kbit/s a second, with a queue of 3 s: slower than the floor.",
+                3_000.0,
+            )
+        },
+        Case {
+            start: 100_000,
+            feedback: 99_877,
+            ..alone("compete-lossy", "The same link with a queue of 230 ms.", 230.0)
+        },
+        Case {
+            sections: &["8.8", "12.1", "12.2"],
+            outputs: NOISE,
+            seconds: 14.5,
+            ..case(
+                "core-others",
+                "A link of 1 Mbit/s; others send 0.4 Mbit/s, and pause each 5 s for 150 ms.",
+                Plan {
+                    others: (1..5)
+                        .flat_map(|k| [(5.0 * f64::from(k) - 3.0, 0.4e6), (5.0 * f64::from(k) + 1.85, 0.0)])
+                        .collect(),
+                    ..Plan::even(1e6)
+                },
+            )
+        },
+    ]
+}
+
+fn marks() -> Vec<Case> {
+    vec![
+        Case {
+            sections: &["8.6", "10", "15.1"],
+            requires: &["ECN"],
+            outputs: MARKS,
+            ..case(
+                "ecn-classic",
+                "A link of 0.9 Mbit/s that marks a packet each 100 ms while the queue is longer than 14 ms.",
+                Plan { marks: Some((14.0, 100.0)), ..Plan::even(0.9e6) },
+            )
+        },
+        Case {
+            sections: &["8.7", "13.1", "15.1"],
+            requires: &["ECN"],
+            outputs: MARKS,
+            seconds: 8.5,
+            start: 1_000_000,
+            ceiling: 6_000_000,
+            feedback: 24_971,
+            ..case(
+                "ecn-l4s",
+                "A link of 5.3 Mbit/s that marks each packet while the queue is longer than 1 ms; 10 Mbit/s from 3 s, 5.3 from 5.8 s, 2.5 from 7.3 s on.",
+                Plan {
+                    marks: Some((1.0, 0.0)),
+                    capacity: vec![(0.0, 5.3e6), (3.0, 10e6), (5.8, 5.3e6), (7.3, 2.5e6)],
+                    ..Plan::even(0.0)
+                },
+            )
+        },
+    ]
+}
+
+fn bounds() -> Vec<Case> {
+    vec![
+        Case {
+            sections: &["5.3", "14.1"],
+            requires: &["REQUEST"],
+            seconds: 10.0,
+            acts: vec![
+                (2.0, Act::Request(Some(500_000))),
+                (5.0, Act::Request(Some(50_000))),
+                (7.0, Act::Request(None)),
+            ],
+            ..case(
+                "request",
+                "A link of 0.9 Mbit/s; the receiver asks for at most 500 and 50 kbit/s, then for nothing.",
+                Plan::even(0.9e6),
+            )
+        },
+        Case {
+            sections: &["13.1", "14.2"],
+            requires: &["NOTICE"],
+            acts: vec![(1.0, Act::Notice(800_000)), (5.0, Act::Notice(3_000_000)), (9.0, Act::Notice(400_000))],
+            seconds: 10.5,
+            ..case("notice", "A link of 0.9 Mbit/s; a device announces 0.8, 3 and 0.4 Mbit/s.", Plan::even(0.9e6))
+        },
+        Case {
+            sections: &["5.3", "10"],
+            requires: &["COUPLED"],
+            seconds: 12.0,
+            acts: vec![(4.0, Act::Coupled(0.5)), (8.0, Act::Coupled(1.0))],
+            ..case(
+                "coupled",
+                "A link of 1.6 Mbit/s with 0.5 Mbit/s of others; the flow is coupled at one half from 4 s to 8 s.",
+                Plan { others: vec![(0.0, 0.5e6)], ..Plan::even(1.6e6) },
+            )
+        },
+    ]
+}
