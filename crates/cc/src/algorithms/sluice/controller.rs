@@ -120,7 +120,9 @@ impl Sluice {
         if self.state.competition.is_on() && queue < SILENT_QUEUE {
             return;
         }
-        self.before_silence.get_or_insert(self.history.rate());
+        // The end of a drain would raise the rate again while nothing is known of the path.
+        let before = self.state.drains.cut_short().unwrap_or(self.history.rate());
+        self.before_silence.get_or_insert(before);
         let factor = 1.0 + (self.queue.wanted - queue) / Span::from(self.config.correction.time);
         let base = self.history.rate().at_most(self.path.view().capacity());
         self.state.mode = Mode::Unreported;

@@ -103,6 +103,7 @@ impl ModeState {
         }
         let rate = self.competition.update(p, &c.compete)?;
         self.drains.put_off(p.now);
+        self.drains.cut_short();
         Some(Step::Compete(rate))
     }
 

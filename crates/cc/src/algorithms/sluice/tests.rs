@@ -256,6 +256,29 @@ fn silence_lowers_the_rate_to_the_floor_and_nothing_panics() {
 }
 
 #[test]
+fn a_silence_during_a_drain_does_not_raise_the_rate() {
+    let mut link = Link::new(0.2e6);
+    link.run(5_000);
+    for _ in 0..20_000 {
+        link.run(1);
+        if internal(&link.sluice, "mode") == Mode::Drain.number() {
+            break;
+        }
+    }
+    let drained = link.rate();
+    assert_eq!(internal(&link.sluice, "mode"), Mode::Drain.number());
+    // No message arrives any more, from the begin of the drain on.
+    link.mute = 1.0;
+    for _ in 0..1_000 {
+        let before = link.rate();
+        link.run(1);
+        let is_silent = internal(&link.sluice, "mode") == Mode::Unreported.number();
+        assert!(!is_silent || link.rate() <= before, "{before} {}", link.rate());
+    }
+    assert!(link.rate() <= 110e3, "{drained} {}", link.rate());
+}
+
+#[test]
 fn a_source_that_does_not_use_the_rate_changes_nothing() {
     let mut link = Link::new(5e6);
     link.sluice.on_limits(Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(4) }, Timestamp::ZERO);

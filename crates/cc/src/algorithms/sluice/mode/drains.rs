@@ -49,7 +49,6 @@ pub(in super::super) struct Drains {
     until: Time,
     /// The rate after a drain that has not ended.
     then: Option<Rate>,
-    /// Delays of late: the greatest of the current and of the previous span.
     /// Begin of the drain.
     begun: Time,
     /// The messages with the longest delay in this and in the last span of the fall, and the last one.
@@ -120,6 +119,11 @@ impl Drains {
     /// The end of the drain whose rate is still in force.
     pub(in super::super) fn end(&self) -> Option<Time> {
         self.then.map(|_| self.until)
+    }
+
+    /// Takes the rate after a drain that something else cuts short.
+    pub(in super::super) fn cut_short(&mut self) -> Option<Rate> {
+        self.then.take()
     }
 
     /// Takes the rate after a drain that has ended.
