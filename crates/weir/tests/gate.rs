@@ -55,7 +55,7 @@ budgets = [
 fn one_budget_passes_and_one_fails_in_every_form() {
     let dir = folder(GATE);
     let path = dir.path();
-    let args = ["gate", "-q", "--junit", "gate.xml", "--markdown", "out.md", "--annotations"];
+    let args = ["gate", "-q", "--junit", "gate.xml", "--markdown", "out.md", "--sarif", "gate.sarif", "--annotations"];
     let o = weir(path, &args);
     let shown = text(&o.stdout);
     assert_eq!(o.status.code(), Some(1), "{shown}{}", text(&o.stderr));
@@ -75,6 +75,12 @@ fn one_budget_passes_and_one_fails_in_every_form() {
     assert!(
         junit.contains("<testsuites name=\"weir-gate.toml\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">")
     );
+    let sarif = std::fs::read(path.join("gate.sarif")).expect("written");
+    let sarif: serde_json::Value = serde_json::from_slice(&sarif).expect("JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!((results.len(), &place["region"]["startLine"]), (1, &8.into()));
+    assert_eq!(place["artifactLocation"]["uri"], "weir-gate.toml");
     let markdown = std::fs::read_to_string(path.join("out.md")).expect("written");
     assert!(markdown.contains("](<out-plot-1.svg>)") && path.join("out-plot-1.svg").is_file(), "{markdown}");
 }
@@ -141,6 +147,7 @@ fn wrong_input_has_exit_code_2_its_place_and_a_way_out() {
         ),
         (GATE, &["gate", "--baseline", "weir-gate.toml"], &["weir-gate.toml", "no baseline", "--save-baseline"]),
         (GATE, &["gate", "--junit", "nowhere/gate.xml"], &["--junit", "its folder is not there", "name a file"]),
+        (GATE, &["gate", "--sarif", "nowhere/gate.sarif"], &["--sarif", "its folder is not there", "name a file"]),
         (GATE, &["gate", "--annotations", "--json"], &["--annotations", "--json", "cannot be used with"]),
         (GATE, &["gate", "--jobs", "0"], &["--jobs", "expected a whole number above zero"]),
     ] {
