@@ -178,3 +178,26 @@ fn the_example_and_the_documentation_have_sound_files() {
     let value: serde_json::Value = serde_json::from_slice(&o.stdout).expect("JSON");
     assert!(value["checks"].as_array().is_some_and(|c| c.len() > 10), "{value}");
 }
+
+/// A recorded call, fitted and saved by `weir whatif --save`, is a suite.
+#[test]
+fn a_recorded_call_is_a_suite() {
+    let dir = folder(
+        "controllers = [\"gcc\"]\n[[suites]]\nname = \"a call of ours\"\nscenario = \"call/scenario.toml\"\n\
+         budgets = [\"video: one_way_delay_p95_ms <= 200\", \"utilisation >= 0.1\"]\n",
+    );
+    let path = dir.path();
+    let call = clean().replace("4 s", "12 s");
+    std::fs::write(path.join("clean.toml"), call).expect("written");
+    for at in ["sender", "receiver"] {
+        let file = format!("{at}.pcapng");
+        let o = weir(path, &["run", "clean.toml", "--controller", "gcc", "-q", "--pcap-at", at, "--pcap", &file]);
+        assert!(o.status.success(), "{}", text(&o.stderr));
+    }
+    let args = ["whatif", "sender.pcapng", "receiver.pcapng", "--controllers", "gcc", "--draws", "1", "--save", "call"];
+    let o = weir(path, &args);
+    assert!(o.status.success(), "{}", text(&o.stderr));
+    let o = weir(path, &["gate", "-q"]);
+    assert_eq!(o.status.code(), Some(0), "{}{}", text(&o.stdout), text(&o.stderr));
+    assert!(text(&o.stdout).contains("2 of 2 budgets pass"), "{}", text(&o.stdout));
+}

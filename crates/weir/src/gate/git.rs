@@ -148,6 +148,8 @@ impl<'a> Worktree<'a> {
 
     /// Files are those of a commit from now on; those that are ignored stay, so that builds are quick.
     pub(super) fn check_out(&self, commit: &Commit) -> Result<(), Failure> {
+        // Git leaves a folder that somebody is in, even where the commit does not have it.
+        std::env::set_current_dir(&self.home).map_err(Failure::work)?;
         let stop = self.repository.stop;
         for words in [&["checkout", "--quiet", "--force", "--detach", &commit.0][..], &["clean", "-ffdq"]] {
             let ended = run(&self.folder, stop, words)?;
