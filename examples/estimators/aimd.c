@@ -18,15 +18,17 @@ struct event { uint8_t kind, flags; uint16_t small; uint32_t number; int64_t now
 struct packet { uint64_t sequence; int64_t sent_ns, arrived_ns; uint32_t size, probe, flags, unused; };
 struct answer {
     struct head head;
-    uint32_t flags, overhead_bytes;
+    uint32_t flags;
+    uint16_t overhead_bytes;
+    uint8_t repair[2];
     double media_bps, pacing_bps, padding_bps;
     uint64_t window_bytes;
     int64_t max_queue_age_ns, timer_ns;
 };
 
-enum { FEEDBACK = 2, LIMITS = 6, RTCP = 8, LAST = 10, ARRIVED = 1, MOST = 64 << 20 };
+enum { FEEDBACK = 2, LIMITS = 6, RTCP = 8, LAST = 11, ARRIVED = 1, MOST = 64 << 20 };
 /* Bytes of an event of each kind, without a feedback's packets and the bytes of RTCP. */
-static const size_t SIZES[LAST + 1] = { 0, 48, 32, 64, 24, 40, 32, 16, 16, 40, 24 };
+static const size_t SIZES[LAST + 1] = { 0, 48, 32, 64, 24, 40, 32, 16, 16, 40, 24, 32 };
 
 static double rate, floor_bps, ceiling_bps;
 static uint64_t turn;

@@ -22,7 +22,7 @@ mod turn;
 
 pub use turn::{read_turn, write_turn};
 
-use crate::protocol::{Answer, Message, Probe};
+use crate::protocol::{Answer, Message, Probe, Repair};
 
 /// Bytes of the head of a message.
 pub const HEAD: usize = 16;
@@ -40,7 +40,10 @@ const OVERHEAD: u32 = 1 << 5;
 const TIMER: u32 = 1 << 6;
 const REMB: u32 = 1 << 7;
 const TMMBR: u32 = 1 << 8;
-const KNOWN: u32 = (1 << 9) - 1;
+const PARITY: u32 = 1 << 9;
+const STANDBY: u32 = 1 << 10;
+const REED_SOLOMON: u32 = 1 << 11;
+const KNOWN: u32 = (1 << 12) - 1;
 
 /// The head of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,10 +136,18 @@ pub fn write_answer(a: &Answer, out: &mut Vec<u8>) {
         | flag(a.timer_ns.is_some(), TIMER)
         | flag(a.report == Some(Message::Remb), REMB)
         | flag(a.report == Some(Message::Tmmbr), TMMBR);
-    let overhead = u32::try_from(a.overhead_bytes.unwrap_or_default()).unwrap_or(u32::MAX);
+    let (scheme, repair) = match a.repair {
+        None => (0, [0, 0]),
+        Some(Repair::Parity { interval }) => (PARITY, [interval, 0]),
+        Some(Repair::Standby { interval }) => (STANDBY, [interval, 0]),
+        Some(Repair::ReedSolomon { block, repair }) => (REED_SOLOMON, [block, repair]),
+    };
+    let flags = flags | scheme;
+    let overhead = u16::try_from(a.overhead_bytes.unwrap_or_default()).unwrap_or(u16::MAX);
     framed(a.probes.len(), a.turn, out, |out| {
         out.extend(flags.to_le_bytes());
         out.extend(overhead.to_le_bytes());
+        out.extend(repair);
         for rate in [Some(a.media_bps), a.pacing_bps, a.padding_bps] {
             out.extend(rate.unwrap_or_default().to_le_bytes());
         }
@@ -176,7 +187,19 @@ pub fn read_answer(bytes: &[u8]) -> Result<Answer, String> {
         (false, true) => Some(Message::Tmmbr),
         (true, true) => return Err(format!("its flags are {flags:#x}: one of REMB and TMMBR can be sent")),
     };
-    let overhead = from.u32()?;
+    let overhead = from.u16()?;
+    let (first, second) = (from.u8()?, from.u8()?);
+    let repair = match (flags & (PARITY | STANDBY | REED_SOLOMON), first, second) {
+        (0, 0, 0) => None,
+        (PARITY, interval, 0) => Some(Repair::Parity { interval }),
+        (STANDBY, interval, 0) => Some(Repair::Standby { interval }),
+        (REED_SOLOMON, block, repair) => Some(Repair::ReedSolomon { block, repair }),
+        _ => {
+            return Err(format!(
+                "its flags are {flags:#x}, and its repair is {first} and {second}: no scheme has both"
+            ));
+        }
+    };
     let rate = |field: &str, bps: f64| {
         if bps.is_finite() { Ok(bps) } else { Err(format!("{field} = {bps}; expected a number")) }
     };
@@ -199,6 +222,7 @@ pub fn read_answer(bytes: &[u8]) -> Result<Answer, String> {
         max_queue_age_ns: from.where_set(has(QUEUE_AGE), age),
         overhead_bytes: from.where_set(has(OVERHEAD), u64::from(overhead)),
         timer_ns: from.where_set(has(TIMER), timer),
+        repair,
         probes,
         report,
         about: None,

@@ -4,12 +4,15 @@ mod call;
 mod receiving;
 
 use crate::faults::Faults;
-use crate::process::{Fault, Traffic};
-use crate::protocol::{Form, Side};
+use crate::over::Over;
+use crate::process::{Fault, Traffic, shown};
+use crate::protocol::{About, Form, Side};
+use crate::turns::impossible;
 use crate::{Remote, RemoteReceiver, nominal};
 use call::{Call, LENGTH, RATE, SILENCE};
 use schemars::JsonSchema;
 use serde::Serialize;
+use weir_cc::Registry;
 use weir_units::DataRate;
 
 /// Calls of a check whose time is not asked for: two, which are compared.
@@ -73,7 +76,7 @@ pub fn check(command: &str, calls: u32) -> Result<Checked, Fault> {
         let mut like: Vec<Call> = Vec::new();
         while like.len() < calls as usize && faults.is_empty() {
             like.push(match side {
-                Side::Sender => call::call(&mut Remote::start("it", command, &nominal(), faults.clone())?),
+                Side::Sender => sending(command, &about, &faults)?,
                 Side::Receiver => {
                     receiving::call(&mut RemoteReceiver::start("it", command, &nominal(), faults.clone())?)
                 }
@@ -106,6 +109,21 @@ pub fn check(command: &str, calls: u32) -> Result<Checked, Fault> {
         target_bps: made.first().and_then(|like| like.first()).map_or(0.0, before_the_silence),
         sides,
     })
+}
+
+/// The call with the command at the sender; over the controller that it names, if it does.
+fn sending(command: &str, about: &About, faults: &Faults) -> Result<Call, Fault> {
+    let mut remote = Remote::start("it", command, &nominal(), faults.clone())?;
+    let Some(base) = &about.over else {
+        let made = call::call(&mut remote);
+        return Ok(Call { traffic: remote.traffic(), ..made });
+    };
+    let pair = Registry::builtin().make(base, &nominal());
+    let expected = "a controller of `weir show controllers`";
+    let pair = pair.map_err(|_| impossible(0, "about.over", shown(base), expected))?;
+    let mut over = Over::new(pair.sender, remote, nominal().now);
+    let made = call::call(&mut over);
+    Ok(Call { traffic: over.traffic(), ..made })
 }
 
 fn sum(a: Traffic, b: Traffic) -> Traffic {

@@ -2,11 +2,11 @@
 
 use crate::faults::Faults;
 use crate::process::{Budgets, Fault, MAX_PROBES, Traffic};
-use crate::protocol::{About, Answer, Carries, Event, Kind, Message, PacketFate, Side};
+use crate::protocol::{About, Answer, Carries, Event, Kind, Message, PacketFate, Repair, Side};
 use crate::turns::{Turns, few_probes, impossible, ns, rate, timer};
 use std::collections::VecDeque;
 use weir_cc::cue::{EstimateKind, PacketResult, QueueState, SentPacket};
-use weir_cc::{Controller, Cue, Limits, ProbeCluster, Setup, Target, TimeoutReason};
+use weir_cc::{Controller, Cue, Limits, ProbeCluster, RepairPlan, Setup, Target, TimeoutReason};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Pacing rate over media rate where an answer has none: libwebrtc's `kDefaultPaceMultiplier`.
@@ -20,9 +20,38 @@ const MAX_PROBE_PACKETS: u32 = 1_000;
 pub struct Remote {
     turns: Turns,
     limits: Limits,
-    target: Target,
+    wishes: Wishes,
     timer: Option<Timestamp>,
     probes: VecDeque<ProbeCluster>,
+}
+
+/// The fields of an answer that are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Wishes {
+    media: DataRate,
+    pacing: Option<DataRate>,
+    paces_payload: bool,
+    padding: Option<DataRate>,
+    window: Option<DataSize>,
+    max_queue_age: Option<TimeDelta>,
+    overhead: Option<DataSize>,
+    repair: Option<RepairPlan>,
+}
+
+impl Wishes {
+    /// A target with these fields; those that are not there are `others`, whose media rate bounds this one.
+    fn over(&self, others: Target) -> Target {
+        Target {
+            media_rate: self.media.min(others.media_rate),
+            pacing_rate: self.pacing.unwrap_or(others.pacing_rate),
+            paces_payload: if self.pacing.is_some() { self.paces_payload } else { others.paces_payload },
+            padding_rate: self.padding.unwrap_or(others.padding_rate),
+            window: self.window.or(others.window),
+            max_queue_age: self.max_queue_age.or(others.max_queue_age),
+            overhead: self.overhead.unwrap_or(others.overhead),
+            repair: self.repair.unwrap_or(others.repair),
+        }
+    }
 }
 
 /// A target of one rate, paced as libwebrtc paces.
@@ -48,8 +77,8 @@ impl Remote {
         faults: Faults,
     ) -> Result<Self, Fault> {
         let (turns, answer) = Turns::start(budgets, name, command, (setup, Side::Sender), faults)?;
-        let target = paced(setup.limits.floor);
-        let mut out = Self { turns, limits: setup.limits, target, timer: None, probes: VecDeque::new() };
+        let (limits, wishes) = (setup.limits, Wishes::default());
+        let mut out = Self { turns, limits, wishes, timer: None, probes: VecDeque::new() };
         out.follow(&answer, setup.now)?;
         Ok(out)
     }
@@ -70,28 +99,23 @@ impl Remote {
         if a.report.is_some() {
             return Err(impossible(turn, "report", format!("{:?}", a.report), "none: this end is the sender"));
         }
-        let media_rate = self.limits.clamp(rate("media_bps", a.media_bps)?);
-        let mut target = paced(media_rate);
-        if let Some(bps) = a.pacing_bps {
-            target.pacing_rate = rate("pacing_bps", bps)?;
+        let age = a.max_queue_age_ns;
+        if let Some(age) = age.filter(|age| *age <= 0) {
+            return Err(impossible(turn, "max_queue_age_ns", age.to_string(), "more than 0"));
         }
-        target.paces_payload = a.paces_payload;
-        if let Some(bps) = a.padding_bps {
-            target.padding_rate = rate("padding_bps", bps)?;
+        if let Some(bytes) = a.overhead_bytes.filter(|bytes| *bytes > 200) {
+            return Err(impossible(turn, "overhead_bytes", bytes.to_string(), "0 to 200"));
         }
-        target.window = a.window_bytes.map(DataSize::from_bytes);
-        if let Some(age) = a.max_queue_age_ns {
-            if age <= 0 {
-                return Err(impossible(turn, "max_queue_age_ns", age.to_string(), "more than 0"));
-            }
-            target.max_queue_age = Some(TimeDelta::from_nanos(age));
-        }
-        if let Some(bytes) = a.overhead_bytes {
-            if bytes > 200 {
-                return Err(impossible(turn, "overhead_bytes", bytes.to_string(), "0 to 200"));
-            }
-            target.overhead = DataSize::from_bytes(bytes);
-        }
+        let wishes = Wishes {
+            media: rate("media_bps", a.media_bps)?,
+            pacing: a.pacing_bps.map(|bps| rate("pacing_bps", bps)).transpose()?,
+            paces_payload: a.paces_payload,
+            padding: a.padding_bps.map(|bps| rate("padding_bps", bps)).transpose()?,
+            window: a.window_bytes.map(DataSize::from_bytes),
+            max_queue_age: age.map(TimeDelta::from_nanos),
+            overhead: a.overhead_bytes.map(DataSize::from_bytes),
+            repair: a.repair.map(|r| repair(turn, r)).transpose()?,
+        };
         let timer = timer(a, now)?;
         few_probes(a)?;
         for p in &a.probes {
@@ -105,8 +129,19 @@ impl Remote {
                 self.probes.push_back(ProbeCluster { id: p.id, rate, min_packets: p.min_packets, min_size });
             }
         }
-        (self.target, self.timer) = (target, timer);
+        (self.wishes, self.timer) = (wishes, timer);
         Ok(())
+    }
+
+    /// The target of the controller that decides on the rate has changed.
+    pub(crate) fn on_target(&mut self, target: &Target, now: Timestamp) {
+        let (media_bps, pacing_bps) = (target.media_rate.as_bps(), target.pacing_rate.as_bps());
+        self.on(Event::Target { now_ns: ns(now), media_bps, pacing_bps }, now);
+    }
+
+    /// Its target where another controller decides on the rate.
+    pub(crate) fn over(&self, others: Target) -> Target {
+        if self.turns.is_broken() { paced(self.limits.floor) } else { self.wishes.over(others) }
     }
 
     /// Passes an event of a kind that is wanted, and follows the answer where there is one.
@@ -114,9 +149,25 @@ impl Remote {
         let Some(answered) = self.turns.push(event) else { return };
         if let Err(fault) = answered.and_then(|a| self.follow(&a, now)) {
             self.turns.fail(now, &fault);
-            self.target = paced(self.limits.floor);
+            // A rate of zero, limited to the floor.
+            self.wishes = Wishes::default();
             self.timer = None;
             self.probes.clear();
+        }
+    }
+}
+
+/// The repair of an answer.
+fn repair(turn: u64, repair: Repair) -> Result<RepairPlan, Fault> {
+    match repair {
+        Repair::Parity { interval: interval @ 2.. } => Ok(RepairPlan::Parity { interval }),
+        Repair::Standby { interval: interval @ 2.. } => Ok(RepairPlan::Standby { interval }),
+        Repair::ReedSolomon { block: block @ 2.., repair } if repair < block => {
+            Ok(RepairPlan::ReedSolomon { block, repair })
+        }
+        _ => {
+            let expected = "an interval of 2 and more, or a block of 2 and more with less repair";
+            Err(impossible(turn, "repair", format!("{repair:?}"), expected))
         }
     }
 }
@@ -195,7 +246,6 @@ impl Controller for Remote {
 
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.limits = limits;
-        self.target.media_rate = limits.clamp(self.target.media_rate);
         let (floor_bps, ceiling_bps) = (limits.floor.as_bps(), limits.ceiling.as_bps());
         self.on(Event::Limits { now_ns: ns(now), floor_bps, ceiling_bps }, now);
     }
@@ -218,7 +268,8 @@ impl Controller for Remote {
     }
 
     fn target(&self) -> Target {
-        self.target
+        let media = self.limits.clamp(self.wishes.media);
+        Wishes { media, ..self.wishes }.over(paced(media))
     }
 
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {

@@ -25,6 +25,7 @@ pub mod binary;
 mod check;
 mod controller;
 mod faults;
+mod over;
 mod process;
 pub mod protocol;
 mod receiver;
@@ -38,6 +39,7 @@ pub use process::{Fault, words};
 pub use receiver::RemoteReceiver;
 pub use serve::{ServeError, serve};
 
+use over::Over;
 use protocol::{About, Format, Side};
 use receiver::Follower;
 use std::collections::BTreeSet;
@@ -94,6 +96,35 @@ fn spec(name: &str, about: &About) -> Spec {
     Spec { feedback: format.map(plan), ..Spec::new(name, &about.name, "a program of the user's") }
 }
 
+/// The entry of an estimator over one of the built-in controllers, whose requirements on the session are the entry's.
+fn over(name: &str, command: String, base: &str, faults: Faults) -> Result<Entry, SetupError> {
+    let known = Registry::builtin();
+    let unknown = |_| SetupError::Refused {
+        controller: name.into(),
+        why: format!(
+            "about.over = `{}` is no controller of Weir's: `weir show controllers` lists them",
+            process::shown(base)
+        ),
+    };
+    let of_base = known.find(base).map_err(unknown)?.clone();
+    let spec = Spec {
+        name: name.into(),
+        summary: format!("decisions beside the rate of {base}"),
+        source: "a program of the user's".into(),
+        params: Vec::new(),
+        shelf: weir_cc::Shelf::Added,
+        ..of_base
+    };
+    let base = base.to_owned();
+    Ok(Entry::new(spec, move |name, setup| {
+        let pair = known.make(&base, setup)?;
+        let remote = Remote::start(name, &command, setup, faults.clone());
+        let remote = remote.map_err(|f| SetupError::Refused { controller: name.into(), why: f.to_string() })?;
+        let sender = Over::new(pair.sender, remote, setup.now);
+        Ok(Pair { sender: Sender::Custom(Box::new(sender)), receiver: pair.receiver })
+    }))
+}
+
 /// Adds the controllers `exec:COMMAND` to a registry, as far as they are permitted. [`Registry::find`] starts the command once, to ask
 /// who it is.
 pub fn add_to(registry: &mut Registry, permits: Permits) -> Faults {
@@ -110,6 +141,9 @@ pub fn add_to(registry: &mut Registry, permits: Permits) -> Faults {
         let asked = asked.map_err(|f| refused(f.to_string()))?;
         let (spec, sides) = (spec(name, asked.about()), asked.about().sides.clone());
         let faults = given.clone();
+        if let Some(base) = &asked.about().over {
+            return over(name, command, base, faults);
+        }
         Ok(Entry::new(spec, move |name, setup| {
             if let Some((param, _)) = setup.params.first() {
                 let (controller, name) = (name.into(), param.clone());

@@ -5,14 +5,14 @@
 
 mod answer;
 
-pub use answer::{About, Answer, Feedback, Form, Format, Probe};
+pub use answer::{About, Answer, Feedback, Form, Format, Probe, Repair};
 
 pub(crate) use answer::all;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol. 2 has the binary form, raw RTCP and the receiver's side beside 1.
+/// Version of the protocol. 2 has the binary form, raw RTCP, the receiver's side, repair, and decisions over one of Weir's controllers beside 1.
 pub const VERSION: u32 = 2;
 /// The oldest version that is spoken.
 pub const OLDEST: u32 = 1;
@@ -52,11 +52,13 @@ pub enum Kind {
     Received,
     /// [`Event::Rtt`].
     Rtt,
+    /// [`Event::Target`].
+    Target,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Sent,
         Self::Feedback,
         Self::Report,
@@ -67,6 +69,7 @@ impl Kind {
         Self::Rtcp,
         Self::Received,
         Self::Rtt,
+        Self::Target,
     ];
 }
 
@@ -234,6 +237,15 @@ pub enum Event {
         /// The round-trip time.
         rtt_ns: i64,
     },
+    /// The controller that decides on the rate ([`About::over`]) has another target.
+    Target {
+        /// When.
+        now_ns: i64,
+        /// Its media rate: the most that answers can have.
+        media_bps: u64,
+        /// Its pacing rate.
+        pacing_bps: u64,
+    },
 }
 
 impl Event {
@@ -250,7 +262,8 @@ impl Event {
             | Self::Timer { now_ns }
             | Self::Rtcp { now_ns, .. }
             | Self::Received { now_ns, .. }
-            | Self::Rtt { now_ns, .. } => *now_ns,
+            | Self::Rtt { now_ns, .. }
+            | Self::Target { now_ns, .. } => *now_ns,
         }
     }
 
@@ -268,6 +281,7 @@ impl Event {
             Self::Rtcp { .. } => Some(Kind::Rtcp),
             Self::Received { .. } => Some(Kind::Received),
             Self::Rtt { .. } => Some(Kind::Rtt),
+            Self::Target { .. } => Some(Kind::Target),
         }
     }
 }

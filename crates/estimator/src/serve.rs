@@ -4,14 +4,14 @@ mod receiver;
 
 use crate::binary::{self, HEAD, Head};
 use crate::protocol::{
-    About, Answer, Carries, Event, Feedback, Form, Format, Message, PacketFate, Probe, Side, Turn, VERSION, all,
+    About, Answer, Carries, Event, Feedback, Form, Format, Message, PacketFate, Probe, Repair, Side, Turn, VERSION, all,
 };
 use receiver::Receiving;
 use std::io::{BufRead, Read as _, Write};
 use weir_cc::cue::{
     EstimateKind, PacketResult, QueueState, ReceiverEstimate, ReportBlock, SentPacket, TransportFeedback,
 };
-use weir_cc::{Controller as _, Cue, FeedbackFormat, Limits, Registry, Sender, Setup};
+use weir_cc::{Controller as _, Cue, FeedbackFormat, Limits, Registry, RepairPlan, Sender, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Longest turn in bytes.
@@ -136,7 +136,7 @@ fn about(name: &str, form: Form, has_receiver: bool, registry: &Registry) -> Res
     let feedback = Feedback { format, interval_ms, max_interval_ms, bandwidth_share };
     let sides = [Some(Side::Sender), has_receiver.then_some(Side::Receiver)].into_iter().flatten().collect();
     let (version, name) = (VERSION, format!("Weir's {name}"));
-    Ok(About { version, name, form, sides, events: all(), answers: all(), feedback })
+    Ok(About { version, name, form, sides, over: None, events: all(), answers: all(), feedback })
 }
 
 fn complete(answer: &mut Answer, sender: &Sender) {
@@ -148,6 +148,12 @@ fn complete(answer: &mut Answer, sender: &Sender) {
     answer.window_bytes = t.window.map(DataSize::as_bytes);
     answer.max_queue_age_ns = t.max_queue_age.map(TimeDelta::as_nanos);
     answer.overhead_bytes = (t.overhead > DataSize::ZERO).then(|| t.overhead.as_bytes());
+    answer.repair = match t.repair {
+        RepairPlan::Parity { interval } => Some(Repair::Parity { interval }),
+        RepairPlan::Standby { interval } => Some(Repair::Standby { interval }),
+        RepairPlan::ReedSolomon { block, repair } => Some(Repair::ReedSolomon { block, repair }),
+        _ => None,
+    };
     answer.timer_ns = sender.poll_timeout().map(|(at, _)| at.as_nanos());
 }
 
@@ -218,8 +224,8 @@ fn pass(sender: &mut Sender, event: &Event, probes: &mut Vec<Probe>) {
         }
         Event::Timer { .. } => sender.on_timeout(now),
         Event::Rtcp { bytes, .. } => sender.on_rtcp(bytes, now),
-        // At the receiver alone.
-        Event::Received { .. } | Event::Rtt { .. } => {}
+        // At the receiver alone, or over a controller.
+        Event::Received { .. } | Event::Rtt { .. } | Event::Target { .. } => {}
     }
     while let Some(p) = sender.poll_probe(now) {
         let (min_packets, min_bytes) = (p.min_packets, p.min_size.as_bytes());

@@ -3,7 +3,8 @@
 use super::*;
 use crate::process::Budgets;
 use std::time::Duration;
-use weir_cc::{Cue, ReceiverController as _, Report};
+use weir_cc::tunable::SetupError;
+use weir_cc::{Cue, Pair, Receiver, ReceiverController as _, Report};
 use weir_units::DataSize;
 
 /// The first answer of a sound estimator.
@@ -244,4 +245,43 @@ fn a_sender_obeys_a_receiver_that_is_alone() {
     assert_eq!(ask(of(700)), DataRate::from_kbps(700));
     assert_eq!(ask(weir_cc::cue::ReceiverEstimate::withdrawn(now, kind)), DataRate::from_kbps(700));
     assert_eq!(ask(of(1)), nominal().limits.floor);
+}
+
+/// The pair of a script that decides over a controller.
+fn over(base: &str, script: &str) -> Result<Pair<Sender, Receiver>, SetupError> {
+    let about = format!(r#""about":{{"version":2,"name":"theirs","over":"{base}"}}"#);
+    let script = format!("read l; echo '{{\"turn\":0,\"media_bps\":1e9,{about}}}'; {script}");
+    let name = format!("exec:sh -c {}", shlex::try_quote(&script).expect("no NUL"));
+    let mut registry = Registry::builtin();
+    let _ = add_to(&mut registry, Permits::these([name.clone()]));
+    registry.find(&name)?;
+    registry.make(&name, &nominal())
+}
+
+#[test]
+fn decisions_over_a_controller_leave_the_rest_to_it() {
+    // Its first turn has the target of 300 kbit/s.
+    let told = r#"read l; case $l in *'"target","now_ns":0,"media_bps":300000'*) ;; *) exit 9;; esac;"#;
+    let answer = |rest: &str| format!("{told} echo '{{\"turn\":1,\"media_bps\":250000{rest}}}'; cat >/dev/null");
+    let target = |rest: &str| over("fixed", &answer(rest)).expect("it starts").sender.target();
+    let fixed = Registry::builtin().make("fixed", &nominal()).expect("known").sender.target();
+    let media_rate = DataRate::from_kbps(250);
+    assert_eq!(target(""), weir_cc::Target { media_rate, ..fixed });
+    let repair = weir_cc::RepairPlan::Parity { interval: 9 };
+    let said = r#","pacing_bps":400000,"repair":{"scheme":"parity","interval":9}"#;
+    assert_eq!(target(said), weir_cc::Target { media_rate, pacing_rate: DataRate::from_kbps(400), repair, ..fixed });
+    // More than the controller allows is not taken, and after a fault there is the floor.
+    let more = over("fixed", &format!("{told} echo '{{\"turn\":1,\"media_bps\":1e9}}'; cat >/dev/null"));
+    assert_eq!(more.expect("it starts").sender.target(), fixed);
+    for rest in [
+        r#","repair":{"scheme":"parity","interval":1}"#,
+        r#","repair":{"scheme":"reed-solomon","block":5,"repair":5}"#,
+        r#","repair":{"scheme":"parity","interval":9,"more":1}"#,
+    ] {
+        assert_eq!(target(rest).media_rate, nominal().limits.floor, "{rest}");
+    }
+    let refused = over("gccc", "cat >/dev/null").err().expect("no such controller").to_string();
+    assert!(refused.contains("about.over = `gccc` is no controller of Weir's"), "{refused}");
+    let refused = over("exec:true", "cat >/dev/null").err().expect("no program again").to_string();
+    assert!(refused.contains("about.over = `exec:true`"), "{refused}");
 }

@@ -98,7 +98,7 @@ impl Turns {
         &self.about
     }
 
-    /// What has been exchanged so far; nothing after a fault.
+    /// Messages exchanged so far; none after a fault.
     pub(crate) fn traffic(&self) -> Traffic {
         self.process.as_ref().map(Process::traffic).unwrap_or_default()
     }
@@ -106,6 +106,10 @@ impl Turns {
     /// Whether events of a kind go to the process.
     pub(crate) fn wants(&self, kind: Kind) -> bool {
         self.process.is_some() && self.wanted & (1 << kind as u32) != 0
+    }
+
+    pub(crate) const fn is_broken(&self) -> bool {
+        self.process.is_none()
     }
 
     /// Takes an event of a kind that is wanted, and asks for an answer if the estimator decides on it.
@@ -135,6 +139,10 @@ fn check(about: &About) -> Result<(), Fault> {
     }
     if about.name.is_empty() || about.name.len() > 100 || about.name.chars().any(char::is_control) {
         return Err(impossible("about.name", shown(&format!("{:?}", about.name)), "1 to 100 bytes of one line"));
+    }
+    if about.over.is_some() && (about.sides.len() != 1 || !about.sides.contains(&Side::Sender)) {
+        let value = shown(&format!("{:?}", about.over));
+        return Err(impossible("about.over", value, "none, where the estimator is at the receiver"));
     }
     if about.sides.is_empty() {
         return Err(impossible("about.sides", "[]".into(), "\"sender\", \"receiver\" or both"));

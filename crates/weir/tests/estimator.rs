@@ -68,6 +68,36 @@ for line in sys.stdin:
     assert!(first.contains("\"goodput_bps\""), "{first}");
 }
 
+/// A process that repeats the target of a controller changes nothing; one that paces otherwise does.
+#[test]
+fn decisions_over_a_controller_are_the_only_change() {
+    let script = r#"
+import json, sys
+rate, pacing = 0, float(sys.argv[1])
+for line in sys.stdin:
+    turn = json.loads(line)
+    answer = {"turn": turn["turn"]}
+    for e in turn["events"]:
+        if e["type"] == "configure":
+            rate = e["start_bps"]
+            answer["about"] = {"version": 2, "name": "pacer", "over": "gcc", "events": ["target"]}
+        if e["type"] == "target":
+            rate = e["media_bps"]
+    answer["media_bps"] = rate
+    if pacing:
+        answer["pacing_bps"] = rate * pacing
+    print(json.dumps(answer), flush=True)
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pacer.py");
+    std::fs::write(&file, script).expect("written");
+    let over = |pacing: &str| flows(&format!("exec:python3 {} {pacing}", file.display()));
+    assert_eq!(over("0"), flows("gcc"));
+    assert_ne!(over("0.9"), flows("gcc"));
+    let o = weir(&["estimator", "check", &format!("python3 {} 0.9", file.display())]);
+    assert!(o.status.success() && text(&o.stdout).contains("No faults found"), "{}", text(&o.stdout));
+}
+
 /// The examples: one estimator in Python, and in C with both forms.
 fn compiled(folder: &Path) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/estimators/aimd.c");
@@ -98,18 +128,21 @@ fn the_example_in_c_is_that_in_python_in_both_forms() {
 }
 
 #[test]
-fn the_example_keeps_the_protocol_and_runs() {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/estimators/aimd.py");
-    let command = format!("python3 {}", script.display());
-    let o = weir(&["estimator", "check", &command]);
-    assert!(
-        o.status.success() && text(&o.stdout).contains("No faults found"),
-        "{}{}",
-        text(&o.stdout),
-        text(&o.stderr)
-    );
-    let name = format!("exec:{command}");
-    assert_eq!(flows(&name), flows(&name));
+fn the_examples_keep_the_protocol_and_run() {
+    for (name, end) in [("aimd.py", "at the sender, in JSON"), ("remb.py", "at the receiver, in JSON")] {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/estimators").join(name);
+        let command = format!("python3 {}", script.display());
+        let o = weir(&["estimator", "check", &command]);
+        let said = text(&o.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(o.status.success(), "{said}{}", text(&o.stderr));
+        assert!(said.contains(end) && said.contains("No faults found"), "{said}");
+        let name = format!("exec:{command}");
+        let once = flows(&name);
+        assert_eq!(once, flows(&name));
+        let flow: serde_json::Value = serde_json::from_str(&once).expect("JSON");
+        let used = flow[0]["utilisation"].as_f64().expect("a number");
+        assert!((0.5..=1.0).contains(&used), "{command}: {used}");
+    }
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn events() -> Vec<Event> {
         received(Some(-3), true, false),
         received(Some(3), false, true),
         Event::Rtt { now_ns: 10, rtt_ns: 50_000_000 },
+        Event::Target { now_ns: 11, media_bps: 1, pacing_bps: u64::MAX },
     ]
 }
 
@@ -84,12 +85,15 @@ fn answers() -> Vec<Answer> {
         max_queue_age_ns: Some(-1),
         overhead_bytes: Some(40),
         timer_ns: Some(i64::MAX),
+        repair: Some(Repair::ReedSolomon { block: 10, repair: 2 }),
         probes: vec![probe.clone(), Probe { id: 2, ..probe }],
         report: Some(Message::Tmmbr),
         about: None,
     };
-    let remb = Answer { report: Some(Message::Remb), probes: Vec::new(), pacing_bps: None, ..full.clone() };
-    vec![Answer { turn: 3, media_bps: 0.25, ..Answer::default() }, full, remb]
+    let repair = Some(Repair::Parity { interval: 255 });
+    let remb = Answer { report: Some(Message::Remb), probes: Vec::new(), pacing_bps: None, repair, ..full.clone() };
+    let standby = Answer { repair: Some(Repair::Standby { interval: 2 }), ..remb.clone() };
+    vec![Answer { turn: 3, media_bps: 0.25, ..Answer::default() }, full, remb, standby]
 }
 
 fn turn(events: &[Event]) -> Vec<u8> {
@@ -109,7 +113,7 @@ fn what_is_written_is_read_and_has_the_lengths_of_the_documentation() {
     let all = events();
     let read = read_turn(&turn(&all)).expect("sound");
     assert_eq!((read.turn, &read.events), (12, &all));
-    let lengths = [48, 48, 48, 48, 32, 112, 64, 64, 24, 24, 40, 32, 16, 16, 24, 24, 40, 40, 40, 24];
+    let lengths = [48, 48, 48, 48, 32, 112, 64, 64, 24, 24, 40, 32, 16, 16, 24, 24, 40, 40, 40, 24, 32];
     assert_eq!(all.len(), lengths.len());
     for (event, length) in all.iter().zip(lengths) {
         let bytes = turn(std::slice::from_ref(event));
@@ -199,7 +203,9 @@ fn faults_say_what_is_wrong() {
     for (bytes, said) in [
         (with(0, &1_000_000u32.to_le_bytes()), "a length of 1000000; expected 56 with 0 probes"),
         (with(4, &9u32.to_le_bytes()), "9 probes; expected at most"),
-        (with(HEAD, &0x200u32.to_le_bytes()), "its flags are 0x200; bits above 0x1ff"),
+        (with(HEAD, &0x1000u32.to_le_bytes()), "its flags are 0x1000; bits above 0xfff"),
+        (with(HEAD, &0x600u32.to_le_bytes()), "no scheme has both"),
+        (with(HEAD + 6, &[3]), "its repair is 3 and 0"),
         (with(HEAD, &0x180u32.to_le_bytes()), "one of REMB and TMMBR"),
         (with(HEAD + 8, &f64::NAN.to_le_bytes()), "media_bps = NaN"),
         (with(HEAD + 16, &f64::INFINITY.to_le_bytes()), "pacing_bps = inf"),

@@ -23,6 +23,7 @@ const TIMER: u8 = 7;
 const RTCP: u8 = 8;
 const RECEIVED: u8 = 9;
 const RTT: u8 = 10;
+const TARGET: u8 = 11;
 
 /// An optional field is there: `rtt_ns`, `rate_bps`, `sent_ns`.
 const HAS: u8 = 1;
@@ -125,6 +126,10 @@ fn event(event: &Event, out: &mut Vec<u8>) {
         Event::Rtt { rtt_ns, .. } => {
             head(RTT).write(out);
             all(&[*rtt_ns as u64], out);
+        }
+        Event::Target { media_bps, pacing_bps, .. } => {
+            head(TARGET).write(out);
+            all(&[*media_bps, *pacing_bps], out);
         }
     }
 }
@@ -230,6 +235,7 @@ fn read_event(from: &mut Fields<'_>) -> Result<Event, String> {
             Event::Received { now_ns, sequence, sent_ns, size_bytes, payload_bytes, rtp_timestamp, marker, ce }
         }
         RTT => Event::Rtt { now_ns, rtt_ns: from.i64()? },
+        TARGET => Event::Target { now_ns, media_bps: from.u64()?, pacing_bps: from.u64()? },
         _ => return Err(format!("no event has the kind {kind}")),
     })
 }

@@ -35,6 +35,9 @@ pub struct Answer {
     /// When to get a `timer` event, later than the turn's last event; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_ns: Option<i64>,
+    /// Repair packets, sent in addition to `media_bps` where the call has a code; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Repair>,
     /// Probes to be sent now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<Probe>,
@@ -44,6 +47,30 @@ pub struct Answer {
     /// In the answer of turn 0 alone: the estimator itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
+}
+
+/// Forward error correction.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(tag = "scheme", rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "EstimatorRepair")]
+pub enum Repair {
+    /// A parity packet for so many media packets (RFC 5109, RFC 8627).
+    Parity {
+        /// 2 to 255.
+        interval: u8,
+    },
+    /// None yet, but parity over up to so many of the packets just sent is kept, to be sent at once with a later answer.
+    Standby {
+        /// 2 to 255.
+        interval: u8,
+    },
+    /// Reed-Solomon blocks (RFC 6865).
+    ReedSolomon {
+        /// Packets of a block, media and repair, 2 to 255.
+        block: u8,
+        /// Repair packets of a block, fewer than `block`.
+        repair: u8,
+    },
 }
 
 /// A short burst of packets at a rate.
@@ -77,6 +104,10 @@ pub struct About {
     /// sender sends at the rate that the receiver asks for.
     #[serde(default = "at_sender")]
     pub sides: BTreeSet<Side>,
+    /// A controller of Weir that decides on the rate, such as `gcc`, for an estimator that decides on pacing, windows or repair alone: it gets
+    /// `target` events, its `media_bps` is bounded by theirs, and fields that its answers do not have are the controller's. None if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
     /// Kinds of events that it wants; all but `rtcp` if absent.
     #[serde(default = "all")]
     pub events: BTreeSet<Kind>,

@@ -38,7 +38,7 @@ impl Receiving {
             Event::Timer { .. } => self.poll(),
             Event::Rtt { rtt_ns, .. } => {
                 self.half.on_rtt(TimeDelta::from_nanos(*rtt_ns), self.now);
-                // What is due at once would not be a timer in the future.
+                // A report that is due at once would not be a timer in the future.
                 if self.half.poll_timeout().is_some_and(|due| due <= self.now) {
                     self.poll();
                 }

@@ -12,7 +12,8 @@ file and seed give the same verdicts, unless the file's time (60 s) ends the run
 docs/gate.md has a whole file, and the steps for GitHub and GitLab.
 
 Exit codes: 0 no budget fails (a warning says if some are undecided; 1 with --strict);
-1 a budget fails; 2 the file is wrong.
+1 a budget fails; 2 the file is wrong. With --bisect: 0 the commit is found; 1 commits
+before it could not be judged, or GOOD and BAD are not what they should be.
 
 Examples:
   weir gate

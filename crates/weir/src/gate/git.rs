@@ -186,9 +186,14 @@ impl Drop for Worktree<'_> {
 
 /// A new folder that nobody else can enter.
 fn empty_folder() -> std::io::Result<PathBuf> {
-    let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let builder = {
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+    };
+    #[cfg(not(unix))]
+    let builder = std::fs::DirBuilder::new();
     let mut number = 0;
     loop {
         let folder = std::env::temp_dir().join(format!("weir-bisect-{}-{number}", std::process::id()));
