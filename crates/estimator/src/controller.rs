@@ -1,53 +1,62 @@
 //! An estimator's process in the place of a controller.
 
 use crate::faults::Faults;
-use crate::process::{Budgets, Fault, Process, shown};
-use crate::protocol::{About, Answer, Carries, Event, Message, PacketFate, VERSION};
+use crate::process::{Budgets, Fault, MAX_PROBES, Traffic};
+use crate::protocol::{About, Answer, Carries, Event, Kind, Message, PacketFate, Repair, Side};
+use crate::turns::{Turns, few_probes, impossible, ns, rate, timer};
 use std::collections::VecDeque;
 use weir_cc::cue::{EstimateKind, PacketResult, QueueState, SentPacket};
-use weir_cc::{Controller, Cue, Limits, ProbeCluster, Setup, Target, TimeoutReason};
+use weir_cc::{Controller, Cue, Limits, ProbeCluster, RepairPlan, Setup, Target, TimeoutReason};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Pacing rate over media rate where an answer has none: libwebrtc's `kDefaultPaceMultiplier`.
 const PACING: f64 = 2.5;
-/// Highest rate that an answer may have, in bit/s.
-const MAX_RATE: f64 = 1e12;
-/// Bounds of feedback intervals in ms.
-const INTERVALS: (f64, f64) = (5.0, 1_000.0);
-/// Most probes of an answer, and packets of a probe.
-const MAX_PROBES: usize = 16;
+/// Most packets of a probe.
 const MAX_PROBE_PACKETS: u32 = 1_000;
-/// Most events that wait for a turn: a longer batch is a turn of its own.
-const MAX_BATCH: usize = 1_024;
 
 /// A controller whose decisions another process makes.
 ///
 /// After a fault the flow goes on at its floor, and [`Faults`] has the reason.
 pub struct Remote {
-    name: String,
-    process: Option<Process>,
-    about: About,
-    faults: Faults,
-    batch: Vec<Event>,
+    turns: Turns,
     limits: Limits,
-    target: Target,
+    wishes: Wishes,
     timer: Option<Timestamp>,
     probes: VecDeque<ProbeCluster>,
 }
 
-fn time(t: Timestamp) -> i64 {
-    t.as_nanos()
+/// The fields of an answer that are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Wishes {
+    media: DataRate,
+    pacing: Option<DataRate>,
+    paces_payload: bool,
+    padding: Option<DataRate>,
+    window: Option<DataSize>,
+    max_queue_age: Option<TimeDelta>,
+    overhead: Option<DataSize>,
+    repair: Option<RepairPlan>,
 }
 
-fn configure(setup: &Setup) -> Event {
-    Event::Configure {
-        version: VERSION,
-        now_ns: time(setup.now),
-        floor_bps: setup.limits.floor.as_bps(),
-        ceiling_bps: setup.limits.ceiling.as_bps(),
-        start_bps: setup.start_rate.as_bps(),
-        seed: setup.seed,
+impl Wishes {
+    /// A target with these fields; those that are not there are `others`, whose media rate bounds this one.
+    fn over(&self, others: Target) -> Target {
+        Target {
+            media_rate: self.media.min(others.media_rate),
+            pacing_rate: self.pacing.unwrap_or(others.pacing_rate),
+            paces_payload: if self.pacing.is_some() { self.paces_payload } else { others.paces_payload },
+            padding_rate: self.padding.unwrap_or(others.padding_rate),
+            window: self.window.or(others.window),
+            max_queue_age: self.max_queue_age.or(others.max_queue_age),
+            overhead: self.overhead.unwrap_or(others.overhead),
+            repair: self.repair.unwrap_or(others.repair),
+        }
     }
+}
+
+/// A target of one rate, paced as libwebrtc paces.
+pub(crate) fn paced(media_rate: DataRate) -> Target {
+    Target::paced(media_rate, DataRate::from_bps_f64(media_rate.as_bps_f64() * PACING))
 }
 
 impl Remote {
@@ -67,105 +76,52 @@ impl Remote {
         setup: &Setup,
         faults: Faults,
     ) -> Result<Self, Fault> {
-        let mut process = Process::start(command, budgets)?;
-        let mut answer = process.ask(&mut vec![configure(setup)])?;
-        let about = answer.about.take().ok_or_else(|| Fault::Unreadable {
-            turn: 0,
-            why: "the first answer has no `about`: { version, name }".into(),
-            line: String::new(),
-        })?;
-        let impossible =
-            |field, value, expected: &str| Fault::Impossible { turn: 0, field, value, expected: expected.into() };
-        if about.version != VERSION {
-            return Err(impossible("about.version", about.version.to_string(), &format!("{VERSION}, Weir's")));
-        }
-        if about.name.is_empty() || about.name.len() > 100 || about.name.chars().any(char::is_control) {
-            return Err(impossible("about.name", shown(&format!("{:?}", about.name)), "1 to 100 bytes of one line"));
-        }
-        let feedback = &about.feedback;
-        for (field, ms) in [
-            ("about.feedback.interval_ms", feedback.interval_ms),
-            ("about.feedback.max_interval_ms", feedback.max_interval_ms),
-        ] {
-            let least = feedback.interval_ms.unwrap_or(INTERVALS.0).max(INTERVALS.0);
-            if ms.is_some_and(|ms| !(least..=INTERVALS.1).contains(&ms)) {
-                return Err(impossible(field, format!("{ms:?}"), "5 to 1,000, the greatest at least the least"));
-            }
-        }
-        if feedback.bandwidth_share.is_some_and(|s| !(s > 0.0 && s <= 1.0)) {
-            let value = format!("{:?}", feedback.bandwidth_share);
-            return Err(impossible("about.feedback.bandwidth_share", value, "above 0 to 1"));
-        }
-        let mut out = Self {
-            name: name.into(),
-            process: Some(process),
-            about,
-            faults,
-            batch: Vec::new(),
-            limits: setup.limits,
-            target: Target::paced(setup.limits.floor, setup.limits.floor),
-            timer: None,
-            probes: VecDeque::new(),
-        };
+        let (turns, answer) = Turns::start(budgets, name, command, (setup, Side::Sender), faults)?;
+        let (limits, wishes) = (setup.limits, Wishes::default());
+        let mut out = Self { turns, limits, wishes, timer: None, probes: VecDeque::new() };
         out.follow(&answer, setup.now)?;
         Ok(out)
     }
 
     /// Its description of itself.
     pub const fn about(&self) -> &About {
-        &self.about
+        self.turns.about()
+    }
+
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.turns.traffic()
     }
 
     /// Checks an answer whole, then takes it.
     fn follow(&mut self, a: &Answer, now: Timestamp) -> Result<(), Fault> {
         let turn = a.turn;
-        let impossible =
-            |field, value: String, expected: &str| Fault::Impossible { turn, field, value, expected: expected.into() };
-        let rate = |field, bps: f64| {
-            let possible = (0.0..=MAX_RATE).contains(&bps);
-            if possible {
-                Ok(DataRate::from_bps_f64(bps))
-            } else {
-                Err(impossible(field, bps.to_string(), "0 to 1e12 bit/s"))
-            }
+        let rate = |field, bps| rate(turn, field, bps);
+        if a.report.is_some() {
+            return Err(impossible(turn, "report", format!("{:?}", a.report), "none: this end is the sender"));
+        }
+        let age = a.max_queue_age_ns;
+        if let Some(age) = age.filter(|age| *age <= 0) {
+            return Err(impossible(turn, "max_queue_age_ns", age.to_string(), "more than 0"));
+        }
+        if let Some(bytes) = a.overhead_bytes.filter(|bytes| *bytes > 200) {
+            return Err(impossible(turn, "overhead_bytes", bytes.to_string(), "0 to 200"));
+        }
+        let wishes = Wishes {
+            media: rate("media_bps", a.media_bps)?,
+            pacing: a.pacing_bps.map(|bps| rate("pacing_bps", bps)).transpose()?,
+            paces_payload: a.paces_payload,
+            padding: a.padding_bps.map(|bps| rate("padding_bps", bps)).transpose()?,
+            window: a.window_bytes.map(DataSize::from_bytes),
+            max_queue_age: age.map(TimeDelta::from_nanos),
+            overhead: a.overhead_bytes.map(DataSize::from_bytes),
+            repair: a.repair.map(|r| repair(turn, r)).transpose()?,
         };
-        let media_rate = self.limits.clamp(rate("media_bps", a.media_bps)?);
-        let pacing_rate = match a.pacing_bps {
-            Some(bps) => rate("pacing_bps", bps)?,
-            None => DataRate::from_bps_f64(media_rate.as_bps_f64() * PACING),
-        };
-        let mut target = Target::paced(media_rate, pacing_rate);
-        target.paces_payload = a.paces_payload;
-        if let Some(bps) = a.padding_bps {
-            target.padding_rate = rate("padding_bps", bps)?;
-        }
-        target.window = a.window_bytes.map(DataSize::from_bytes);
-        if let Some(age) = a.max_queue_age_ns {
-            if age <= 0 {
-                return Err(impossible("max_queue_age_ns", age.to_string(), "more than 0"));
-            }
-            target.max_queue_age = Some(TimeDelta::from_nanos(age));
-        }
-        if let Some(bytes) = a.overhead_bytes {
-            if bytes > 200 {
-                return Err(impossible("overhead_bytes", bytes.to_string(), "0 to 200"));
-            }
-            target.overhead = DataSize::from_bytes(bytes);
-        }
-        if let Some(ns) = a.timer_ns.filter(|ns| *ns <= time(now)) {
-            return Err(impossible(
-                "timer_ns",
-                ns.to_string(),
-                &format!("later than the turn's last event, {}", time(now)),
-            ));
-        }
-        if a.probes.len() > MAX_PROBES {
-            return Err(impossible("probes", a.probes.len().to_string(), "at most 16"));
-        }
+        let timer = timer(a, now)?;
+        few_probes(a)?;
         for p in &a.probes {
             if p.id == 0 || p.min_packets > MAX_PROBE_PACKETS {
                 let value = format!("{{ id: {}, min_packets: {} }}", p.id, p.min_packets);
-                return Err(impossible("probes", value, "an id above 0 and at most 1,000 packets"));
+                return Err(impossible(turn, "probes", value, "an id above 0 and at most 1,000 packets"));
             }
             let (rate, min_size) =
                 (rate("probes.rate_bps", p.rate_bps)?, DataSize::from_bytes(p.min_bytes.min(1 << 24)));
@@ -173,33 +129,45 @@ impl Remote {
                 self.probes.push_back(ProbeCluster { id: p.id, rate, min_packets: p.min_packets, min_size });
             }
         }
-        self.target = target;
-        self.timer = a.timer_ns.map(Timestamp::from_nanos);
+        (self.wishes, self.timer) = (wishes, timer);
         Ok(())
     }
 
-    /// Takes an event, and asks for an answer if the estimator decides on events of its kind.
-    fn on(&mut self, event: Event, now: Timestamp) {
-        let Some(kind) = event.kind() else { return };
-        if self.process.is_none() || !self.about.events.contains(&kind) {
-            return;
-        }
-        self.batch.push(event);
-        if self.about.answers.contains(&kind) || self.batch.len() >= MAX_BATCH {
-            self.ask(now);
-        }
+    /// The target of the controller that decides on the rate has changed.
+    pub(crate) fn on_target(&mut self, target: &Target, now: Timestamp) {
+        let (media_bps, pacing_bps) = (target.media_rate.as_bps(), target.pacing_rate.as_bps());
+        self.on(Event::Target { now_ns: ns(now), media_bps, pacing_bps }, now);
     }
 
-    fn ask(&mut self, now: Timestamp) {
-        let Some(process) = &mut self.process else { return };
-        let answered = process.ask(&mut self.batch);
+    /// Its target where another controller decides on the rate.
+    pub(crate) fn over(&self, others: Target) -> Target {
+        if self.turns.is_broken() { paced(self.limits.floor) } else { self.wishes.over(others) }
+    }
+
+    /// Passes an event of a kind that is wanted, and follows the answer where there is one.
+    fn on(&mut self, event: Event, now: Timestamp) {
+        let Some(answered) = self.turns.push(event) else { return };
         if let Err(fault) = answered.and_then(|a| self.follow(&a, now)) {
-            self.faults.add(&self.name, now, &fault);
-            self.process = None;
-            let floor = self.limits.floor;
-            self.target = Target::paced(floor, DataRate::from_bps_f64(floor.as_bps_f64() * PACING));
+            self.turns.fail(now, &fault);
+            // A rate of zero, limited to the floor.
+            self.wishes = Wishes::default();
             self.timer = None;
             self.probes.clear();
+        }
+    }
+}
+
+/// The repair of an answer.
+fn repair(turn: u64, repair: Repair) -> Result<RepairPlan, Fault> {
+    match repair {
+        Repair::Parity { interval: interval @ 2.. } => Ok(RepairPlan::Parity { interval }),
+        Repair::Standby { interval: interval @ 2.. } => Ok(RepairPlan::Standby { interval }),
+        Repair::ReedSolomon { block: block @ 2.., repair } if repair < block => {
+            Ok(RepairPlan::ReedSolomon { block, repair })
+        }
+        _ => {
+            let expected = "an interval of 2 and more, or a block of 2 and more with less repair";
+            Err(impossible(turn, "repair", format!("{repair:?}"), expected))
         }
     }
 }
@@ -207,7 +175,7 @@ impl Remote {
 fn fate(p: &PacketResult) -> PacketFate {
     PacketFate {
         sequence: p.sequence,
-        sent_ns: time(p.departure),
+        sent_ns: ns(p.departure),
         arrived_ns: p.arrival.map(|a| a.as_nanos()),
         size_bytes: p.size.as_bytes(),
         ce: p.ecn == Ecn::Ce,
@@ -218,6 +186,9 @@ fn fate(p: &PacketResult) -> PacketFate {
 
 impl Controller for Remote {
     fn on_packet_sent(&mut self, p: &SentPacket) {
+        if !self.turns.wants(Kind::Sent) {
+            return;
+        }
         let carries = match p {
             SentPacket { is_padding: true, .. } => Carries::Padding,
             SentPacket { is_repair: true, .. } => Carries::Repair,
@@ -225,7 +196,7 @@ impl Controller for Remote {
             _ => Carries::Media,
         };
         let event = Event::Sent {
-            now_ns: time(p.now),
+            now_ns: ns(p.now),
             sequence: p.sequence,
             size_bytes: p.size.as_bytes(),
             carries,
@@ -238,14 +209,15 @@ impl Controller for Remote {
 
     fn on_cue(&mut self, cue: &Cue<'_>) {
         let event = match cue {
+            Cue::TransportFeedback(_) if !self.turns.wants(Kind::Feedback) => return,
             Cue::TransportFeedback(f) => Event::Feedback {
-                now_ns: time(f.now),
+                now_ns: ns(f.now),
                 packets: f.packets.iter().map(fate).collect(),
                 in_flight_bytes: f.bytes_in_flight.as_bytes(),
                 rtt_ns: f.rtt.map(TimeDelta::as_nanos),
             },
             Cue::ReportBlock(r) => Event::Report {
-                now_ns: time(r.now),
+                now_ns: ns(r.now),
                 fraction_lost: r.fraction_lost,
                 cumulative_lost: r.cumulative_lost,
                 highest_sequence: r.highest_sequence,
@@ -254,7 +226,7 @@ impl Controller for Remote {
                 rtt_ns: r.rtt.map(TimeDelta::as_nanos),
             },
             Cue::ReceiverEstimate(e) => Event::Estimate {
-                now_ns: time(e.now),
+                now_ns: ns(e.now),
                 rate_bps: (!e.is_withdrawn()).then(|| e.rate.as_bps()),
                 message: match e.kind {
                     EstimateKind::Remb => Message::Remb,
@@ -266,16 +238,21 @@ impl Controller for Remote {
         self.on(event, cue.now());
     }
 
+    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) {
+        if self.turns.wants(Kind::Rtcp) {
+            self.on(Event::Rtcp { now_ns: ns(now), bytes: datagram.into() }, now);
+        }
+    }
+
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.limits = limits;
-        self.target.media_rate = limits.clamp(self.target.media_rate);
         let (floor_bps, ceiling_bps) = (limits.floor.as_bps(), limits.ceiling.as_bps());
-        self.on(Event::Limits { now_ns: time(now), floor_bps, ceiling_bps }, now);
+        self.on(Event::Limits { now_ns: ns(now), floor_bps, ceiling_bps }, now);
     }
 
     fn on_queue(&mut self, q: &QueueState) {
         let event = Event::Queue {
-            now_ns: time(q.now),
+            now_ns: ns(q.now),
             added_bytes: q.added.as_bytes(),
             queued_bytes: q.queued.as_bytes(),
             oldest_age_ns: q.oldest_age.as_nanos(),
@@ -286,12 +263,13 @@ impl Controller for Remote {
     fn on_timeout(&mut self, now: Timestamp) {
         if self.timer.is_some_and(|at| at <= now) {
             self.timer = None;
-            self.on(Event::Timer { now_ns: time(now) }, now);
+            self.on(Event::Timer { now_ns: ns(now) }, now);
         }
     }
 
     fn target(&self) -> Target {
-        self.target
+        let media = self.limits.clamp(self.wishes.media);
+        Wishes { media, ..self.wishes }.over(paced(media))
     }
 
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {

@@ -21,6 +21,10 @@ impl Faults {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Takes what is there.
     pub fn take(&self) -> Vec<String> {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));

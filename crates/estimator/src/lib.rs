@@ -1,7 +1,8 @@
 //! Bandwidth estimators in other processes as congestion controllers: `exec:COMMAND` in place of a controller's name.
 //!
-//! The command is started once for each flow. It reads a [`Turn`](protocol::Turn) a line from standard input, and writes an
-//! [`Answer`](protocol::Answer) a line to standard output. Time is that of the simulation: an estimator that uses the times of the events and no
+//! The command is started once for each flow, and once more at the receiver where it has a half there. It reads a [`Turn`](protocol::Turn)
+//! from standard input, and writes an [`Answer`](protocol::Answer) to standard output: a line of JSON each, or after the first of both in the
+//! form of [`binary`]. Time is that of the simulation: an estimator that uses the times of the events and no
 //! clock of its own gives the same results on every run. It may be written in any language; `examples/estimators` has a first one.
 //!
 //! A process that dies, hangs or answers with what is not in the protocol is ended, its flow goes on at the floor, and
@@ -20,23 +21,30 @@
 //! assert!(faults.take().is_empty());
 //! ```
 
+pub mod binary;
 mod check;
 mod controller;
 mod faults;
+mod over;
 mod process;
 pub mod protocol;
+mod receiver;
 mod serve;
+mod turns;
 
-pub use check::{Checked, Finding, check};
+pub use check::{CALLS, Checked, Finding, check};
 pub use controller::Remote;
 pub use faults::Faults;
-pub use process::Fault;
+pub use process::{Fault, words};
+pub use receiver::RemoteReceiver;
 pub use serve::{ServeError, serve};
 
-use protocol::{About, Format};
+use over::Over;
+use protocol::{About, Format, Side};
+use receiver::Follower;
 use std::collections::BTreeSet;
 use weir_cc::tunable::SetupError;
-use weir_cc::{Entry, FeedbackFormat, FeedbackPlan, Limits, Pair, Registry, Sender, Setup, Spec};
+use weir_cc::{Controller, Entry, FeedbackFormat, FeedbackPlan, Limits, Pair, Receiver, Registry, Sender, Setup, Spec};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Begins the names of estimators in other processes; the command follows.
@@ -70,17 +78,51 @@ pub(crate) fn nominal() -> Setup {
 
 fn spec(name: &str, about: &About) -> Spec {
     let format = match about.feedback.format {
-        Format::TransportWide => FeedbackFormat::TransportWide,
-        Format::Ccfb => FeedbackFormat::CongestionControl,
+        Format::TransportWide => Some(FeedbackFormat::TransportWide),
+        Format::Ccfb => Some(FeedbackFormat::CongestionControl),
+        Format::None => None,
     };
-    let plan = FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC };
-    let plan = about.feedback.interval_ms.map_or(plan, |ms| FeedbackPlan {
-        min_interval: TimeDelta::from_millis_f64(ms),
-        max_interval: TimeDelta::from_millis_f64(about.feedback.max_interval_ms.unwrap_or(ms)),
-        bandwidth_share: about.feedback.bandwidth_share.unwrap_or(1.0),
-        ..plan
-    });
-    Spec { feedback: Some(plan), ..Spec::new(name, &about.name, "a program of the user's") }
+    // A sender that obeys has no use for it.
+    let format = format.filter(|_| about.sides.contains(&Side::Sender));
+    let plan = |format| {
+        let plan = FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC };
+        about.feedback.interval_ms.map_or(plan, |ms| FeedbackPlan {
+            min_interval: TimeDelta::from_millis_f64(ms),
+            max_interval: TimeDelta::from_millis_f64(about.feedback.max_interval_ms.unwrap_or(ms)),
+            bandwidth_share: about.feedback.bandwidth_share.unwrap_or(1.0),
+            ..plan
+        })
+    };
+    Spec { feedback: format.map(plan), ..Spec::new(name, &about.name, "a program of the user's") }
+}
+
+/// The entry of an estimator over one of the built-in controllers, whose requirements on the session are the entry's.
+fn over(name: &str, command: String, base: &str, faults: Faults) -> Result<Entry, SetupError> {
+    let known = Registry::builtin();
+    let unknown = |_| SetupError::Refused {
+        controller: name.into(),
+        why: format!(
+            "about.over = `{}` is no controller of Weir's: `weir show controllers` lists them",
+            process::shown(base)
+        ),
+    };
+    let of_base = known.find(base).map_err(unknown)?.clone();
+    let spec = Spec {
+        name: name.into(),
+        summary: format!("decisions beside the rate of {base}"),
+        source: "a program of the user's".into(),
+        params: Vec::new(),
+        shelf: weir_cc::Shelf::Added,
+        ..of_base
+    };
+    let base = base.to_owned();
+    Ok(Entry::new(spec, move |name, setup| {
+        let pair = known.make(&base, setup)?;
+        let remote = Remote::start(name, &command, setup, faults.clone());
+        let remote = remote.map_err(|f| SetupError::Refused { controller: name.into(), why: f.to_string() })?;
+        let sender = Over::new(pair.sender, remote, setup.now);
+        Ok(Pair { sender: Sender::Custom(Box::new(sender)), receiver: pair.receiver })
+    }))
 }
 
 /// Adds the controllers `exec:COMMAND` to a registry, as far as they are permitted. [`Registry::find`] starts the command once, to ask
@@ -96,16 +138,28 @@ pub fn add_to(registry: &mut Registry, permits: Permits) -> Faults {
         }
         let command = name.strip_prefix(PREFIX).unwrap_or(name).to_owned();
         let asked = Remote::start(name, &command, &nominal(), Faults::default());
-        let spec = spec(name, asked.map_err(|f| refused(f.to_string()))?.about());
+        let asked = asked.map_err(|f| refused(f.to_string()))?;
+        let (spec, sides) = (spec(name, asked.about()), asked.about().sides.clone());
         let faults = given.clone();
+        if let Some(base) = &asked.about().over {
+            return over(name, command, base, faults);
+        }
         Ok(Entry::new(spec, move |name, setup| {
             if let Some((param, _)) = setup.params.first() {
                 let (controller, name) = (name.into(), param.clone());
                 return Err(SetupError::UnknownParam { controller, name, known: Vec::new() });
             }
-            let started = Remote::start(name, &command, setup, faults.clone());
-            let remote = started.map_err(|f| SetupError::Refused { controller: name.into(), why: f.to_string() })?;
-            Ok(Pair::alone(Sender::Custom(Box::new(remote))))
+            let refused = |f: Fault| SetupError::Refused { controller: name.into(), why: f.to_string() };
+            let has = |side| sides.contains(&side);
+            let sender: Box<dyn Controller> = if has(Side::Sender) {
+                Box::new(Remote::start(name, &command, setup, faults.clone()).map_err(refused)?)
+            } else {
+                Box::new(Follower::new(setup))
+            };
+            let receiver = || RemoteReceiver::start(name, &command, setup, faults.clone()).map_err(refused);
+            let receiver = has(Side::Receiver).then(receiver).transpose()?;
+            let receiver = receiver.map(|r| Receiver::Custom(Box::new(r)));
+            Ok(Pair { sender: Sender::Custom(sender), receiver })
         }))
     });
     faults

@@ -1,6 +1,7 @@
 //! An estimator's process: turns are written to its standard input, answers read from its standard output.
 
-use crate::protocol::{Answer, Event, Turn};
+use crate::binary::{self, HEAD, Head};
+use crate::protocol::{Answer, Event, Form, Turn};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -16,6 +17,8 @@ const START_BUDGET: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 /// Time in which a process may end by itself after its input has ended.
 const GRACE: Duration = Duration::from_secs(1);
+/// Most probes of an answer.
+pub(crate) const MAX_PROBES: usize = 16;
 /// Longest answer in bytes.
 const MAX_ANSWER: u64 = 1 << 20;
 /// Bytes of standard error that are kept, the last ones.
@@ -75,7 +78,7 @@ pub enum Fault {
         complaints: String,
     },
     /// No answer within the budget.
-    #[error("no answer to turn {turn} within {} s; it was killed. A turn is answered by one line, flushed{complaints}", budget.as_secs())]
+    #[error("no answer to turn {turn} within {} s; it was killed. A turn has one answer, flushed{complaints}", budget.as_secs())]
     Late {
         /// The turn.
         turn: u64,
@@ -163,6 +166,15 @@ impl Watched {
     }
 }
 
+/// Messages exchanged with a process, and the wall time from writing a turn to having its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) turns: u64,
+    pub(crate) events: u64,
+    pub(crate) bytes: u64,
+    pub(crate) took: Duration,
+}
+
 /// A running estimator.
 pub(crate) struct Process {
     watched: Arc<Watched>,
@@ -172,13 +184,24 @@ pub(crate) struct Process {
     text: Vec<u8>,
     next: u64,
     budgets: Budgets,
+    /// Form of messages from turn 1 on.
+    form: Form,
+    traffic: Traffic,
+}
+
+/// The program and its arguments of a command, whose words are separated as in a shell; no shell is involved.
+///
+/// # Errors
+/// There is no word, or a quote has no end.
+pub fn words(command: &str) -> Result<Vec<String>, Fault> {
+    let words = shlex::split(command).filter(|w| !w.is_empty());
+    words.ok_or_else(|| Fault::NoCommand(command.into()))
 }
 
 impl Process {
     /// Starts a command, whose words are separated as in a shell; no shell is involved.
     pub(crate) fn start(command: &str, budgets: Budgets) -> Result<Self, Fault> {
-        let words = shlex::split(command).filter(|w| !w.is_empty());
-        let words = words.ok_or_else(|| Fault::NoCommand(command.into()))?;
+        let words = words(command)?;
         if RUNNING.fetch_add(1, Ordering::Relaxed) >= MAX_PROCESSES {
             RUNNING.fetch_sub(1, Ordering::Relaxed);
             return Err(Fault::TooMany);
@@ -214,58 +237,100 @@ impl Process {
             text: Vec::new(),
             next: 0,
             budgets,
+            form: Form::Json,
+            traffic: Traffic::default(),
         })
+    }
+
+    /// Turns are exchanged in this form from now on.
+    pub(crate) fn speak(&mut self, form: Form) {
+        self.form = form;
+    }
+
+    /// The turns after the first so far.
+    pub(crate) const fn traffic(&self) -> Traffic {
+        self.traffic
     }
 
     /// Writes a turn and reads its answer. `events` is cleared.
     pub(crate) fn ask(&mut self, events: &mut Vec<Event>) -> Result<Answer, Fault> {
         let turn = self.next;
         self.next += 1;
+        let begin = wall();
         self.text.clear();
-        let message = Turn { turn, events: std::mem::take(events) };
-        // Into memory, where nothing fails.
-        let _ = serde_json::to_writer(&mut self.text, &message);
-        self.text.push(b'\n');
-        *events = message.events;
+        match self.form {
+            Form::Binary => binary::write_turn(turn, events, &mut self.text),
+            Form::Json => {
+                let message = Turn { turn, events: std::mem::take(events) };
+                // Into memory, where nothing fails.
+                let _ = serde_json::to_writer(&mut self.text, &message);
+                self.text.push(b'\n');
+                *events = message.events;
+            }
+        }
+        let count = events.len() as u64;
         events.clear();
         let budget = if turn == 0 { self.budgets.start } else { self.budgets.turn };
-        *lock(&self.watched.due) = Some(wall() + budget);
-        let read = self.exchange();
-        *lock(&self.watched.due) = None;
-        let fault = |f: Fault| if self.watched.was_late.load(Ordering::Relaxed) { self.late(turn, budget) } else { f };
-        match read {
-            Ok(0) | Err(_) => Err(fault(self.ended(turn))),
-            Ok(_) if self.line.last() != Some(&b'\n') && self.line.len() as u64 >= MAX_ANSWER => {
-                Err(fault(Fault::TooLong { turn }))
-            }
-            Ok(_) if self.line.last() != Some(&b'\n') => Err(fault(self.ended(turn))),
-            Ok(_) => self.read(turn),
-        }
-    }
-
-    fn exchange(&mut self) -> std::io::Result<usize> {
+        *lock(&self.watched.due) = Some(begin + budget);
         if let Some(input) = &mut self.input {
             // One that has ended may have answered first.
             let _ = input.write_all(&self.text).and_then(|()| input.flush());
         }
-        self.line.clear();
-        (&mut self.output).take(MAX_ANSWER).read_until(b'\n', &mut self.line)
+        let answer = match self.form {
+            Form::Binary => self.frame(turn),
+            Form::Json => self.line(turn),
+        };
+        *lock(&self.watched.due) = None;
+        if self.watched.was_late.load(Ordering::Relaxed) && answer.is_err() {
+            return Err(Fault::Late { turn, budget, complaints: self.watched.complaints() });
+        }
+        if turn > 0 {
+            self.traffic.turns += 1;
+            self.traffic.events += count;
+            self.traffic.bytes += self.text.len() as u64;
+            self.traffic.took += begin.elapsed();
+        }
+        answer
     }
 
-    fn read(&self, turn: u64) -> Result<Answer, Fault> {
-        let unreadable = |why: String| {
+    /// Reads an answer in JSON.
+    fn line(&mut self, turn: u64) -> Result<Answer, Fault> {
+        self.line.clear();
+        let read = (&mut self.output).take(MAX_ANSWER).read_until(b'\n', &mut self.line);
+        let has_end = self.line.last() == Some(&b'\n');
+        match read {
+            Ok(1..) if has_end => {}
+            Ok(1..) if self.line.len() as u64 >= MAX_ANSWER => return Err(Fault::TooLong { turn }),
+            _ => return Err(self.ended(turn)),
+        }
+        let read = serde_json::from_slice(&self.line).map_err(|e| e.to_string());
+        read.and_then(|answer| in_order(answer, turn)).map_err(|why| {
             let line = String::from_utf8_lossy(&self.line);
             Fault::Unreadable { turn, why: shown(&why), line: shown(line.trim_end()) }
-        };
-        let answer: Answer = serde_json::from_slice(&self.line).map_err(|e| unreadable(e.to_string()))?;
-        if answer.turn != turn {
-            return Err(unreadable(format!("it answers turn {}: one line a turn, in order", answer.turn)));
-        }
-        Ok(answer)
+        })
     }
 
-    fn late(&self, turn: u64, budget: Duration) -> Fault {
-        Fault::Late { turn, budget, complaints: self.watched.complaints() }
+    /// Reads an answer in the binary form: its head, which says how much follows, and so much.
+    fn frame(&mut self, turn: u64) -> Result<Answer, Fault> {
+        self.line.clear();
+        self.line.resize(HEAD, 0);
+        if self.output.read_exact(&mut self.line).is_err() {
+            return Err(self.ended(turn));
+        }
+        let unreadable = |bytes: &[u8], why: String| {
+            let digits: Vec<String> = bytes.iter().take(HEAD).map(|b| format!("{b:02x}")).collect();
+            Fault::Unreadable { turn, why: shown(&why), line: digits.join(" ") }
+        };
+        let head = Head::read(&self.line).map_err(|why| unreadable(&self.line, why))?;
+        if let Some(why) = head.fault(MAX_PROBES) {
+            return Err(unreadable(&self.line, why));
+        }
+        self.line.resize(HEAD + head.length as usize, 0);
+        if self.output.read_exact(&mut self.line[HEAD..]).is_err() {
+            return Err(self.ended(turn));
+        }
+        let read = binary::read_answer(&self.line).and_then(|answer| in_order(answer, turn));
+        read.map_err(|why| unreadable(&self.line, why))
     }
 
     fn ended(&self, turn: u64) -> Fault {
@@ -289,6 +354,13 @@ impl Drop for Process {
         self.watched.is_over.store(true, Ordering::Relaxed);
         RUNNING.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+fn in_order(answer: Answer, turn: u64) -> Result<Answer, String> {
+    if answer.turn == turn {
+        return Ok(answer);
+    }
+    Err(format!("it answers turn {}: one answer a turn, in order", answer.turn))
 }
 
 /// Waits for the end of a process for the time of grace.

@@ -1,14 +1,21 @@
-//! Messages between Weir and an estimator, as lines of JSON.
+//! Messages between Weir and an estimator, as lines of JSON or in the binary form ([`crate::binary`]).
 //!
 //! Weir writes a [`Turn`]: what has happened, in order of time. The estimator writes one [`Answer`]: what it wants from now on. Times
-//! are in nanoseconds since the start of the call, by the sender's clock unless a field says otherwise; rates are in bit/s.
+//! are in nanoseconds since the start of the call, by the clock of the estimator's end unless a field says otherwise; rates are in bit/s.
+
+mod answer;
+
+pub use answer::{About, Answer, Feedback, Form, Format, Probe, Repair};
+
+pub(crate) use answer::all;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
-/// Version of the protocol.
-pub const VERSION: u32 = 1;
+/// Version of the protocol. 2 has the binary form, raw RTCP, the receiver's side, repair, and decisions over one of Weir's controllers beside 1.
+pub const VERSION: u32 = 2;
+/// The oldest version that is spoken.
+pub const OLDEST: u32 = 1;
 
 /// Events since the turn before, written by Weir.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
@@ -39,15 +46,52 @@ pub enum Kind {
     Limits,
     /// [`Event::Timer`].
     Timer,
+    /// [`Event::Rtcp`].
+    Rtcp,
+    /// [`Event::Received`].
+    Received,
+    /// [`Event::Rtt`].
+    Rtt,
+    /// [`Event::Target`].
+    Target,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Sent, Self::Feedback, Self::Report, Self::Estimate, Self::Queue, Self::Limits, Self::Timer];
+    pub const ALL: [Self; 11] = [
+        Self::Sent,
+        Self::Feedback,
+        Self::Report,
+        Self::Estimate,
+        Self::Queue,
+        Self::Limits,
+        Self::Timer,
+        Self::Rtcp,
+        Self::Received,
+        Self::Rtt,
+        Self::Target,
+    ];
 }
 
-/// Something that happened at the sender.
+/// The end of a call at which an estimator is.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "EstimatorSide")]
+pub enum Side {
+    /// The media sender.
+    #[default]
+    Sender,
+    /// The media receiver.
+    Receiver,
+}
+
+impl Side {
+    fn is_sender(&self) -> bool {
+        *self == Self::Sender
+    }
+}
+
+/// Something that happened at the estimator's end.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[schemars(rename = "EstimatorEvent")]
@@ -66,6 +110,9 @@ pub enum Event {
         start_bps: u64,
         /// Seed for estimators that use random numbers.
         seed: u64,
+        /// The end of the call; the sender's if absent.
+        #[serde(default, skip_serializing_if = "Side::is_sender")]
+        side: Side,
     },
     /// A packet has been sent.
     Sent {
@@ -152,6 +199,53 @@ pub enum Event {
         /// When: `timer_ns`, or later.
         now_ns: i64,
     },
+    /// A datagram of RTCP as it came, before the events that Weir makes of it. Only for estimators that name it in `events`.
+    Rtcp {
+        /// When it was received.
+        now_ns: i64,
+        /// Its bytes, after decryption: a compound, or a packet of reduced size (RFC 5506). Two hexadecimal digits a byte in JSON.
+        #[serde(with = "hex")]
+        #[schemars(with = "String")]
+        bytes: Vec<u8>,
+    },
+    /// At the receiver: a packet of media has arrived.
+    Received {
+        /// When, by the receiver's clock.
+        now_ns: i64,
+        /// Its RTP sequence number, unwrapped.
+        sequence: u64,
+        /// When it was sent, by the sender's clock, whose zero is another: from the extension for the absolute send time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sent_ns: Option<i64>,
+        /// RTP header, extensions and payload, without UDP and IP.
+        size_bytes: u64,
+        /// Bytes of media payload among them.
+        payload_bytes: u64,
+        /// RTP timestamp, as it stands in the packet.
+        rtp_timestamp: u32,
+        /// Whether it is the last packet of a frame.
+        #[serde(default, skip_serializing_if = "is_false")]
+        marker: bool,
+        /// Whether it arrived with the mark "congestion experienced".
+        #[serde(default, skip_serializing_if = "is_false")]
+        ce: bool,
+    },
+    /// At the receiver: the session has measured the round-trip time.
+    Rtt {
+        /// When.
+        now_ns: i64,
+        /// The round-trip time.
+        rtt_ns: i64,
+    },
+    /// The controller that decides on the rate ([`About::over`]) has another target.
+    Target {
+        /// When.
+        now_ns: i64,
+        /// Its media rate: the most that answers can have.
+        media_bps: u64,
+        /// Its pacing rate.
+        pacing_bps: u64,
+    },
 }
 
 impl Event {
@@ -165,7 +259,11 @@ impl Event {
             | Self::Estimate { now_ns, .. }
             | Self::Queue { now_ns, .. }
             | Self::Limits { now_ns, .. }
-            | Self::Timer { now_ns } => *now_ns,
+            | Self::Timer { now_ns }
+            | Self::Rtcp { now_ns, .. }
+            | Self::Received { now_ns, .. }
+            | Self::Rtt { now_ns, .. }
+            | Self::Target { now_ns, .. } => *now_ns,
         }
     }
 
@@ -180,6 +278,10 @@ impl Event {
             Self::Queue { .. } => Some(Kind::Queue),
             Self::Limits { .. } => Some(Kind::Limits),
             Self::Timer { .. } => Some(Kind::Timer),
+            Self::Rtcp { .. } => Some(Kind::Rtcp),
+            Self::Received { .. } => Some(Kind::Received),
+            Self::Rtt { .. } => Some(Kind::Rtt),
+            Self::Target { .. } => Some(Kind::Target),
         }
     }
 }
@@ -241,123 +343,32 @@ pub struct PacketFate {
     pub was_lost: bool,
 }
 
-/// Wishes of an estimator from now on. Absent fields have their defaults, not their values of before.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug, Default)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "EstimatorAnswer")]
-pub struct Answer {
-    /// The turn that it answers.
-    pub turn: u64,
-    /// Rate for the encoders. Weir limits it to the floor and the ceiling.
-    pub media_bps: f64,
-    /// Rate at which packets leave; 2.5 times `media_bps` if absent (libwebrtc's `kDefaultPaceMultiplier`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pacing_bps: Option<f64>,
-    /// Whether `pacing_bps` is a rate of payload and padding alone, without RTP headers; false if absent.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub paces_payload: bool,
-    /// Rate up to which padding is added; none if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub padding_bps: Option<f64>,
-    /// Bytes that may be in flight; no bound if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window_bytes: Option<u64>,
-    /// Age at which the sender's queue is discarded; never if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_queue_age_ns: Option<i64>,
-    /// Bytes of headers in each packet that `media_bps` covers; 0 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overhead_bytes: Option<u64>,
-    /// When to get a `timer` event, later than the turn's last event; none if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timer_ns: Option<i64>,
-    /// Probes to be sent now.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub probes: Vec<Probe>,
-    /// In the answer of turn 0 alone: the estimator itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<About>,
-}
-
-/// A short burst of packets at a rate.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "EstimatorProbe")]
-pub struct Probe {
-    /// Above 0; `sent` and `feedback` have it for the packets of the burst.
-    pub id: u32,
-    /// Rate of the burst.
-    pub rate_bps: f64,
-    /// It has at least so many packets ...
-    pub min_packets: u32,
-    /// ... and so many bytes.
-    pub min_bytes: u64,
-}
-
-/// An estimator's description of itself.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "EstimatorAbout")]
-pub struct About {
-    /// Version of the protocol that it speaks.
-    pub version: u32,
-    /// Its name and version, for lists.
-    pub name: String,
-    /// Kinds of events that it wants; all if absent.
-    #[serde(default = "all")]
-    pub events: BTreeSet<Kind>,
-    /// Kinds of events after which it is asked for an answer at once; those of others go with the next turn. All but `sent` and `queue` if
-    /// absent. The fewer, the faster.
-    #[serde(default = "deciding")]
-    pub answers: BTreeSet<Kind>,
-    /// The feedback that it needs; transport-wide at libwebrtc's intervals if absent.
-    #[serde(default)]
-    pub feedback: Feedback,
-}
-
-/// Format of per-packet feedback, and its interval.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Debug, Default)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "EstimatorFeedback")]
-pub struct Feedback {
-    /// The message.
-    #[serde(default)]
-    pub format: Format,
-    /// Interval in ms, 5 to 1,000, or the least one; libwebrtc's, 50 to 250 by the rate, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval_ms: Option<f64>,
-    /// Greatest interval in ms, up to 1,000; `interval_ms` if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_interval_ms: Option<f64>,
-    /// Share of the media rate that feedback may use, above 0 to 1, which sets the interval within its bounds; 1 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bandwidth_share: Option<f64>,
-}
-
-/// A message with per-packet feedback.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "EstimatorFeedbackFormat")]
-pub enum Format {
-    /// draft-holmer-rmcat-transport-wide-cc-extensions-01.
-    #[default]
-    TransportWide,
-    /// RFC 8888.
-    Ccfb,
-}
-
-fn all() -> BTreeSet<Kind> {
-    Kind::ALL.into()
-}
-
-fn deciding() -> BTreeSet<Kind> {
-    Kind::ALL.into_iter().filter(|k| !matches!(k, Kind::Sent | Kind::Queue)).collect()
-}
-
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
 fn is_false(b: &bool) -> bool {
     !b
+}
+
+/// Bytes as hexadecimal digits, which every language reads without a library.
+mod hex {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use std::borrow::Cow;
+
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        let digits = bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
+        to.serialize_str(&digits.map(char::from).collect::<String>())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = Cow::<'de, str>::deserialize(from)?;
+        let digit = |d: u8| char::from(d).to_digit(16).and_then(|d| u8::try_from(d).ok());
+        let byte = |pair: &[u8]| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?);
+        let bytes = text.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>();
+        bytes.ok_or_else(|| D::Error::custom("expected two hexadecimal digits a byte"))
+    }
 }

@@ -1,13 +1,17 @@
 //! A controller of Weir as an estimator for others.
 
+mod receiver;
+
+use crate::binary::{self, HEAD, Head};
 use crate::protocol::{
-    About, Answer, Carries, Event, Feedback, Format, Kind, Message, PacketFate, Probe, Turn, VERSION,
+    About, Answer, Carries, Event, Feedback, Form, Format, Message, PacketFate, Probe, Repair, Side, Turn, VERSION, all,
 };
-use std::io::{BufRead, Write};
+use receiver::Receiving;
+use std::io::{BufRead, Read as _, Write};
 use weir_cc::cue::{
     EstimateKind, PacketResult, QueueState, ReceiverEstimate, ReportBlock, SentPacket, TransportFeedback,
 };
-use weir_cc::{Controller as _, Cue, FeedbackFormat, Limits, Registry, Sender, Setup};
+use weir_cc::{Controller as _, Cue, FeedbackFormat, Limits, Registry, RepairPlan, Sender, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Longest turn in bytes.
@@ -26,66 +30,113 @@ pub enum ServeError {
     /// The controller cannot be made.
     #[error(transparent)]
     Setup(#[from] weir_cc::tunable::SetupError),
+    /// The controller's receiver half sends what the protocol does not have.
+    #[error("the receiver of `{0}` reports by a message of its own; the protocol has REMB and TMMBR")]
+    Report(String),
+}
+
+/// The half of a controller that is served.
+enum Half {
+    Sender(Sender),
+    Receiver(Receiving),
 }
 
 fn at(ns: i64) -> Timestamp {
     Timestamp::from_nanos(ns)
 }
 
-/// Answers turns with a controller of a registry until the input ends. It is asked after each event, so that its results are
-/// those of the controller itself.
+/// Answers turns with a controller of a registry until the input ends, after the first in this form. It is asked after each event, so
+/// that its results are those of the controller itself.
 ///
 /// # Errors
 /// Input or output fails, a turn cannot be read, or there is no such controller.
-pub fn serve(name: &str, registry: &Registry, input: impl BufRead, mut output: impl Write) -> Result<(), ServeError> {
-    let mut input = input;
-    let (mut line, mut text) = (Vec::new(), Vec::new());
-    let mut sender: Option<Sender> = None;
-    loop {
-        line.clear();
-        let count = std::io::Read::take(&mut input, MAX_TURN).read_until(b'\n', &mut line)?;
-        if count == 0 {
-            return Ok(());
-        }
-        let turn: Turn = serde_json::from_slice(&line).map_err(|e| ServeError::Unreadable(e.to_string()))?;
+pub fn serve(
+    name: &str,
+    form: Form,
+    registry: &Registry,
+    mut input: impl BufRead,
+    mut output: impl Write,
+) -> Result<(), ServeError> {
+    let (mut bytes, mut half) = (Vec::new(), None);
+    // The first turn and its answer are JSON.
+    let mut spoken = Form::Json;
+    while let Some(turn) = read(spoken, &mut input, &mut bytes)? {
         let mut answer = Answer { turn: turn.turn, ..Answer::default() };
         for event in &turn.events {
-            let Event::Configure { now_ns, floor_bps, ceiling_bps, start_bps, seed, .. } = event else {
-                let sender =
-                    sender.as_mut().ok_or_else(|| ServeError::Unreadable("no `configure` before it".into()))?;
-                pass(sender, event, &mut answer.probes);
+            let Event::Configure { now_ns, floor_bps, ceiling_bps, start_bps, seed, side, .. } = event else {
+                match half.as_mut().ok_or_else(|| ServeError::Unreadable("no `configure` before it".into()))? {
+                    Half::Sender(sender) => pass(sender, event, &mut answer.probes),
+                    Half::Receiver(receiver) => receiver.pass(event),
+                }
                 continue;
             };
             let limits = Limits { floor: DataRate::from_bps(*floor_bps), ceiling: DataRate::from_bps(*ceiling_bps) };
             let start_rate = DataRate::from_bps(*start_bps);
             let setup = Setup { limits, start_rate, now: at(*now_ns), seed: *seed, params: Vec::new() };
-            answer.about = Some(about(name, registry)?);
-            sender = Some(registry.make(name, &setup)?.sender);
+            let pair = registry.make(name, &setup)?;
+            answer.about = Some(about(name, form, pair.receiver.is_some(), registry)?);
+            half = Some(match (side, pair.receiver) {
+                (Side::Receiver, Some(half)) => Half::Receiver(Receiving::new(half, &setup)),
+                (Side::Receiver, None) => return Err(ServeError::Unreadable(format!("`{name}` has no receiver half"))),
+                (Side::Sender, _) => Half::Sender(pair.sender),
+            });
         }
-        if let Some(sender) = &sender {
-            complete(&mut answer, sender);
+        match &mut half {
+            Some(Half::Sender(sender)) => complete(&mut answer, sender),
+            Some(Half::Receiver(half)) => half.complete(&mut answer).ok_or_else(|| ServeError::Report(name.into()))?,
+            None => {}
         }
-        text.clear();
-        let _ = serde_json::to_writer(&mut text, &answer);
-        text.push(b'\n');
-        output.write_all(&text)?;
+        bytes.clear();
+        match spoken {
+            Form::Binary => binary::write_answer(&answer, &mut bytes),
+            Form::Json => {
+                let _ = serde_json::to_writer(&mut bytes, &answer);
+                bytes.push(b'\n');
+            }
+        }
+        output.write_all(&bytes)?;
         output.flush()?;
+        if half.is_some() {
+            spoken = form;
+        }
     }
+    Ok(())
 }
 
-fn about(name: &str, registry: &Registry) -> Result<About, ServeError> {
-    let spec = registry.find(name)?;
-    let format = match spec.feedback.map(|f| f.format) {
+/// The next turn; `None` at the end of the input.
+fn read(form: Form, input: &mut impl BufRead, bytes: &mut Vec<u8>) -> Result<Option<Turn>, ServeError> {
+    bytes.clear();
+    if form == Form::Json {
+        let count = input.take(MAX_TURN).read_until(b'\n', bytes)?;
+        let read = || serde_json::from_slice(bytes).map_err(|e| ServeError::Unreadable(e.to_string()));
+        return if count == 0 { Ok(None) } else { read().map(Some) };
+    }
+    if input.by_ref().take(HEAD as u64).read_to_end(bytes)? == 0 {
+        return Ok(None);
+    }
+    let length = u64::from(Head::read(bytes).map_err(ServeError::Unreadable)?.length);
+    if length > MAX_TURN {
+        return Err(ServeError::Unreadable(format!("its head has a length of {length}; expected at most {MAX_TURN}")));
+    }
+    // Memory grows with what comes, not with what the head promises.
+    input.take(length).read_to_end(bytes)?;
+    binary::read_turn(bytes).map(Some).map_err(ServeError::Unreadable)
+}
+
+fn about(name: &str, form: Form, has_receiver: bool, registry: &Registry) -> Result<About, ServeError> {
+    let plan = registry.find(name)?.feedback;
+    let format = match plan.map(|f| f.format) {
         Some(FeedbackFormat::CongestionControl) => Format::Ccfb,
-        _ => Format::TransportWide,
+        Some(FeedbackFormat::TransportWide) => Format::TransportWide,
+        None => Format::None,
     };
-    let plan = spec.feedback;
     let interval_ms = plan.map(|f| f.min_interval.as_millis_f64());
     let max_interval_ms = plan.map(|f| f.max_interval.as_millis_f64());
     let bandwidth_share = plan.map(|f| f.bandwidth_share);
-    let (events, answers) = (Kind::ALL.into(), Kind::ALL.into());
     let feedback = Feedback { format, interval_ms, max_interval_ms, bandwidth_share };
-    Ok(About { version: VERSION, name: format!("Weir's {name}"), events, answers, feedback })
+    let sides = [Some(Side::Sender), has_receiver.then_some(Side::Receiver)].into_iter().flatten().collect();
+    let (version, name) = (VERSION, format!("Weir's {name}"));
+    Ok(About { version, name, form, sides, over: None, events: all(), answers: all(), feedback })
 }
 
 fn complete(answer: &mut Answer, sender: &Sender) {
@@ -97,6 +148,12 @@ fn complete(answer: &mut Answer, sender: &Sender) {
     answer.window_bytes = t.window.map(DataSize::as_bytes);
     answer.max_queue_age_ns = t.max_queue_age.map(TimeDelta::as_nanos);
     answer.overhead_bytes = (t.overhead > DataSize::ZERO).then(|| t.overhead.as_bytes());
+    answer.repair = match t.repair {
+        RepairPlan::Parity { interval } => Some(Repair::Parity { interval }),
+        RepairPlan::Standby { interval } => Some(Repair::Standby { interval }),
+        RepairPlan::ReedSolomon { block, repair } => Some(Repair::ReedSolomon { block, repair }),
+        _ => None,
+    };
     answer.timer_ns = sender.poll_timeout().map(|(at, _)| at.as_nanos());
 }
 
@@ -166,6 +223,9 @@ fn pass(sender: &mut Sender, event: &Event, probes: &mut Vec<Probe>) {
             sender.on_limits(limits, now);
         }
         Event::Timer { .. } => sender.on_timeout(now),
+        Event::Rtcp { bytes, .. } => sender.on_rtcp(bytes, now),
+        // At the receiver alone, or over a controller.
+        Event::Received { .. } | Event::Rtt { .. } | Event::Target { .. } => {}
     }
     while let Some(p) = sender.poll_probe(now) {
         let (min_packets, min_bytes) = (p.min_packets, p.min_size.as_bytes());

@@ -3,7 +3,8 @@
 use super::*;
 use crate::process::Budgets;
 use std::time::Duration;
-use weir_cc::{Controller as _, Cue};
+use weir_cc::tunable::SetupError;
+use weir_cc::{Cue, Pair, Receiver, ReceiverController as _, Report};
 use weir_units::DataSize;
 
 /// The first answer of a sound estimator.
@@ -55,10 +56,18 @@ fn first_answers_have_to_be_in_the_protocol() {
         (r#"echo '{"turn":0,"media_bps":1}'"#, ["about", "version", "name"]),
         (
             r#"echo '{"turn":0,"media_bps":1,"about":{"version":9,"name":"x"}}'"#,
-            ["about.version = 9", "expected 1", "turn 0"],
+            ["about.version = 9", "expected 1 to 2", "turn 0"],
         ),
         (r#"echo '{"turn":0,"media_bps":1,"about":{"version":1,"name":""}}'"#, ["about.name", "1 to 100", "turn 0"]),
         (r#"echo '{"turn":0,"media_bps":NaN,"about":{"version":1,"name":"x"}}'"#, ["turn 0", "cannot be read", "NaN"]),
+        (
+            r#"echo '{"turn":0,"media_bps":1,"about":{"version":2,"name":"x","sides":[]}}'"#,
+            ["about.sides = []", "receiver", "turn 0"],
+        ),
+        (
+            r#"echo '{"turn":0,"media_bps":1,"report":"remb","about":{"version":2,"name":"x"}}'"#,
+            ["report", "this end is the sender", "turn 0"],
+        ),
         (r#"echo '{"turn":0,"rate":1}'"#, ["unknown field `rate`", "media_bps", "turn 0"]),
     ] {
         let said = refused(script);
@@ -127,16 +136,152 @@ fn checks_find_clocks_and_deaf_estimators() {
     let clock = format!(
         "read l; echo '{HELLO}'; n=1; while read l; do echo \"{{\\\"turn\\\":$n,\\\"media_bps\\\":$(( 400000 + $$ % 9973 ))}}\"; n=$((n+1)); done"
     );
-    let checked = check(&format!("sh -c {}", shlex::try_quote(&clock).expect("no NUL"))).expect("it answers");
+    let checked = check(&format!("sh -c {}", shlex::try_quote(&clock).expect("no NUL")), CALLS).expect("it answers");
     assert_eq!(checked.name, "mine");
     let [finding] = &checked.findings[..] else { panic!("{:?}", checked.findings) };
     assert!(finding.is_fault && finding.text.contains("a clock or a random number of its own"), "{finding:?}");
     let deaf = "read l; echo '{\"turn\":0,\"media_bps\":300000,\"about\":{\"version\":1,\"name\":\"deaf\"}}'; n=1; \
                 while read l; do echo \"{\\\"turn\\\":$n,\\\"media_bps\\\":300000}\"; n=$((n+1)); done";
-    let checked = check(&format!("sh -c {}", shlex::try_quote(deaf).expect("no NUL"))).expect("it answers");
+    let checked = check(&format!("sh -c {}", shlex::try_quote(deaf).expect("no NUL")), CALLS).expect("it answers");
     assert!(
         checked.findings.iter().any(|f| !f.is_fault && f.text.contains("never left the start rate")),
         "{checked:?}"
     );
     assert!(checked.events > 1_000 && checked.us_per_event > 0.0, "{checked:?}");
+}
+
+/// Faults of a script that chooses the binary form, and the target that is left.
+fn later_in_binary(script: &str) -> (String, DataRate) {
+    let hello = HELLO.replace("\"name\"", "\"form\":\"binary\",\"name\"");
+    let (mut remote, faults) = start(&format!("read l; echo '{hello}'; {script}")).expect("it begins well");
+    remote.on_limits(nominal().limits, Timestamp::from_secs(1));
+    (faults.take().join("; "), remote.target().media_rate)
+}
+
+#[test]
+fn faults_in_the_binary_form_have_their_words_too() {
+    // Length, probes, turn, flags and overhead, rate; then 40 bytes of nothing.
+    let rest = |rate: &str| format!("\\0\\0\\0\\0\\0\\0\\0\\0{rate}{}", "\\0".repeat(40));
+    let head = |length: &str, turn: &str| {
+        let head = format!("{length}\\0\\0\\0\\0\\0\\0\\0{turn}\\0\\0\\0\\0\\0\\0\\0");
+        format!("head -c 48 >/dev/null; printf '{head}")
+    };
+    // 500,000.0 and a number that is none.
+    let (sound, none) = ("\\0\\0\\0\\0\\200\\204\\036\\101", "\\0\\0\\0\\0\\0\\0\\370\\177");
+    let floor = nominal().limits.floor;
+    let answer = |rate: &str| format!("{}{}'; cat >/dev/null", head("\\070", "\\001"), rest(rate));
+    assert_eq!(later_in_binary(&answer(sound)), (String::new(), DataRate::from_kbps(500)));
+    for (script, expected) in [
+        ("exec sleep 100".to_owned(), ["turn 1", "no answer", "2 s"]),
+        (format!("{}'; exec sleep 100", head("\\070", "\\001")), ["turn 1", "no answer", "2 s"]),
+        (format!("{}'; exit 4", head("\\070", "\\001")), ["turn 1", "it ended", "exit status: 4"]),
+        ("exec cat /dev/zero".into(), ["a length of 0", "expected 56", "begins with `00 00"]),
+        ("exec yes".into(), ["its head has", "probes", "begins with `79 0a"]),
+        (format!("{}{}'", head("\\070", "\\002"), rest(sound)), ["it answers turn 2", "in order", "turn 1"]),
+        (format!("{}{}'", head("\\071", "\\001"), rest(sound)), ["a length of 57", "expected 56", "turn 1"]),
+        (answer(none), ["media_bps = NaN", "expected a number", "turn 1"]),
+    ] {
+        let (said, target) = later_in_binary(&script);
+        assert!(expected.iter().all(|e| said.contains(e)), "{script}: {said}");
+        assert_eq!(target, floor, "{script}");
+    }
+}
+
+/// A receiver asks for a rate in a message, wakes at its time, and after a fault asks for the floor again and again.
+#[test]
+fn receivers_ask_for_rates_and_for_the_floor_after_a_fault() {
+    let about = r#""about":{"version":2,"name":"theirs","sides":["receiver"]}"#;
+    let script = format!(
+        "read l; case $l in *receiver*) ;; *) exit 9;; esac; echo '{{\"turn\":0,\"media_bps\":300000,{about}}}'; \
+         read l; echo '{{\"turn\":1,\"media_bps\":400000,\"report\":\"tmmbr\",\"timer_ns\":3000000000}}'; \
+         read l; echo '{{\"turn\":2,\"media_bps\":450000,\"report\":\"remb\"}}'; read l; exit 5"
+    );
+    let command = format!("sh -c {}", shlex::try_quote(&script).expect("no NUL"));
+    let faults = Faults::default();
+    let mut half = RemoteReceiver::start("it", &command, &nominal(), faults.clone()).expect("it begins well");
+    assert_eq!((half.about().name.as_str(), half.poll_timeout()), ("theirs", None));
+    let packet = |s: i64| weir_cc::cue::ReceivedPacket {
+        now: Timestamp::from_secs(s),
+        departure: None,
+        size: DataSize::from_bytes(1_200),
+        payload: DataSize::from_bytes(1_180),
+        sequence: 1,
+        rtp_timestamp: 0,
+        marker: true,
+        ecn: weir_units::Ecn::NotEct,
+    };
+    half.on_packet_received(&packet(1));
+    assert_eq!(half.poll_report(Timestamp::from_secs(1)), Some(Report::Tmmbr { rate: DataRate::from_kbps(400) }));
+    assert_eq!(half.poll_timeout(), Some(Timestamp::from_secs(3)));
+    assert_eq!(half.poll_report(Timestamp::from_secs(2)), None);
+    assert_eq!(half.poll_report(Timestamp::from_secs(3)), Some(Report::Remb { rate: DataRate::from_kbps(450) }));
+    assert_eq!(half.poll_timeout(), None);
+    half.on_rtt(TimeDelta::from_millis(50), Timestamp::from_secs(4));
+    assert!(faults.take().join("; ").contains("exit status: 5"));
+    let floor = Some(Report::Remb { rate: nominal().limits.floor });
+    for second in 4..7 {
+        let now = Timestamp::from_secs(second);
+        assert_eq!((half.poll_timeout(), half.poll_report(now)), (Some(now), floor), "{second}");
+    }
+}
+
+#[test]
+fn a_sender_obeys_a_receiver_that_is_alone() {
+    let about = r#""about":{"version":2,"name":"theirs","sides":["receiver"]}"#;
+    let script = format!("read l; echo '{{\"turn\":0,\"media_bps\":300000,{about}}}'; read l");
+    let name = format!("exec:sh -c {}", shlex::try_quote(&script).expect("no NUL"));
+    let mut registry = Registry::builtin();
+    let _ = add_to(&mut registry, Permits::these([name.clone()]));
+    assert_eq!(registry.find(&name).expect("it answers").feedback, None);
+    let mut pair = registry.make(&name, &nominal()).expect("it starts");
+    assert!(pair.receiver.is_some());
+    let now = Timestamp::from_secs(1);
+    let kind = weir_cc::cue::EstimateKind::Remb;
+    let mut ask = |estimate| {
+        pair.sender.on_cue(&Cue::ReceiverEstimate(estimate));
+        pair.sender.target().media_rate
+    };
+    let of = |kbps| weir_cc::cue::ReceiverEstimate { now, rate: DataRate::from_kbps(kbps), kind };
+    assert_eq!(ask(of(700)), DataRate::from_kbps(700));
+    assert_eq!(ask(weir_cc::cue::ReceiverEstimate::withdrawn(now, kind)), DataRate::from_kbps(700));
+    assert_eq!(ask(of(1)), nominal().limits.floor);
+}
+
+/// The pair of a script that decides over a controller.
+fn over(base: &str, script: &str) -> Result<Pair<Sender, Receiver>, SetupError> {
+    let about = format!(r#""about":{{"version":2,"name":"theirs","over":"{base}"}}"#);
+    let script = format!("read l; echo '{{\"turn\":0,\"media_bps\":1e9,{about}}}'; {script}");
+    let name = format!("exec:sh -c {}", shlex::try_quote(&script).expect("no NUL"));
+    let mut registry = Registry::builtin();
+    let _ = add_to(&mut registry, Permits::these([name.clone()]));
+    registry.find(&name)?;
+    registry.make(&name, &nominal())
+}
+
+#[test]
+fn decisions_over_a_controller_leave_the_rest_to_it() {
+    // Its first turn has the target of 300 kbit/s.
+    let told = r#"read l; case $l in *'"target","now_ns":0,"media_bps":300000'*) ;; *) exit 9;; esac;"#;
+    let answer = |rest: &str| format!("{told} echo '{{\"turn\":1,\"media_bps\":250000{rest}}}'; cat >/dev/null");
+    let target = |rest: &str| over("fixed", &answer(rest)).expect("it starts").sender.target();
+    let fixed = Registry::builtin().make("fixed", &nominal()).expect("known").sender.target();
+    let media_rate = DataRate::from_kbps(250);
+    assert_eq!(target(""), weir_cc::Target { media_rate, ..fixed });
+    let repair = weir_cc::RepairPlan::Parity { interval: 9 };
+    let said = r#","pacing_bps":400000,"repair":{"scheme":"parity","interval":9}"#;
+    assert_eq!(target(said), weir_cc::Target { media_rate, pacing_rate: DataRate::from_kbps(400), repair, ..fixed });
+    // More than the controller allows is not taken, and after a fault there is the floor.
+    let more = over("fixed", &format!("{told} echo '{{\"turn\":1,\"media_bps\":1e9}}'; cat >/dev/null"));
+    assert_eq!(more.expect("it starts").sender.target(), fixed);
+    for rest in [
+        r#","repair":{"scheme":"parity","interval":1}"#,
+        r#","repair":{"scheme":"reed-solomon","block":5,"repair":5}"#,
+        r#","repair":{"scheme":"parity","interval":9,"more":1}"#,
+    ] {
+        assert_eq!(target(rest).media_rate, nominal().limits.floor, "{rest}");
+    }
+    let refused = over("gccc", "cat >/dev/null").err().expect("no such controller").to_string();
+    assert!(refused.contains("about.over = `gccc` is no controller of Weir's"), "{refused}");
+    let refused = over("exec:true", "cat >/dev/null").err().expect("no program again").to_string();
+    assert!(refused.contains("about.over = `exec:true`"), "{refused}");
 }

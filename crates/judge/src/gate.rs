@@ -13,6 +13,7 @@ mod metrics;
 mod output;
 mod plan;
 mod report;
+mod sarif;
 mod sprt;
 mod why;
 mod work;

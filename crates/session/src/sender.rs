@@ -238,6 +238,16 @@ impl Sender {
         self.follow_controller(path, cue.now());
     }
 
+    /// A datagram of RTCP, before it is parsed: a controller that parses it itself may have another target then.
+    pub(crate) fn on_rtcp(&mut self, path: usize, datagram: &[u8], now: Timestamp) {
+        let controller = &mut self.paths[path].controller;
+        let before = controller.target();
+        controller.on_rtcp(datagram, now);
+        if controller.has_other_target(&before) {
+            self.follow_controller(path, now);
+        }
+    }
+
     /// A report block on one of this end's streams. With one stream it is passed to the controller at once; with
     /// several, all blocks of a compound are passed together: see [`Self::end_compound`].
     pub(crate) fn on_block(&mut self, path: usize, block: ReportBlock) {

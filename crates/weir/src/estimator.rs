@@ -5,8 +5,12 @@ use crate::args::{EstimatorCheckArgs, EstimatorCommand, EstimatorServeArgs};
 use crate::output::{Failure, print, print_report};
 use crate::session::Session;
 use crate::tables::fold;
-use weir_estimator::{Checked, PREFIX};
+use weir_estimator::protocol::{Form, Side};
+use weir_estimator::{CALLS, Checked, PREFIX};
 use weir_lab::scenario::{InputError, suggest};
+
+/// Calls whose times are compared with `--time`: an odd number, which has a median.
+const TIMED: u32 = 9;
 
 pub(crate) fn estimator(session: &Session, command: &EstimatorCommand) -> Done {
     match command {
@@ -18,7 +22,7 @@ pub(crate) fn estimator(session: &Session, command: &EstimatorCommand) -> Done {
 fn check(args: &EstimatorCheckArgs) -> Done {
     let command = args.command.strip_prefix(PREFIX).unwrap_or(&args.command);
     let refused = |e: weir_estimator::Fault| InputError::whole("weir estimator check", e.to_string());
-    let checked = weir_estimator::check(command).map_err(refused)?;
+    let checked = weir_estimator::check(command, if args.time { TIMED } else { CALLS }).map_err(refused)?;
     if args.json {
         print_report("estimator", &checked)?;
     } else {
@@ -31,13 +35,21 @@ fn check(args: &EstimatorCheckArgs) -> Done {
 }
 
 fn text(c: &Checked) -> String {
+    let form = match c.form {
+        Form::Json => "JSON",
+        Form::Binary => "the binary form",
+    };
+    let ends: Vec<&str> = c.sides.iter().map(|s| if *s == Side::Sender { "sender" } else { "receiver" }).collect();
     let mut out = format!(
-        "{}: a call of 60 s at 2 Mbit/s, target {:.2} Mbit/s; {} events at {:.1} us each, {:.0} times real time\n",
+        "{}, at the {}, in {form}: a call of 60 s at 2 Mbit/s, target {:.2} Mbit/s, {:.0} times real time\n",
         c.name,
+        ends.join(" and the "),
         c.target_bps * 1e-6,
-        c.events,
-        c.us_per_event,
         c.times_real_time
+    );
+    out += &format!(
+        "{} events of {:.0} bytes in {} turns; {:.2} us an event, {:.2} at best of {} calls\n",
+        c.events, c.bytes_per_event, c.turns, c.us_per_event, c.us_per_event_least, c.calls
     );
     for f in &c.findings {
         let kind = if f.is_fault { "fault" } else { "remark" };
@@ -52,5 +64,6 @@ fn text(c: &Checked) -> String {
 fn serve(session: &Session, args: &EstimatorServeArgs) -> Done {
     suggest::find(&session.registry, "CONTROLLER", &args.controller)?;
     let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
-    weir_estimator::serve(&args.controller, &session.registry, input, output).map_err(Failure::work)
+    let form = if args.binary { Form::Binary } else { Form::Json };
+    weir_estimator::serve(&args.controller, form, &session.registry, input, output).map_err(Failure::work)
 }

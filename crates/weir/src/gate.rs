@@ -1,5 +1,9 @@
 //! `weir gate`.
 
+mod bisect;
+mod child;
+mod git;
+
 use crate::Done;
 use crate::args::GateArgs;
 use crate::output::{Failure, check_file, print, print_report, remark};
@@ -15,9 +19,17 @@ use weir_lab::scenario::InputError;
 use weir_report::atomic_write::write_atomically;
 
 pub(crate) fn gate(session: &Session, args: &GateArgs) -> Done {
+    if let Some([good, bad, command]) = args.bisect.as_deref() {
+        return bisect::bisect(session, args, [good, bad], command);
+    }
     let file = GateFile::read(&args.file)?;
     let (registry, faults) = permitted(session, &file, args.allow_exec)?;
-    let outputs = [("--save-baseline", &args.save_baseline), ("--junit", &args.junit), ("--markdown", &args.markdown)];
+    let outputs = [
+        ("--save-baseline", &args.save_baseline),
+        ("--junit", &args.junit),
+        ("--markdown", &args.markdown),
+        ("--sarif", &args.sarif),
+    ];
     for (option, path) in outputs {
         path.as_ref().map_or(Ok(()), |path| check_file(option, path))?;
     }
@@ -48,7 +60,11 @@ pub(crate) fn gate(session: &Session, args: &GateArgs) -> Done {
         }
     };
     plots.iter().for_each(|p| written(p));
-    let texts = [(&args.junit, report.junit(args.strict)), (&args.markdown, report.markdown())];
+    let texts = [
+        (&args.junit, report.junit(args.strict)),
+        (&args.markdown, report.markdown()),
+        (&args.sarif, report.sarif(args.strict)),
+    ];
     for (path, text) in texts.iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
         write_atomically(path, |out| out.write_all(text.as_bytes())).map_err(|e| failed(path, &e))?;
         written(path);

@@ -55,7 +55,7 @@ budgets = [
 fn one_budget_passes_and_one_fails_in_every_form() {
     let dir = folder(GATE);
     let path = dir.path();
-    let args = ["gate", "-q", "--junit", "gate.xml", "--markdown", "out.md", "--annotations"];
+    let args = ["gate", "-q", "--junit", "gate.xml", "--markdown", "out.md", "--sarif", "gate.sarif", "--annotations"];
     let o = weir(path, &args);
     let shown = text(&o.stdout);
     assert_eq!(o.status.code(), Some(1), "{shown}{}", text(&o.stderr));
@@ -75,6 +75,12 @@ fn one_budget_passes_and_one_fails_in_every_form() {
     assert!(
         junit.contains("<testsuites name=\"weir-gate.toml\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">")
     );
+    let sarif = std::fs::read(path.join("gate.sarif")).expect("written");
+    let sarif: serde_json::Value = serde_json::from_slice(&sarif).expect("JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!((results.len(), &place["region"]["startLine"]), (1, &8.into()));
+    assert_eq!(place["artifactLocation"]["uri"], "weir-gate.toml");
     let markdown = std::fs::read_to_string(path.join("out.md")).expect("written");
     assert!(markdown.contains("](<out-plot-1.svg>)") && path.join("out-plot-1.svg").is_file(), "{markdown}");
 }
@@ -141,6 +147,7 @@ fn wrong_input_has_exit_code_2_its_place_and_a_way_out() {
         ),
         (GATE, &["gate", "--baseline", "weir-gate.toml"], &["weir-gate.toml", "no baseline", "--save-baseline"]),
         (GATE, &["gate", "--junit", "nowhere/gate.xml"], &["--junit", "its folder is not there", "name a file"]),
+        (GATE, &["gate", "--sarif", "nowhere/gate.sarif"], &["--sarif", "its folder is not there", "name a file"]),
         (GATE, &["gate", "--annotations", "--json"], &["--annotations", "--json", "cannot be used with"]),
         (GATE, &["gate", "--jobs", "0"], &["--jobs", "expected a whole number above zero"]),
     ] {
@@ -170,4 +177,27 @@ fn the_example_and_the_documentation_have_sound_files() {
     assert!(o.status.code().is_some_and(|c| c < 2), "{}", text(&o.stderr));
     let value: serde_json::Value = serde_json::from_slice(&o.stdout).expect("JSON");
     assert!(value["checks"].as_array().is_some_and(|c| c.len() > 10), "{value}");
+}
+
+/// A recorded call, fitted and saved by `weir whatif --save`, is a suite.
+#[test]
+fn a_recorded_call_is_a_suite() {
+    let dir = folder(
+        "controllers = [\"gcc\"]\n[[suites]]\nname = \"a call of ours\"\nscenario = \"call/scenario.toml\"\n\
+         budgets = [\"video: one_way_delay_p95_ms <= 200\", \"utilisation >= 0.1\"]\n",
+    );
+    let path = dir.path();
+    let call = clean().replace("4 s", "12 s");
+    std::fs::write(path.join("clean.toml"), call).expect("written");
+    for at in ["sender", "receiver"] {
+        let file = format!("{at}.pcapng");
+        let o = weir(path, &["run", "clean.toml", "--controller", "gcc", "-q", "--pcap-at", at, "--pcap", &file]);
+        assert!(o.status.success(), "{}", text(&o.stderr));
+    }
+    let args = ["whatif", "sender.pcapng", "receiver.pcapng", "--controllers", "gcc", "--draws", "1", "--save", "call"];
+    let o = weir(path, &args);
+    assert!(o.status.success(), "{}", text(&o.stderr));
+    let o = weir(path, &["gate", "-q"]);
+    assert_eq!(o.status.code(), Some(0), "{}{}", text(&o.stdout), text(&o.stderr));
+    assert!(text(&o.stdout).contains("2 of 2 budgets pass"), "{}", text(&o.stdout));
 }

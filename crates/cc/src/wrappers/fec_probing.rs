@@ -238,6 +238,13 @@ impl<C: Controller> Controller for FecProbing<C> {
         let result = self.result(cue);
         self.follow(before, cue.now(), result);
     }
+    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) {
+        let before = self.inner.target().media_rate;
+        self.inner.on_rtcp(datagram, now);
+        if self.inner.target().media_rate != before {
+            self.follow(before, now, ProbeResult::Open);
+        }
+    }
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.inner.on_limits(limits, now);
         self.limits = limits;

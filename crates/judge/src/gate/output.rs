@@ -29,7 +29,7 @@ fn xml(text: &str) -> String {
 type Group<'a> = (&'a str, &'a str, &'a str);
 
 /// Whether a verdict is a failure to a build: undecided ones are where the gate is strict.
-fn is_failure(check: &Check, strict: bool) -> bool {
+pub(super) fn is_failure(check: &Check, strict: bool) -> bool {
     check.verdict == Verdict::Fails || (strict && check.verdict == Verdict::Undecided)
 }
 
@@ -176,7 +176,7 @@ fn sentence_case(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn check(budget: &str, verdict: Verdict) -> Check {
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    fn report() -> Report {
+    pub(in crate::gate) fn report() -> Report {
         let why = Some("seed 3: the rate fell\nby 50 % <at once>".into());
         let broken = Some("seed 1: it ended (\u{1b}[31mexit\u{0}) & said \"no\"".into());
         let note = Some("time was over".into());

@@ -75,6 +75,7 @@ impl Endpoint {
         let path = self.sender.as_ref().map_or(0, |s| s.path_index(datagram.path));
         if let Some(s) = &mut self.sender {
             s.paths[path].breaker.on_rtcp_interval(self.timer.calculated_interval());
+            s.on_rtcp(path, datagram.bytes, now);
         }
         let mut compound = Compound::on_path(path);
         for packet in parse_compound(datagram.bytes) {

@@ -3,11 +3,12 @@
 use clap::Subcommand;
 
 pub(super) const EXAMPLES: &str = "\
-An estimator of your own, in any language, is a program that reads events as lines of JSON and answers with rates;
-docs/estimators.md has the messages, examples/estimators a start in Python.
+An estimator of your own, in any language, is a program that reads events as lines of JSON, or in a binary form, and answers with
+rates; docs/estimators.md has the messages, examples/estimators a start in Python and in C.
 
 Examples:
   weir estimator check 'python3 examples/estimators/aimd.py'
+  weir estimator check --time './aimd --all'
   weir compare --controllers 'exec:python3 examples/estimators/aimd.py,gcc' --scenario quick
   weir judge rows --controllers 'exec:python3 examples/estimators/aimd.py'";
 
@@ -23,6 +24,9 @@ pub(crate) enum EstimatorCommand {
 pub(crate) struct EstimatorCheckArgs {
     /// The program and its arguments, quoted as in a shell; no shell is involved
     pub(crate) command: String,
+    /// Measure the time of an event over nine calls, in place of two
+    #[arg(long)]
+    pub(crate) time: bool,
     /// Print one JSON object in place of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -33,4 +37,7 @@ pub(crate) struct EstimatorServeArgs {
     /// A controller's name (see `weir show controllers`)
     #[arg(value_name = "CONTROLLER")]
     pub(crate) controller: String,
+    /// Speak the binary form after the first answer, in place of JSON
+    #[arg(long)]
+    pub(crate) binary: bool,
 }

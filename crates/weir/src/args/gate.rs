@@ -12,13 +12,15 @@ file and seed give the same verdicts, unless the file's time (60 s) ends the run
 docs/gate.md has a whole file, and the steps for GitHub and GitLab.
 
 Exit codes: 0 no budget fails (a warning says if some are undecided; 1 with --strict);
-1 a budget fails; 2 the file is wrong.
+1 a budget fails; 2 the file is wrong. With --bisect: 0 the commit is found; 1 commits
+before it could not be judged, or GOOD and BAD are not what they should be.
 
 Examples:
   weir gate
   weir gate examples/weir-gate.toml --allow-exec
   weir gate --save-baseline baseline.json        on the branch to compare with
-  weir gate --baseline baseline.json --junit gate.xml --markdown gate.md --annotations
+  weir gate --baseline baseline.json --junit gate.xml --sarif gate.sarif --markdown gate.md
+  weir gate --bisect v1.2 main make --allow-exec     the commit that a budget fails from
   weir gate --json -q | jq '.checks[] | select(.verdict != \"passes\") | {scenario, budget, why}'";
 
 #[derive(clap::Args, Debug)]
@@ -44,9 +46,22 @@ pub(crate) struct GateArgs {
     /// Write the verdicts in Markdown, with up to three plots of what fails as SVG files beside it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) markdown: Option<PathBuf>,
+    /// Write what does not pass in SARIF 2.1.0, which hosts of repositories show beside the gate's file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) sarif: Option<PathBuf>,
     /// Print workflow commands of GitHub too, which mark the budgets in the file
     #[arg(long, conflicts_with = "json")]
     pub(crate) annotations: bool,
+    /// Find the commit of this git repository from which on a budget fails: CMD builds the estimator in each that is tried, with words
+    /// quoted as in a shell
+    #[arg(
+        long,
+        num_args = 3,
+        value_names = ["GOOD", "BAD", "CMD"],
+        allow_hyphen_values = true,
+        conflicts_with_all = ["json", "annotations", "junit", "markdown", "sarif", "save_baseline"]
+    )]
+    pub(crate) bisect: Option<Vec<String>>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
