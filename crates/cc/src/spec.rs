@@ -186,6 +186,8 @@ pub struct Spec {
     pub transport: Transport,
     /// Whether it follows a forecast of capacity, which not every call gets.
     pub foresees: bool,
+    /// Whether name and source determine it: not those of a program of the user's, which may be another at the next run.
+    pub is_fixed: bool,
     /// Parameters that can be set.
     pub params: Vec<ParamInfo>,
     /// Place in lists; a registry sets it for built-in controllers.
@@ -206,6 +208,7 @@ impl Spec {
             reports: None,
             transport: Transport::Udp,
             foresees: false,
+            is_fixed: true,
             params: Vec::new(),
             shelf: Shelf::Added,
         }

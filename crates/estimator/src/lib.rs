@@ -93,7 +93,8 @@ fn spec(name: &str, about: &About) -> Spec {
             ..plan
         })
     };
-    Spec { feedback: format.map(plan), ..Spec::new(name, &about.name, "a program of the user's") }
+    let outside = Spec::new(name, &about.name, "a program of the user's");
+    Spec { feedback: format.map(plan), is_fixed: false, ..outside }
 }
 
 /// The entry of an estimator over one of the built-in controllers, whose requirements on the session are the entry's.
@@ -111,6 +112,7 @@ fn over(name: &str, command: String, base: &str, faults: Faults) -> Result<Entry
         name: name.into(),
         summary: format!("decisions beside the rate of {base}"),
         source: "a program of the user's".into(),
+        is_fixed: false,
         params: Vec::new(),
         shelf: weir_cc::Shelf::Added,
         ..of_base

@@ -125,7 +125,8 @@ mod tests {
     fn separators_between_quotes_are_of_the_cell() {
         let error = Schedule::parse("0,700\n\"3,5\",\"700,5\"\n", "x.csv", false).expect_err("decimal commas");
         assert!(error.to_string().contains("3,5"), "{error}");
-        let quoted = Schedule::parse("time_s;rate_kbps\n\"0\";\"700\"\n\"3.5\";\"900\"\n", "x.csv", false).expect("sound");
+        let quoted =
+            Schedule::parse("time_s;rate_kbps\n\"0\";\"700\"\n\"3.5\";\"900\"\n", "x.csv", false).expect("sound");
         assert_eq!(quoted.steps().iter().map(|s| s.rate.as_bps()).collect::<Vec<_>>(), [700_000, 900_000]);
     }
 

@@ -71,7 +71,8 @@ struct Found {
 pub(super) struct ScenarioDigest(Sha256);
 
 impl ScenarioDigest {
-    pub(super) fn of(scenario: &Scenario, registry: &Registry) -> Self {
+    /// `None` where a controller is a program of the user's, which may be another one by the next call.
+    pub(super) fn of(scenario: &Scenario, registry: &Registry) -> Option<Self> {
         struct Sink(Sha256);
         impl std::fmt::Write for Sink {
             fn write_str(&mut self, text: &str) -> std::fmt::Result {
@@ -84,10 +85,13 @@ impl ScenarioDigest {
         let _ = write!(sink, "{scenario:?}");
         // A controller from a file is named by its path, and its source says what the file has.
         for rtp in scenario.flows.iter().filter_map(|f| f.rtp()) {
-            let source = registry.find(&rtp.controller).map_or("", |spec| spec.source.as_str());
-            let _ = write!(sink, "{source:?}");
+            let spec = registry.find(&rtp.controller).ok()?;
+            if !spec.is_fixed {
+                return None;
+            }
+            let _ = write!(sink, "{:?}", spec.source);
         }
-        Self(sink.0)
+        Some(Self(sink.0))
     }
 
     fn key(&self, seed: u64, series: bool) -> Key {

@@ -115,7 +115,8 @@ impl Plan {
 
     /// Makes all runs; `begun` is called as one begins. Where `options` asks for series, the first seed of each scenario keeps
     /// them, unless they are very many; the other seeds keep none, so that memory does not grow with the number of runs. With a
-    /// journal, runs that it has are not made again, and each that finishes is kept there.
+    /// journal, runs that it has are not made again, and each that finishes is kept there, but for those of programs of the user's
+    /// ([`Spec::is_fixed`](weir_cc::Spec::is_fixed)).
     pub fn run(
         &self,
         threads: usize,
@@ -124,12 +125,12 @@ impl Plan {
         begun: &(dyn Fn(&Scenario, u64) + Sync),
     ) -> Outcome {
         let mut sets = Sets::new(&self.groups, self.keeps_runs());
-        let digests: Vec<ScenarioDigest> = match journal {
+        let digests: Vec<Option<ScenarioDigest>> = match journal {
             Some(_) => self.groups.iter().map(|g| ScenarioDigest::of(&g.scenario, options.registry)).collect(),
             None => Vec::new(),
         };
         let make = |task: &Task<'_>, options: &RunOptions<'_>| {
-            let kept = journal.zip(digests.get(task.id));
+            let kept = journal.zip(digests.get(task.id).and_then(Option::as_ref));
             if let Some(found) = kept.and_then(|(j, digest)| j.find(digest, task.seed, options.series)) {
                 return Ok(found);
             }

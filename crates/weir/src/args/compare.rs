@@ -36,7 +36,8 @@ pub(crate) struct CompareArgs {
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Keep finished runs in this folder, and make only those that it lacks: a command that was stopped goes on
+    /// Keep finished runs in this folder, and make only those that it lacks: a command that was stopped goes on.
+    /// Runs of exec: programs are made each time
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
