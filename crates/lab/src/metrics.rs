@@ -14,7 +14,7 @@
 //!
 //! | metric | definition | source |
 //! |---|---|---|
-//! | `utilisation` | media bits generated (for flows without a source that reports them: bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
+//! | `utilisation` | media bits generated (of TCP and UDP flows goodput bits, of other flows without a source that reports them bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window); no value without a capacity | paper, eq. 12 |
 //! | `utilisation_goodput` | the same with goodput bits | RFC 8868 §3 (10) |
 //! | goodput | bytes received less bytes discarded by playout, repair packets not counted | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
 //! | `one_way_delay_ms` | arrival less departure of each packet that arrived (of TCP: each segment) | RFC 8868 §3 (4) |

@@ -165,10 +165,11 @@ pub struct FlowSummary {
     pub stop_s: f64,
     /// Mean rates.
     pub rates: Rates,
-    /// Generated rate (sent rate of TCP and UDP) over capacity, 0 to 1 or a little more (paper, equation 12).
-    pub utilisation: f64,
-    /// Goodput over capacity, 0 to 1.
-    pub utilisation_goodput: f64,
+    /// Generated rate over capacity, 0 to 1 or a little more (paper, equation 12); of TCP and UDP flows goodput over
+    /// capacity. Null if no link of the flow has a capacity.
+    pub utilisation: Option<f64>,
+    /// Goodput over capacity, 0 to 1; null likewise.
+    pub utilisation_goodput: Option<f64>,
     /// One-way delay of received packets in ms.
     pub one_way_delay_ms: Option<Distribution>,
     /// Mean round-trip time in ms as last measured by the sender's session, weighted by time; for RTP flows.
@@ -230,8 +231,8 @@ pub struct FlowSummary {
 pub struct LinkSummary {
     /// Name in the scenario.
     pub name: String,
-    /// Mean capacity in bit/s.
-    pub capacity_bps: f64,
+    /// Mean capacity in bit/s; null for a link without a limit.
+    pub capacity_bps: Option<f64>,
     /// Delay in the queue in ms, weighted by time.
     pub delay_ms: Option<Distribution>,
     /// Bytes in the queue, weighted by time.
@@ -272,10 +273,10 @@ pub struct FlowWindow {
     pub generated_bps: f64,
     /// Goodput in bit/s.
     pub goodput_bps: f64,
-    /// Generated rate over capacity.
-    pub utilisation: f64,
-    /// Goodput over capacity.
-    pub utilisation_goodput: f64,
+    /// Generated rate over capacity; of TCP and UDP flows goodput over capacity. Null where there is no capacity.
+    pub utilisation: Option<f64>,
+    /// Goodput over capacity; null likewise.
+    pub utilisation_goodput: Option<f64>,
     /// Mean one-way delay in ms.
     pub one_way_delay_ms: Option<f64>,
     /// Loss in this window (drops over packets sent).

@@ -216,7 +216,8 @@ impl Recorder {
         let links: Vec<LinkSummary> = (self.links.iter().zip(&self.config.links))
             .map(|(m, info)| LinkSummary {
                 name: info.name.clone(),
-                capacity_bps: if length > 0.0 { info.capacity.bits(Timestamp::ZERO, end) / length } else { 0.0 },
+                capacity_bps: Some(info.capacity.bits(Timestamp::ZERO, end) / length)
+                    .filter(|&c| c > 0.0 && length > 0.0),
                 delay_ms: Distribution::of(&m.delay, 1e-6),
                 bytes: Distribution::of(&m.bytes, 1.0),
             })
@@ -238,8 +239,8 @@ impl Recorder {
         let tcp = || flows.iter().filter(|f| f.kind == FlowKind::Tcp);
         let tcp_goodput_bps = tcp().next().map(|_| tcp().map(|f| f.rates.goodput_bps).sum());
         let sharing = flows.iter().filter(|f| f.kind != FlowKind::Udp).count() as f64;
-        let capacity = links.get(self.config.bottleneck).map_or(0.0, |l| l.capacity_bps);
-        let tcp_fair_share = tcp_throughput_bps.filter(|_| capacity > 0.0).map(|t| t * sharing / capacity);
+        let capacity = links.get(self.config.bottleneck).and_then(|l| l.capacity_bps);
+        let tcp_fair_share = tcp_throughput_bps.zip(capacity).map(|(t, capacity)| t * sharing / capacity);
         let series = self.config.series.then(|| Series {
             interval_s: seconds(self.row_length),
             time_s: self.time_s,
@@ -331,14 +332,14 @@ impl Recorder {
             let t = m.counted();
             let (generated, goodput) = (t.generated - s.generated, t.goodput().saturating_sub(s.goodput()));
             let capacity = self.config.capacity_bits(&m.info, window.start, end);
-            let of_capacity = |bytes: u64| if capacity > 0.0 { bytes as f64 * 8.0 / capacity } else { 0.0 };
+            let of_capacity = |bytes: u64| (capacity > 0.0).then(|| bytes as f64 * 8.0 / capacity);
             let arrived = t.packets.received - s.packets.received;
             let sent = t.packets.sent - s.packets.sent;
             FlowWindow {
                 name: m.info.name.clone(),
                 generated_bps: generated as f64 * 8.0 / length,
                 goodput_bps: goodput as f64 * 8.0 / length,
-                utilisation: of_capacity(t.offered().saturating_sub(s.offered())),
+                utilisation: of_capacity(t.used(m.info.kind).saturating_sub(s.used(m.info.kind))),
                 utilisation_goodput: of_capacity(goodput),
                 one_way_delay_ms: (arrived > 0).then(|| (t.delay - s.delay) as f64 * 1e-6 / arrived as f64),
                 loss: if sent > 0 { (t.lost() - s.lost()) as f64 / sent as f64 } else { 0.0 },

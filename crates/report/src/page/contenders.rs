@@ -166,13 +166,13 @@ fn ratio(parts: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
 /// Goodput over the capacity of the bottleneck: of one flow while it is active, of several over the run.
 fn link_use(run: &RunResult, flows: &[&FlowSummary]) -> Option<f64> {
     if let [one] = flows {
-        return Some(one.utilisation_goodput);
+        return one.utilisation_goodput;
     }
     let queue = run.queue.as_ref()?;
     let there = flows.iter().filter(|f| f.bottleneck == queue.name);
     let bits: f64 = there.map(|f| f.rates.goodput_bps * (f.stop_s - f.start_s)).sum();
-    let capacity = queue.capacity_bps * run.duration_s;
-    if bits > 0.0 && capacity > 0.0 { Some(bits / capacity) } else { mean(flows.iter().map(|f| f.utilisation_goodput)) }
+    let capacity = queue.capacity_bps.map(|c| c * run.duration_s).filter(|c| bits > 0.0 && *c > 0.0);
+    capacity.map(|c| bits / c).or_else(|| mean(flows.iter().filter_map(|f| f.utilisation_goodput)))
 }
 
 /// Total goodput of the flows in bit/s, likewise.

@@ -164,8 +164,8 @@ pub(super) fn facts(s: &ScenarioReport) -> Vec<(String, String)> {
     let Some(first) = s.controllers.first() else { return vec![] };
     let run = &first.shown;
     let mut facts = vec![("Simulated time".into(), format!("{} s", grouped(run.duration_s, 0)))];
-    if let Some(link) = &run.queue {
-        facts.push(("Bottleneck, mean".into(), format!("{} kbit/s", grouped(link.capacity_bps * 1e-3, 0))));
+    if let Some(capacity) = run.queue.as_ref().and_then(|link| link.capacity_bps) {
+        facts.push(("Bottleneck, mean".into(), format!("{} kbit/s", grouped(capacity * 1e-3, 0))));
     }
     let seeds = &first.aggregate.seeds;
     let runs = match seeds[..] {
