@@ -28,6 +28,7 @@ fn recorder(series: bool) -> Recorder {
                 reported_headers: 0,
                 bottleneck: 0,
                 further: vec![],
+                links: vec![0],
             })
             .collect(),
         links: vec![LinkInfo { name: "link".into(), capacity: Capacity::constant(DataRate::from_mbps(2)) }],

@@ -242,15 +242,16 @@ pub struct LinkSummary {
 /// How the flows shared.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fairness {
-    /// Jain's index of the RTP flows, mean over time; `None` with fewer than two.
+    /// Jain's index of the RTP flows that share a link with a limit, mean over time; `None` with fewer than two.
     pub jain_mean: Option<f64>,
     /// The lowest that it was.
     pub jain_min: Option<f64>,
-    /// Jain's index of mean goodputs over the tail of the run.
+    /// Jain's index of their mean goodputs over the tail of the run.
     pub jain_end: Option<f64>,
-    /// Largest tail goodput of an RTP flow over the smallest.
+    /// Largest tail goodput of one of them over the smallest.
     pub end_ratio: Option<f64>,
-    /// An RTP flow's goodput against a TCP flow's while both are active: 0.5 is even, 0 is starved.
+    /// An RTP flow's goodput against a TCP flow's while both are active: 0.5 is even, 0 is starved. Of the flows that share
+    /// a link with a limit with one of the other kind.
     pub tcp_share: Option<f64>,
     /// Mean over the TCP flows of the rate while they had data to send, in bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,8 +259,8 @@ pub struct Fairness {
     /// Goodput of all TCP flows together, in bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_goodput_bps: Option<f64>,
-    /// The throughput over the capacity's even share among all flows: TCP fair share (TFS, Nagy and others 2014,
-    /// section 5.1).
+    /// The throughput over the capacity's even share, among the flows at the bottleneck: TCP fair share (TFS, Nagy and
+    /// others 2014, section 5.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_fair_share: Option<f64>,
 }

@@ -17,6 +17,7 @@ fn flow(name: &str, kind: FlowKind, start_s: i64) -> FlowInfo {
         reported_headers: 0,
         bottleneck: 0,
         further: vec![],
+        links: vec![0],
     }
 }
 fn config(flows: Vec<FlowInfo>, capacity: Capacity, seconds: i64, series: bool) -> RecorderConfig {
@@ -135,6 +136,25 @@ fn tcp_and_udp_use_what_arrives_of_them() {
         let f = r.finish(Timestamp::from_secs(10)).flows.remove(0);
         assert_eq!((f.utilisation, f.utilisation_goodput), (Some(1.0), Some(1.0)));
     }
+}
+
+#[test]
+fn flows_that_share_no_link_are_not_compared() {
+    let run = |second: FlowKind, link: usize| {
+        let mut other = flow("b", second, 0);
+        (other.bottleneck, other.links) = (link, vec![link]);
+        let cap = Capacity::constant(DataRate::from_mbps(2));
+        let mut c = config(vec![flow("a", FlowKind::Rtp, 0), other], cap.clone(), 20, false);
+        c.links.push(LinkInfo { name: "back".into(), capacity: cap });
+        play(c, |f, _| if f == 0 { 8 } else { 16 }).fairness
+    };
+    let (apart, shared) = (run(FlowKind::Tcp, 1), run(FlowKind::Tcp, 0));
+    assert_eq!((apart.tcp_share, apart.tcp_fair_share), (None, None));
+    assert!(apart.tcp_goodput_bps.is_some() && shared.tcp_share.is_some_and(|s| (s - 2.0 / 3.0).abs() < 0.01));
+    assert!(shared.tcp_fair_share.is_some_and(|s| (s - 0.5).abs() < 0.01), "{shared:?}");
+    let (apart, shared) = (run(FlowKind::Rtp, 1), run(FlowKind::Rtp, 0));
+    assert_eq!((apart.jain_mean, apart.jain_min, apart.jain_end, apart.end_ratio), (None, None, None, None));
+    assert!(shared.jain_end.is_some_and(|j| (j - 0.9).abs() < 0.01), "{shared:?}");
 }
 
 #[test]

@@ -47,6 +47,27 @@ fn further_links(s: &Scenario, f: &Flow) -> Vec<usize> {
     links
 }
 
+/// The links with a limit on a flow's paths, each once. Both directions of a Wi-Fi link share its medium.
+fn limited_links(s: &Scenario, f: &Flow) -> Vec<usize> {
+    let further = f.rtp().and_then(|r| r.multipath.as_ref()).map_or(&[][..], |m| &m.paths);
+    let all = f.forward.iter().chain(further.iter().flat_map(|p| &p.forward));
+    let is_limited = |l: &&usize| s.links.get(**l).is_some_and(|l| !is_unlimited(l));
+    let medium = |&l: &usize| {
+        let is_wifi = matches!(s.links[l].config.radio, Some(path::Radio::Wifi(_)));
+        let forward = || s.link(s.links[l].name.strip_suffix(".reverse")?);
+        forward().filter(|_| is_wifi).unwrap_or(l)
+    };
+    let mut links: Vec<usize> = all.filter(is_limited).map(medium).collect();
+    links.sort_unstable();
+    links.dedup();
+    links
+}
+
+fn is_unlimited(link: &sc::Link) -> bool {
+    let has_bucket = link.config.policer.is_some() || link.config.shaper.is_some();
+    matches!(link.config.capacity, path::Capacity::Unlimited) && !has_bucket
+}
+
 /// Configuration of the recorder of a scenario's run.
 pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig {
     let flow = |f: &Flow| FlowInfo {
@@ -74,6 +95,7 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
         reported_headers: f.rtp().map_or(0, |r| r.reported_headers.as_bytes()),
         bottleneck: measured_link(s, &f.forward).unwrap_or(0),
         further: further_links(s, f),
+        links: limited_links(s, f),
     };
     let link = |l: &sc::Link| LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration) };
     RecorderConfig {
