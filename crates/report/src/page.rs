@@ -372,7 +372,7 @@ pub fn write(report: &Report, path: &Path) -> Result<(), ReportError> {
 /// The names with the same line style in the whole report: the controllers of all scenarios.
 fn style_names(report: &Report) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for name in report.scenarios.iter().flat_map(|s| &s.controllers).flat_map(|c| contenders::names(&c.shown)) {
+    for name in report.scenarios.iter().flat_map(contenders::names) {
         if !names.contains(&name) {
             names.push(name);
         }
