@@ -336,6 +336,7 @@ impl Page<'_> {
         let data = serde_json::to_string(&self.data)?.replace("</", "<\\/").replace("<!--", "<\\u0021--");
         let mut env = Environment::new();
         env.set_auto_escape_callback(|_| AutoEscape::Html);
+        env.add_filter("column_kinds", |rows: Vec<Vec<String>>| tables::column_kinds(&rows));
         env.add_template("report", TEMPLATE)?;
         let html = env.get_template("report")?.render(context! {
             title => self.title,

@@ -21,6 +21,23 @@ pub(super) fn column(name: &str, unit: &str, meaning: &str) -> (String, String, 
     (name.to_owned(), unit.to_owned(), meaning.to_owned())
 }
 
+/// The class of each column's cells: `text` where one is a sentence, `words` where one has a word, none for numbers. All
+/// cells of a column are aligned alike.
+pub(super) fn column_kinds(rows: &[Vec<String>]) -> Vec<&'static str> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let kind = |column: usize| {
+        let cells = || rows.iter().filter_map(|r| r.get(column));
+        if cells().any(|c| c.chars().count() > 40) {
+            "text"
+        } else if cells().any(|c| c.starts_with(char::is_alphabetic)) {
+            "words"
+        } else {
+            ""
+        }
+    };
+    (0..count).map(kind).collect()
+}
+
 #[derive(Serialize)]
 pub(super) struct Row {
     pub(super) label: String,
@@ -222,6 +239,16 @@ mod tests {
         assert_eq!(grouped(12_345.678, 1), "12\u{202f}345.7");
         assert_eq!(grouped(-0.04, 1), "0.0");
         assert_eq!(grouped(-2.5, 1), "\u{2212}2.5");
+    }
+
+    #[test]
+    fn cells_of_a_column_are_aligned_alike() {
+        let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
+        let rows = [
+            row(["loss", "1.0 ± 0.2", "short"]),
+            row(["12 %", "–", "one that is longer than forty characters in all"]),
+        ];
+        assert_eq!(column_kinds(&rows), ["words", "", "text"]);
     }
 
     #[test]
