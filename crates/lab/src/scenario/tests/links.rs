@@ -218,6 +218,24 @@ fn a_parking_lot_has_paths_in_both_directions() {
 }
 
 #[test]
+fn files_of_one_name_are_told_apart_by_their_folders() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let registry = Registry::builtin();
+    let open = |at: &str| {
+        let path = folder.path().join(at);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(&path, SMALL).expect("written");
+        ScenarioFile::open(&path.display().to_string(), &registry).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let mut files = ["a/e/s.toml", "b/e/s.toml", "d1/s.toml", "other.toml"].map(open);
+    let paths = files.each_ref().map(|f| f.argument().to_owned());
+    ScenarioFile::tell_apart(&mut files);
+    assert_eq!(files.each_ref().map(|f| f.name().to_owned()), ["a/e/s", "b/e/s", "d1/s", "other"]);
+    assert_eq!(files.each_ref().map(|f| f.argument().to_owned()), paths);
+    assert_eq!(files[0].scenario(None, Some("fixed"), &registry).expect("resolves").name, "a/e/s");
+}
+
+#[test]
 fn finds_trace_files_beside_the_scenario() {
     let folder = tempfile::tempdir().expect("temporary folder");
     std::fs::write(folder.path().join("a.csv"), "time_s,rate_bps\n0,1000000\n1,500000\n").expect("written");
