@@ -29,6 +29,7 @@ fn recorder(series: bool) -> Recorder {
                 bottleneck: 0,
                 further: vec![],
                 links: vec![0],
+                most: None,
             })
             .collect(),
         links: vec![LinkInfo { name: "link".into(), capacity: Capacity::constant(DataRate::from_mbps(2)) }],

@@ -32,8 +32,8 @@
 //! | `psnr_below_20db` | share of pictures with a PSNR below 20 dB | Jero 2013, section 4.1.1 |
 //! | `tcp_fairness_ratio` | a / b of `tcp_share`: 1 is even, 2 twice what TCP has | Jero 2013, section 4.1.1 |
 //! | `rtt_ms` | round-trip time that the sender's session measured last (from LSR and DLSR, or per-packet feedback), mean over the time since the first | RFC 3550 §6.4.1 |
-//! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share | RFC 8868 §3 (8) |
-//! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
+//! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share or, where that is lower, of what the flow itself may send: its ceiling, or the demand of its application | RFC 8868 §3 (8) |
+//! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share (or of what the flow itself may send, where that is lower) and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
 //! | `rate_variation` | standard deviation over mean of the media rate (sent rate where no source reports) in whole seconds | RFC 5166 §2.1.4.1: coefficient of variation |
 //! | Jain's index | (Σx)² / (n Σx²), x the trailing rate over the fair share, of the RTP flows that have been active for a second and share a link with a limit with another RTP flow, where there are two or more; `jain_end` takes mean goodputs over the tail, of the same flows | RFC 5166 §2.2, Jain 1984 |
 //! | tail | the last 20 s of the run, or its last quarter where that is shorter | |
@@ -99,6 +99,9 @@ pub struct FlowInfo {
     pub further: Vec<usize>,
     /// All links with a limit on its paths, each once, in order; a medium that serves both directions has one index.
     pub links: Vec<usize>,
+    /// The greatest rate that the flow itself may have, over time: its ceiling and what its source has to send. `None` if
+    /// only the path limits it.
+    pub most: Option<Capacity>,
 }
 
 impl FlowInfo {

@@ -181,7 +181,8 @@ pub struct FlowSummary {
     pub discard: f64,
     /// Packet counts.
     pub packets: PacketCounts,
-    /// Time to ramp up in s; `None` if it never did.
+    /// Time in s until the goodput of a second first reached 90 % of the fair share, or of what the flow itself may send
+    /// (its ceiling, its application's demand) where that is lower; `None` if it never did.
     pub ramp_up_s: Option<f64>,
     /// Reaction to each change of capacity.
     pub settling: Vec<Settling>,

@@ -71,6 +71,7 @@ fn run(scenario: &str, condition: &str, capacity: &[u64], flows: &[Flow], seed: 
                 bottleneck: 0,
                 further: vec![],
                 links: vec![0],
+                most: None,
             })
             .collect(),
         links: vec![LinkInfo { name: "bottleneck".into(), capacity: capacity.clone() }],

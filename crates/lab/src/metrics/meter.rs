@@ -112,7 +112,8 @@ struct Second {
 pub(super) struct RowContext<'a> {
     pub(super) end: Timestamp,
     pub(super) length: TimeDelta,
-    pub(super) fair_bps: f64,
+    /// The fair share, or what the flow itself may send where that is lower.
+    pub(super) within_bps: f64,
     pub(super) changes: &'a [(Timestamp, DataRate)],
 }
 
@@ -257,7 +258,7 @@ impl Meter {
     }
     fn watch(&mut self, ctx: RowContext<'_>) {
         let rate = self.trailing_bps(ctx.length);
-        if self.ramp_up.is_none() && ctx.fair_bps > 0.0 && rate >= RAMP_UP_SHARE * ctx.fair_bps {
+        if self.ramp_up.is_none() && ctx.within_bps > 0.0 && rate >= RAMP_UP_SHARE * ctx.within_bps {
             self.ramp_up = Some(ctx.end - self.info.start);
         }
         while let Some(&(at, capacity)) = ctx.changes.get(self.next_change).filter(|c| c.0 < ctx.end) {
@@ -270,7 +271,7 @@ impl Meter {
             }
         }
         let Some(open) = self.settling.last_mut().filter(|s| s.settled_after_s.is_none()) else { return };
-        let in_band = (rate - ctx.fair_bps).abs() <= SETTLE_BAND * ctx.fair_bps;
+        let in_band = (rate - ctx.within_bps).abs() <= SETTLE_BAND * ctx.within_bps;
         if !in_band || ctx.end - self.changed_at < TRAILING {
             self.in_band_since = None;
             return;

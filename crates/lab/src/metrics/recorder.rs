@@ -407,7 +407,9 @@ impl Recorder {
         for (m, rivals) in self.meters.iter_mut().zip(&self.fairness.rivals) {
             let fair_bps = shares.get(m.info.bottleneck).copied().unwrap_or(0.0);
             let changes = self.links.get(m.info.bottleneck).map_or(&[][..], |l| &l.changes);
-            m.end_row(RowContext { end, length, fair_bps, changes });
+            let most = m.info.most.as_ref().map(|c| c.bits(start, end) / seconds(length));
+            let within_bps = most.map_or(fair_bps, |most| fair_bps.min(most));
+            m.end_row(RowContext { end, length, within_bps, changes });
             let counts = m.info.is_adaptive_media() && rivals.media && m.is_active(end);
             if counts && end - m.info.start >= TRAILING && fair_bps > 0.0 {
                 let x = m.trailing_bps(length) / fair_bps;

@@ -18,6 +18,7 @@ fn flow(name: &str, kind: FlowKind, start_s: i64) -> FlowInfo {
         bottleneck: 0,
         further: vec![],
         links: vec![0],
+        most: None,
     }
 }
 fn config(flows: Vec<FlowInfo>, capacity: Capacity, seconds: i64, series: bool) -> RecorderConfig {
@@ -155,6 +156,18 @@ fn flows_that_share_no_link_are_not_compared() {
     let (apart, shared) = (run(FlowKind::Rtp, 1), run(FlowKind::Rtp, 0));
     assert_eq!((apart.jain_mean, apart.jain_min, apart.jain_end, apart.end_ratio), (None, None, None, None));
     assert!(shared.jain_end.is_some_and(|j| (j - 0.9).abs() < 0.01), "{shared:?}");
+}
+
+#[test]
+fn a_flow_that_limits_itself_has_ramped_up_at_its_own_limit() {
+    // 1 Mbit/s is half of the link, which falls to that at 10 s.
+    let mut limited = flow("a", FlowKind::Rtp, 0);
+    limited.most = Some(Capacity::constant(DataRate::from_mbps(1)));
+    let (high, low) = (DataRate::from_mbps(2), DataRate::from_mbps(1));
+    let cap = Capacity::steps(vec![(Timestamp::ZERO, high), (Timestamp::from_secs(10), low)]);
+    let ramp_up = |flow| play(config(vec![flow], cap.clone(), 20, false), |_, _| 8).flows[0].ramp_up_s;
+    assert!(ramp_up(limited).is_some_and(|s| s < 1.3));
+    assert!(ramp_up(flow("a", FlowKind::Rtp, 0)).is_some_and(|s| s >= 10.0));
 }
 
 #[test]

@@ -63,6 +63,20 @@ fn limited_links(s: &Scenario, f: &Flow) -> Vec<usize> {
     links
 }
 
+/// The greatest rate of a media flow by its own limits.
+fn most_of(rtp: &sc::RtpFlow, flow: &Flow) -> metrics::Capacity {
+    let streams: u64 = rtp.streams.iter().map(|s| s.demand.most.as_bps()).fold(0, u64::saturating_add);
+    let most = if rtp.streams.is_empty() { rtp.ceiling } else { rtp.ceiling.min(DataRate::from_bps(streams)) };
+    let start = Timestamp::ZERO + flow.start;
+    match &rtp.demand {
+        None => metrics::Capacity::constant(most),
+        Some(demand) => {
+            let rates = demand.steps_until(flow.stop - flow.start).into_iter();
+            metrics::Capacity::steps(rates.map(|(at, rate)| (start + at, rate.min(most))).collect())
+        }
+    }
+}
+
 fn is_unlimited(link: &sc::Link) -> bool {
     let has_bucket = link.config.policer.is_some() || link.config.shaper.is_some();
     matches!(link.config.capacity, path::Capacity::Unlimited) && !has_bucket
@@ -96,6 +110,7 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
         bottleneck: measured_link(s, &f.forward).unwrap_or(0),
         further: further_links(s, f),
         links: limited_links(s, f),
+        most: f.rtp().map(|r| most_of(r, f)),
     };
     let link = |l: &sc::Link| LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration) };
     RecorderConfig {

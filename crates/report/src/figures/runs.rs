@@ -209,6 +209,7 @@ mod tests {
             bottleneck: 0,
             further: vec![],
             links: vec![0],
+            most: None,
         };
         let mut r = Recorder::new(RecorderConfig {
             scenario: "s".into(),

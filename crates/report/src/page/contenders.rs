@@ -243,6 +243,7 @@ mod tests {
             bottleneck: i,
             further: vec![],
             links: if i == 0 { vec![0] } else { vec![] },
+            most: None,
         };
         let link = |name: &str, rate| LinkInfo { name: name.into(), capacity: Capacity::constant(rate) };
         let mut r = Recorder::new(RecorderConfig {
