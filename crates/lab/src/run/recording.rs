@@ -6,20 +6,25 @@ use crate::scenario::{self as sc, Flow, FlowKind, Scenario};
 use weir_path as path;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// The capacity for the metrics, on a radio link as sustained, at most the rate of the link's token buckets: exact for steps, in rows of 100 ms for
-/// recorded traces.
+/// The capacity for the metrics, at most the rate of the link's token buckets, on a radio link what its flows get together
+/// beside the other users of each time: exact for steps, in rows of 100 ms for recorded traces and where users come and go.
 fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
     let buckets = [link.config.policer, link.config.shaper];
     let lasting = buckets.iter().flatten().map(|bucket| bucket.rate).min();
-    let capped = |rate: DataRate| lasting.map_or(rate, |lasting| rate.min(lasting));
-    match &link.config.sustained() {
+    let config = &link.config;
+    let at = |at: Timestamp| {
+        let rate = config.shared_at(at);
+        lasting.map_or(rate, |lasting| rate.min(lasting))
+    };
+    match &config.capacity {
         path::Capacity::Unlimited => metrics::Capacity::constant(lasting.unwrap_or(DataRate::ZERO)),
-        path::Capacity::Constant(rate) => metrics::Capacity::constant(capped(*rate)),
+        _ if config.has_changing_users() => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), at),
+        path::Capacity::Constant(_) => metrics::Capacity::constant(at(Timestamp::ZERO)),
         path::Capacity::Schedule(schedule) if link.trace.is_none() => {
             let mut all = Vec::new();
             let mut epoch = TimeDelta::ZERO;
             while epoch < duration {
-                all.extend(schedule.steps().iter().map(|s| (Timestamp::ZERO + epoch + s.at, capped(s.rate))));
+                all.extend(schedule.steps().iter().map(|s| Timestamp::ZERO + epoch + s.at).map(|t| (t, at(t))));
                 match schedule.period() {
                     Some(period) => epoch += period,
                     None => break,
@@ -27,7 +32,7 @@ fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity 
             }
             metrics::Capacity::steps(all)
         }
-        recorded => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| capped(recorded.rate_at(t))),
+        _ => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), at),
     }
 }
 
