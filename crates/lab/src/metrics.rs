@@ -6,8 +6,9 @@
 //!
 //! # Definitions
 //! "Paper" is Zhang, Lei, Zhang and Guan, *Congestion Control for RTP Media: A Comparison on Simulated Environment*. A
-//! flow is *active* from its start to its stop. A flow over several paths is measured against the sum of their capacities: of each
-//! path the run's bottleneck, or else its first link. The *trailing rate* is goodput over the last second. A flow's *fair
+//! flow is *active* from its start to its stop. A flow's *bottleneck* is the link on its path that
+//! the scenario names as bottleneck, or else that of the smallest mean capacity. A flow over several paths is measured against the
+//! sum of their capacities, or against a link that all of them cross and that has less. The *trailing rate* is goodput over the last second. A flow's *fair
 //! share* is its bottleneck's capacity minus the traffic of UDP flows, divided by the number of active RTP flows and of
 //! TCP flows that sent within the last second. An RTP flow under the `fixed` controller (mostly audio) does not adapt:
 //! for the fair share it counts as a UDP flow, and fairness and `tcp_share` exclude it.

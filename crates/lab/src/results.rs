@@ -156,7 +156,9 @@ pub struct FlowSummary {
     /// Whether it adapts its rate to the path; written if it does not.
     #[serde(default = "adapts", skip_serializing_if = "Clone::clone")]
     pub adapts: bool,
-    /// The link that it is measured against.
+    /// The link that it is measured against: the scenario's `bottleneck` if that is on its path, or else the link of the
+    /// smallest mean capacity there; of several paths that of the first, and capacity is the sum over all. A link that all
+    /// paths cross and that has less than the sum is taken alone.
     #[serde(default)]
     pub bottleneck: String,
     /// Start in s.

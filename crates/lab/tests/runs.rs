@@ -33,6 +33,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
         topology: Topology::PointToPoint,
         links: vec![link("bottleneck", 100), link("bottleneck.reverse", 100)],
         bottleneck: 0,
+        has_named_bottleneck: false,
         flows: vec![Flow {
             name: "call".into(),
             forward: vec![0],

@@ -2,6 +2,7 @@
 
 use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
 use crate::results;
+use crate::scenario::bottleneck;
 use crate::scenario::{self as sc, Flow, FlowKind, Scenario};
 use weir_path as path;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -34,22 +35,6 @@ fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity 
         }
         _ => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), at),
     }
-}
-
-/// The link of a path against whose capacity flows on it are measured.
-fn measured_link(s: &Scenario, path: &[usize]) -> Option<usize> {
-    path.iter().copied().find(|&l| l == s.bottleneck).or(path.first().copied())
-}
-
-/// Those of a flow's paths after the first, each once.
-fn further_links(s: &Scenario, f: &Flow) -> Vec<usize> {
-    let paths = f.rtp().and_then(|r| r.multipath.as_ref()).map_or(&[][..], |m| &m.paths);
-    let mut links: Vec<usize> = paths.iter().filter_map(|p| measured_link(s, &p.forward)).collect();
-    let first = measured_link(s, &f.forward);
-    links.sort_unstable();
-    links.dedup();
-    links.retain(|l| Some(*l) != first);
-    links
 }
 
 /// The links with a limit on a flow's paths, each once. Both directions of a Wi-Fi link share its medium.
@@ -89,6 +74,9 @@ fn is_unlimited(link: &sc::Link) -> bool {
 
 /// Configuration of the recorder of a scenario's run.
 pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig {
+    let means = bottleneck::mean_capacities(&s.links, s.duration);
+    let named = Some(s.bottleneck).filter(|_| s.has_named_bottleneck);
+    let measured = |f: &Flow| bottleneck::limiting_links(f, named, &means);
     let flow = |f: &Flow| FlowInfo {
         name: f.name.clone(),
         controller: match &f.kind {
@@ -112,8 +100,8 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
         stop: (f.stop < s.duration).then(|| Timestamp::ZERO + f.stop),
         playout_deadline: f.rtp().and_then(|r| r.playout_deadline),
         reported_headers: f.rtp().map_or(0, |r| r.reported_headers.as_bytes()),
-        bottleneck: measured_link(s, &f.forward).unwrap_or(0),
-        further: further_links(s, f),
+        bottleneck: measured(f).first().copied().unwrap_or(0),
+        further: measured(f).get(1..).unwrap_or_default().to_vec(),
         links: limited_links(s, f),
         most: f.rtp().map(|r| most_of(r, f)),
     };
