@@ -17,7 +17,7 @@
 //! |---|---|---|
 //! | `utilisation` | media bits generated (of TCP and UDP flows goodput bits, of other flows without a source that reports them bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window); no value without a capacity | paper, eq. 12 |
 //! | `utilisation_goodput` | the same with goodput bits | RFC 8868 §3 (10) |
-//! | goodput | bytes received less bytes discarded by playout, repair packets not counted | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
+//! | goodput | bytes received less bytes discarded by playout, repair packets not counted: media that these bring back is missing, other than in RFC 5166 (`residual_loss` and frames have it) | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
 //! | `one_way_delay_ms` | arrival less departure of each packet that arrived (of TCP: each segment) | RFC 8868 §3 (4) |
 //! | queue `delay_ms`, `bytes` | the queue found by a packet arriving now, weighted by time, each value held until the next | RFC 5166 §2.1.2 |
 //! | `loss` | packets dropped on the path over packets sent, repair packets not counted | RFC 8868 §3 (5) |

@@ -90,7 +90,9 @@ pub struct Rates {
     pub wire_bps: f64,
     /// Bytes that arrived.
     pub received_bps: f64,
-    /// Bytes that arrived and were of use: received less discarded, without repair packets.
+    /// Bytes that arrived and were of use: received less discarded, without repair packets. Media that retransmissions or
+    /// forward error correction brought back is not part of it, other than in RFC 5166, section 2.1.1: `repair` has their
+    /// number (`recovered`), `frames` what was played.
     pub goodput_bps: f64,
     /// Repair packets' RTP bytes sent; part of `sent_bps`.
     #[serde(default)]
