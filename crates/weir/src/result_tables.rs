@@ -70,7 +70,7 @@ fn rows(t: &mut Table, a: &Aggregate) {
 /// Explains the columns of [`HEADER`]; `several` runs have an interval.
 fn legend(several: bool, mixed: bool) -> String {
     let mut text = String::from(
-        "use %: media that a media flow made, or what arrived of a TCP or UDP flow, over the capacity while the flow was active",
+        "use %: media that an RTP or DCCP flow made, or what arrived of a TCP or UDP flow, over the capacity while the flow was active",
     );
     text.push_str(if mixed {
         "; each flow is set against the whole capacity, so that the flows of a run do not add up to 100. Above 100, a flow made \
