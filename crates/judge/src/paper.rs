@@ -215,7 +215,7 @@ fn value_in(run: &RunResult, flow: &FlowSummary, metric: &str) -> Option<f64> {
         return value_of(flow, metric);
     }
     // Average bandwidth utilisation: goodput over the flow's even share of the bottleneck.
-    let share = run.queue.as_ref().map(|q| q.capacity_bps).filter(|c| *c > 0.0)? / run.rtp_flows().count() as f64;
+    let share = run.queue.as_ref().and_then(|q| q.capacity_bps).filter(|c| *c > 0.0)? / run.rtp_flows().count() as f64;
     Some(flow.rates.goodput_bps / share)
 }
 
@@ -265,8 +265,8 @@ fn window_value(run: &RunResult, label: &str, metric: &str) -> Option<f64> {
     let (flow, window) = (first_rtp(run)?.0, run.window(label)?);
     let w = window.flows.get(flow)?;
     match alias(metric) {
-        "utilisation" => Some(w.utilisation),
-        "utilisation_goodput" => Some(w.utilisation_goodput),
+        "utilisation" => w.utilisation,
+        "utilisation_goodput" => w.utilisation_goodput,
         "generated_bps" => Some(w.generated_bps),
         "goodput_bps" => Some(w.goodput_bps),
         "loss" => Some(w.loss),

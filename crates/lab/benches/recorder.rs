@@ -28,6 +28,8 @@ fn recorder(series: bool) -> Recorder {
                 reported_headers: 0,
                 bottleneck: 0,
                 further: vec![],
+                links: vec![0],
+                most: None,
             })
             .collect(),
         links: vec![LinkInfo { name: "link".into(), capacity: Capacity::constant(DataRate::from_mbps(2)) }],
@@ -40,7 +42,7 @@ fn recorder(series: bool) -> Recorder {
 }
 
 /// A packet every 4 ms, as of 2 Mbit/s: sent and received, with delays that wander over the histogram.
-fn feed(mut recorder: Recorder) -> f64 {
+fn feed(mut recorder: Recorder) -> Option<f64> {
     let (size, wire) = (DataSize::from_bytes(1_000), DataSize::from_bytes(1_028));
     for i in 0..PACKETS {
         let (flow, now) = (i as usize % FLOWS, Timestamp::from_millis(4 * i));

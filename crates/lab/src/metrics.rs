@@ -6,17 +6,18 @@
 //!
 //! # Definitions
 //! "Paper" is Zhang, Lei, Zhang and Guan, *Congestion Control for RTP Media: A Comparison on Simulated Environment*. A
-//! flow is *active* from its start to its stop. A flow over several paths is measured against the sum of their capacities: of each
-//! path the run's bottleneck, or else its first link. The *trailing rate* is goodput over the last second. A flow's *fair
+//! flow is *active* from its start to its stop. A flow's *bottleneck* is the link on its path that
+//! the scenario names as bottleneck, or else that of the smallest mean capacity. A flow over several paths is measured against the
+//! sum of their capacities, or against a link that all of them cross and that has less. The *trailing rate* is goodput over the last second. A flow's *fair
 //! share* is its bottleneck's capacity minus the traffic of UDP flows, divided by the number of active RTP flows and of
 //! TCP flows that sent within the last second. An RTP flow under the `fixed` controller (mostly audio) does not adapt:
 //! for the fair share it counts as a UDP flow, and fairness and `tcp_share` exclude it.
 //!
 //! | metric | definition | source |
 //! |---|---|---|
-//! | `utilisation` | media bits generated (for flows without a source that reports them: bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
+//! | `utilisation` | media bits generated (of TCP and UDP flows goodput bits, of other flows without a source that reports them bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window); no value without a capacity | paper, eq. 12 |
 //! | `utilisation_goodput` | the same with goodput bits | RFC 8868 §3 (10) |
-//! | goodput | bytes received less bytes discarded by playout, repair packets not counted | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
+//! | goodput | bytes received less bytes discarded by playout, repair packets not counted: media that these bring back is missing, other than in RFC 5166 (`residual_loss` and frames have it) | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
 //! | `one_way_delay_ms` | arrival less departure of each packet that arrived (of TCP: each segment) | RFC 8868 §3 (4) |
 //! | queue `delay_ms`, `bytes` | the queue found by a packet arriving now, weighted by time, each value held until the next | RFC 5166 §2.1.2 |
 //! | `loss` | packets dropped on the path over packets sent, repair packets not counted | RFC 8868 §3 (5) |
@@ -32,15 +33,15 @@
 //! | `psnr_below_20db` | share of pictures with a PSNR below 20 dB | Jero 2013, section 4.1.1 |
 //! | `tcp_fairness_ratio` | a / b of `tcp_share`: 1 is even, 2 twice what TCP has | Jero 2013, section 4.1.1 |
 //! | `rtt_ms` | round-trip time that the sender's session measured last (from LSR and DLSR, or per-packet feedback), mean over the time since the first | RFC 3550 §6.4.1 |
-//! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share | RFC 8868 §3 (8) |
-//! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
+//! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share or, where that is lower, of what the flow itself may send: its ceiling, or the demand of its application | RFC 8868 §3 (8) |
+//! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share (or of what the flow itself may send, where that is lower) and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
 //! | `rate_variation` | standard deviation over mean of the media rate (sent rate where no source reports) in whole seconds | RFC 5166 §2.1.4.1: coefficient of variation |
-//! | Jain's index | (Σx)² / (n Σx²), x the trailing rate over the fair share, of the RTP flows that have been active for a second, where there are two or more; `jain_end` takes mean goodputs over the tail | RFC 5166 §2.2, Jain 1984 |
+//! | Jain's index | (Σx)² / (n Σx²), x the trailing rate over the fair share, of the RTP flows that have been active for a second and share a link with a limit with another RTP flow, where there are two or more; `jain_end` takes mean goodputs over the tail, of the same flows | RFC 5166 §2.2, Jain 1984 |
 //! | tail | the last 20 s of the run, or its last quarter where that is shorter | |
-//! | `tcp_share` | a / (a + b), a and b the mean goodput of an RTP and of a TCP flow over the sampling intervals in which both kinds are active | RFC 8868 §3 (7) |
+//! | `tcp_share` | a / (a + b), a and b the mean goodput of an RTP and of a TCP flow over the sampling intervals in which both kinds are active, of the flows that share a link with a limit with one of the other kind | RFC 8868 §3 (7) |
 //! | `active_bps` | bytes that a TCP flow had acknowledged over the time in which it had something to send; `tcp_throughput_bps` is its mean over the TCP flows | Nagy and others 2014 §5.3 |
 //! | `tcp_goodput_bps` | goodput of all TCP flows together | |
-//! | `tcp_fair_share` (TFS) | `tcp_throughput_bps` over capacity divided by the number of RTP and TCP flows; the capacity replaces the total throughput, as in the paper's own numbers | Nagy and others 2014 §5.1 |
+//! | `tcp_fair_share` (TFS) | mean `active_bps` of the TCP flows that pass the run's bottleneck, over its capacity divided by the number of RTP and TCP flows there; the capacity replaces the total throughput, as in the paper's own numbers | Nagy and others 2014 §5.1 |
 //! | `residual_loss` | media packets lost and not recovered by repair over those sent | Matsuzono and others 2012 §4.1 |
 //! | `recovery` | media packets recovered over those lost | Matsuzono and others 2012 §4.4 |
 //! | `ffre` | frames recovered over frames that were protected and lost packets (FEC frame recovery efficiency) | Nagy and others 2014 §5.1 |
@@ -69,7 +70,9 @@ mod recorder;
 pub use capacity::Capacity;
 pub use recorder::Recorder;
 
-use crate::results::{CodedFrames, FlowKind, PictureQuantiles, QualitySummary, TransferSummary};
+use crate::results::{
+    CodedFrames, FlowKind, FlowSummary, LinkSummary, PictureQuantiles, QualitySummary, Stat, TransferSummary,
+};
 use weir_units::{TimeDelta, Timestamp};
 
 /// One flow to be measured.
@@ -95,6 +98,11 @@ pub struct FlowInfo {
     pub bottleneck: usize,
     /// Of a flow over several paths: the other paths' links, each once, whose capacities are added.
     pub further: Vec<usize>,
+    /// All links with a limit on its paths, each once, in order; a medium that serves both directions has one index.
+    pub links: Vec<usize>,
+    /// The greatest rate that the flow itself may have, over time: its ceiling and what its source has to send. `None` if
+    /// only the path limits it.
+    pub most: Option<Capacity>,
 }
 
 impl FlowInfo {
@@ -156,6 +164,14 @@ impl RecorderConfig {
     fn capacity_bits(&self, flow: &FlowInfo, from: Timestamp, to: Timestamp) -> f64 {
         let links = core::iter::once(&flow.bottleneck).chain(&flow.further);
         links.filter_map(|&l| self.links.get(l)).map(|l| l.capacity.bits(from, to)).sum()
+    }
+    /// `tcp_fair_share`: of the TCP flows at the run's bottleneck.
+    fn tcp_fair_share(&self, flows: &[FlowSummary], links: &[LinkSummary]) -> Option<f64> {
+        let capacity = links.get(self.bottleneck)?.capacity_bps?;
+        let there = || flows.iter().zip(&self.flows).filter(|(_, info)| info.links.contains(&self.bottleneck));
+        let sharing = there().filter(|(f, _)| f.kind != FlowKind::Udp).count() as f64;
+        let active: Vec<f64> = there().filter_map(|(f, _)| f.rates.active_bps).collect();
+        Some(Stat::of(&active)?.mean * sharing / capacity)
     }
 }
 

@@ -90,7 +90,9 @@ pub struct Rates {
     pub wire_bps: f64,
     /// Bytes that arrived.
     pub received_bps: f64,
-    /// Bytes that arrived and were of use: received less discarded, without repair packets.
+    /// Bytes that arrived and were of use: received less discarded, without repair packets. Media that retransmissions or
+    /// forward error correction brought back is not part of it, other than in RFC 5166, section 2.1.1: `repair` has their
+    /// number (`recovered`), `frames` what was played.
     pub goodput_bps: f64,
     /// Repair packets' RTP bytes sent; part of `sent_bps`.
     #[serde(default)]
@@ -156,7 +158,9 @@ pub struct FlowSummary {
     /// Whether it adapts its rate to the path; written if it does not.
     #[serde(default = "adapts", skip_serializing_if = "Clone::clone")]
     pub adapts: bool,
-    /// The link that it is measured against.
+    /// The link that it is measured against: the scenario's `bottleneck` if that is on its path, or else the link of the
+    /// smallest mean capacity there; of several paths that of the first, and capacity is the sum over all. A link that all
+    /// paths cross and that has less than the sum is taken alone.
     #[serde(default)]
     pub bottleneck: String,
     /// Start in s.
@@ -165,10 +169,11 @@ pub struct FlowSummary {
     pub stop_s: f64,
     /// Mean rates.
     pub rates: Rates,
-    /// Generated rate (sent rate of TCP and UDP) over capacity, 0 to 1 or a little more (paper, equation 12).
-    pub utilisation: f64,
-    /// Goodput over capacity, 0 to 1.
-    pub utilisation_goodput: f64,
+    /// Generated rate over capacity, 0 to 1 or a little more (paper, equation 12); of TCP and UDP flows goodput over
+    /// capacity. Null if no link of the flow has a capacity.
+    pub utilisation: Option<f64>,
+    /// Goodput over capacity, 0 to 1; null likewise.
+    pub utilisation_goodput: Option<f64>,
     /// One-way delay of received packets in ms.
     pub one_way_delay_ms: Option<Distribution>,
     /// Mean round-trip time in ms as last measured by the sender's session, weighted by time; for RTP flows.
@@ -180,7 +185,8 @@ pub struct FlowSummary {
     pub discard: f64,
     /// Packet counts.
     pub packets: PacketCounts,
-    /// Time to ramp up in s; `None` if it never did.
+    /// Time in s until the goodput of a second first reached 90 % of the fair share, or of what the flow itself may send
+    /// (its ceiling, its application's demand) where that is lower; `None` if it never did.
     pub ramp_up_s: Option<f64>,
     /// Reaction to each change of capacity.
     pub settling: Vec<Settling>,
@@ -230,8 +236,8 @@ pub struct FlowSummary {
 pub struct LinkSummary {
     /// Name in the scenario.
     pub name: String,
-    /// Mean capacity in bit/s.
-    pub capacity_bps: f64,
+    /// Mean capacity in bit/s; null for a link without a limit.
+    pub capacity_bps: Option<f64>,
     /// Delay in the queue in ms, weighted by time.
     pub delay_ms: Option<Distribution>,
     /// Bytes in the queue, weighted by time.
@@ -241,15 +247,16 @@ pub struct LinkSummary {
 /// How the flows shared.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fairness {
-    /// Jain's index of the RTP flows, mean over time; `None` with fewer than two.
+    /// Jain's index of the RTP flows that share a link with a limit, mean over time; `None` with fewer than two.
     pub jain_mean: Option<f64>,
     /// The lowest that it was.
     pub jain_min: Option<f64>,
-    /// Jain's index of mean goodputs over the tail of the run.
+    /// Jain's index of their mean goodputs over the tail of the run.
     pub jain_end: Option<f64>,
-    /// Largest tail goodput of an RTP flow over the smallest.
+    /// Largest tail goodput of one of them over the smallest.
     pub end_ratio: Option<f64>,
-    /// An RTP flow's goodput against a TCP flow's while both are active: 0.5 is even, 0 is starved.
+    /// An RTP flow's goodput against a TCP flow's while both are active: 0.5 is even, 0 is starved. Of the flows that share
+    /// a link with a limit with one of the other kind.
     pub tcp_share: Option<f64>,
     /// Mean over the TCP flows of the rate while they had data to send, in bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -257,8 +264,8 @@ pub struct Fairness {
     /// Goodput of all TCP flows together, in bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_goodput_bps: Option<f64>,
-    /// The throughput over the capacity's even share among all flows: TCP fair share (TFS, Nagy and others 2014,
-    /// section 5.1).
+    /// The throughput over the capacity's even share, among the flows at the bottleneck: TCP fair share (TFS, Nagy and
+    /// others 2014, section 5.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_fair_share: Option<f64>,
 }
@@ -272,10 +279,10 @@ pub struct FlowWindow {
     pub generated_bps: f64,
     /// Goodput in bit/s.
     pub goodput_bps: f64,
-    /// Generated rate over capacity.
-    pub utilisation: f64,
-    /// Goodput over capacity.
-    pub utilisation_goodput: f64,
+    /// Generated rate over capacity; of TCP and UDP flows goodput over capacity. Null where there is no capacity.
+    pub utilisation: Option<f64>,
+    /// Goodput over capacity; null likewise.
+    pub utilisation_goodput: Option<f64>,
     /// Mean one-way delay in ms.
     pub one_way_delay_ms: Option<f64>,
     /// Loss in this window (drops over packets sent).

@@ -24,6 +24,7 @@
 //! # Ok::<(), weir_lab::scenario::InputError>(())
 //! ```
 
+pub(crate) mod bottleneck;
 mod builtin;
 mod capacity;
 mod capacity_text;

@@ -39,6 +39,18 @@ impl Caps {
         }
     }
 
+    /// The caps that begin before this time since the start, each with its beginning.
+    pub fn steps_until(&self, end: TimeDelta) -> Vec<(TimeDelta, DataRate)> {
+        let mut all = Vec::new();
+        let mut next = Some(TimeDelta::ZERO);
+        while let Some(at) = next.filter(|&at| at < end) {
+            let (rate, following) = self.at(at);
+            all.push((at, rate));
+            next = following;
+        }
+        all
+    }
+
     /// The cap at a time since the start, and when the next one begins, if one does.
     fn at(&self, since: TimeDelta) -> (DataRate, Option<TimeDelta>) {
         let Table { steps, period } = &*self.0;

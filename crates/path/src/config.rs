@@ -8,7 +8,7 @@ use crate::position::LossPosition;
 use crate::queue::Discipline;
 use crate::radio::Radio;
 use crate::token_bucket::TokenBucket;
-use weir_units::{DataRate, TimeDelta};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Everything that a link does to packets.
 #[derive(Clone, PartialEq, Debug)]
@@ -93,6 +93,23 @@ impl LinkConfig {
     /// it ([`Radio::sustained`]).
     pub fn sustained(&self) -> Capacity {
         self.radio.as_ref().map_or_else(|| self.capacity.clone(), |radio| radio.seen(&self.capacity))
+    }
+
+    /// The rate that this link's flows together get at a time if their stations have full queues. On a radio link other users
+    /// and stations take their turns, in number as at this time; see [`Radio::shared`].
+    pub fn shared_at(&self, at: Timestamp) -> DataRate {
+        let rate = self.capacity.rate_at(at);
+        match (&self.radio, &self.capacity) {
+            (Some(radio), Capacity::Constant(_) | Capacity::Schedule(_)) => {
+                radio.shared(rate, at, self.members.stations())
+            }
+            _ => rate,
+        }
+    }
+
+    /// Whether other users come and go, so that [`Self::shared_at`] changes while the rate does not.
+    pub fn has_changing_users(&self) -> bool {
+        self.radio.as_ref().is_some_and(Radio::has_changing_users)
     }
 
     /// Its part that few links have.

@@ -81,6 +81,21 @@ impl Radio {
         }
     }
 
+    /// The rate at a time that the stations of a link's flows get together, all of them with full queues: that of one station
+    /// ([`Self::sustained`]) or, where each flow has its own, of so many stations.
+    pub fn shared(&self, rate: DataRate, at: Timestamp, stations: usize) -> DataRate {
+        let stations = if self.separates_stations() { stations.max(1) } else { 1 };
+        match self {
+            Self::Wifi(w) => w.shared(rate, stations),
+            Self::Cellular(c) => c.shared(rate, at, stations),
+        }
+    }
+
+    /// Whether the number of other users changes.
+    pub fn has_changing_users(&self) -> bool {
+        matches!(self, Self::Cellular(c) if c.users.values().len() > 1)
+    }
+
     /// A link's capacity as seen by its queue: each rate as sustained.
     pub(crate) fn seen(&self, capacity: &Capacity) -> Capacity {
         match capacity {

@@ -9,7 +9,8 @@ use weir_lab::series::{FlowSeries, Series};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 56.0;
-const RIGHT: f64 = 14.0;
+/// Room for half of the last time's text.
+const RIGHT: f64 = 34.0;
 /// Height of a flow's plot, and of what stands above and below it.
 const PLOT: f64 = 220.0;
 const HEAD: f64 = 30.0;
@@ -92,20 +93,21 @@ fn one(out: &mut String, series: &Series, of: &FlowSeries, flow: &Explanation, t
             escaped(&span.text)
         );
     }
-    for k in 0..=4 {
-        let value = most * f64::from(k) / 4.0;
+    for value in ticks(0.0, most) {
         let at = y(value);
         let _ = writeln!(
             out,
-            "<line x1=\"{LEFT}\" x2=\"{:.0}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#0002\"/><text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{:.2}</text>",
+            "<line x1=\"{LEFT}\" x2=\"{:.0}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#0002\"/><text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             LEFT + width,
             LEFT - 6.0,
             at + 4.0,
-            value / 1e6
+            (value / 1e3).round() / 1e3
         );
-        let t = from + (to - from) * f64::from(k) / 4.0;
+    }
+    for t in ticks(from, to) {
+        let text = (t * 1e3).round() / 1e3;
         let _ =
-            writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{t:.1} s</text>", x(t), bottom + 16.0);
+            writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text} s</text>", x(t), bottom + 16.0);
     }
     let mut key = LEFT + 220.0;
     for (name, colour, points) in lines {
@@ -125,6 +127,19 @@ fn one(out: &mut String, series: &Series, of: &FlowSeries, flow: &Explanation, t
     }
 }
 
+/// Three to seven round numbers from `low` to `high`: multiples of 1, 2 or 5 times a power of ten.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 5.0;
+    if !(rough > 0.0 && rough.is_finite()) {
+        return vec![low];
+    }
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
+    let first = (low / step - 1e-9).ceil() as i64;
+    let last = (high / step + 1e-9).floor() as i64;
+    (first..=last).map(|i| i as f64 * step).collect()
+}
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -133,6 +148,13 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::super::explain::explain;
     use super::*;
+
+    #[test]
+    fn axes_have_round_numbers() {
+        assert_eq!(ticks(0.0, 2.31e6), [0.0, 5e5, 1e6, 1.5e6, 2e6]);
+        assert_eq!(ticks(0.0, 200.0), [0.0, 50.0, 100.0, 150.0, 200.0]);
+        assert_eq!(ticks(3.2, 5.0), [3.5, 4.0, 4.5, 5.0]);
+    }
 
     #[test]
     fn a_band_for_each_span_and_no_markup_from_names() {

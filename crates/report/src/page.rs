@@ -131,9 +131,12 @@ pub fn sections(outcome: &Outcome) -> Vec<ScenarioReport> {
             }
         }
     }
-    let with_limits = |(_, section, scenarios): (_, ScenarioReport, Vec<&Scenario>)| ScenarioReport {
-        limits: differing_limits(scenarios),
-        ..section
+    let titles: Vec<String> = sections.iter().map(|s| s.1.title.clone()).collect();
+    let with_limits = |((name, _), section, scenarios): Group<'_>| {
+        // Scenarios of one title are told apart by their names.
+        let is_shared = titles.iter().filter(|t| **t == section.title).count() > 1;
+        let title = if is_shared { format!("{} ({name})", section.title) } else { section.title };
+        ScenarioReport { limits: differing_limits(scenarios), title, ..section }
     };
     sections.into_iter().map(with_limits).collect()
 }
@@ -336,6 +339,7 @@ impl Page<'_> {
         let data = serde_json::to_string(&self.data)?.replace("</", "<\\/").replace("<!--", "<\\u0021--");
         let mut env = Environment::new();
         env.set_auto_escape_callback(|_| AutoEscape::Html);
+        env.add_filter("column_kinds", |rows: Vec<Vec<String>>| tables::column_kinds(&rows));
         env.add_template("report", TEMPLATE)?;
         let html = env.get_template("report")?.render(context! {
             title => self.title,
@@ -372,7 +376,7 @@ pub fn write(report: &Report, path: &Path) -> Result<(), ReportError> {
 /// The names with the same line style in the whole report: the controllers of all scenarios.
 fn style_names(report: &Report) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for name in report.scenarios.iter().flat_map(|s| &s.controllers).flat_map(|c| contenders::names(&c.shown)) {
+    for name in report.scenarios.iter().flat_map(contenders::names) {
         if !names.contains(&name) {
             names.push(name);
         }

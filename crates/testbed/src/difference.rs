@@ -16,7 +16,7 @@ pub struct FlowDifference {
     /// Its name.
     pub name: String,
     /// Mean utilisation, live and simulated; goodput for flows other than RTP.
-    pub utilisation: (f64, f64),
+    pub utilisation: (Option<f64>, Option<f64>),
     /// Share of packets lost.
     pub loss: (f64, f64),
     /// Median one-way delay in ms.
@@ -62,7 +62,7 @@ impl Difference {
         let queue_delay_ms = (queue(live), queue(simulated));
         let queues = queue_delay_ms.0.zip(queue_delay_ms.1).is_none_or(|(a, b)| (a - b).abs() <= QUEUE_DELAY_MS);
         let media = live.flows.iter().zip(&flows).filter(|(f, _)| f.kind == FlowKind::Rtp);
-        let mut rates = media.map(|(_, d)| (d.utilisation.0 - d.utilisation.1).abs());
+        let mut rates = media.filter_map(|(_, d)| Some((d.utilisation.0? - d.utilisation.1?).abs()));
         let alike = queues && rates.all(|d| d <= UTILISATION);
         Self { label: label.into(), seed: live.seed, queue_delay_ms, flows, alike }
     }
@@ -82,7 +82,7 @@ impl fmt::Display for Difference {
             write!(
                 f,
                 "  {name}: utilisation {} %, loss {} %, median delay {delay} ms",
-                points(d.utilisation),
+                d.utilisation.0.zip(d.utilisation.1).map_or("-".into(), points),
                 points(d.loss)
             )?;
             if let (Some(live), Some(simulated)) = d.psnr_db {

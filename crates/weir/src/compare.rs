@@ -93,9 +93,11 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
     finish(outcome).and(shown)
 }
 
-/// Scenarios by name or file.
+/// Scenarios by name or file; files of one name in different folders get names that tell them apart.
 pub(crate) fn open_all(session: &Session, names: &[String]) -> Result<Vec<ScenarioFile>, Failure> {
-    names.iter().map(|name| session.open(name)).collect()
+    let mut files = names.iter().map(|name| session.open(name)).collect::<Result<Vec<_>, _>>()?;
+    ScenarioFile::tell_apart(&mut files);
+    Ok(files)
 }
 
 /// Makes all runs of a plan; those that finish are kept in `resume`, and those that it has are not made again.

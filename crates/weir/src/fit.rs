@@ -86,16 +86,21 @@ pub(crate) fn fit(session: &Session, args: &FitArgs) -> Done {
 
 pub(crate) fn whatif(session: &Session, args: &WhatIfArgs) -> Done {
     args.save.as_ref().map_or(Ok(()), |folder| check_folder("--save", folder))?;
+    let mut controllers: Vec<String> = Vec::new();
     for name in &args.controllers {
         suggest::find(&session.registry, "--controllers", name)?;
+        // Naming a controller twice is no wish to see it beside itself.
+        if !controllers.contains(name) {
+            controllers.push(name.clone());
+        }
     }
     let found = fitted(session, &args.call)?;
     let answer = session.with_progress(args.call.quiet, false, |options, progress| {
-        progress.set_message(format!("{} links, {} controllers", args.draws + 1, args.controllers.len()));
-        predict(&found, &args.controllers, args.draws, threads(args.jobs), options).map_err(failure)
+        progress.set_message(format!("{} links, {} controllers", args.draws + 1, controllers.len()));
+        predict(&found, &controllers, args.draws, threads(args.jobs), options).map_err(failure)
     })?;
     if let Some(folder) = &args.save {
-        save(&found, folder, &args.controllers, args.call.quiet)?;
+        save(&found, folder, &controllers, args.call.quiet)?;
     }
     if args.call.json {
         return print_report("whatif", &WhatIfJson { fit: found, whatif: answer });

@@ -49,8 +49,7 @@ fn rows(t: &mut Table, a: &Aggregate) {
         t.add_row([
             f.controller.clone(),
             f.name.clone(),
-            // Nothing says what a TCP flow would have liked to send: what arrived stands for it.
-            flow(if f.kind == FlowKind::Rtp { "utilisation" } else { "utilisation_goodput" }, 100.0, 1),
+            flow("utilisation", 100.0, 1),
             flow("sent_bps", 1e-3, 0),
             flow("goodput_bps", 1e-3, 0),
             flow("one_way_delay_mean_ms", 1.0, 0),
@@ -71,7 +70,7 @@ fn rows(t: &mut Table, a: &Aggregate) {
 /// Explains the columns of [`HEADER`]; `several` runs have an interval.
 fn legend(several: bool, mixed: bool) -> String {
     let mut text = String::from(
-        "use %: media that an RTP flow made, or what arrived of a TCP or UDP flow, over the capacity while the flow was active",
+        "use %: media that an RTP or DCCP flow made, or what arrived of a TCP or UDP flow, over the capacity while the flow was active",
     );
     text.push_str(if mixed {
         "; each flow is set against the whole capacity, so that the flows of a run do not add up to 100. Above 100, a flow made \

@@ -145,7 +145,9 @@ fn one_flow(c: &mut Checks, scenario: &Scenario, spec: &Flow, f: &FlowSummary) {
         c.equal(("loss", f.loss), ("packets dropped over those sent", count(gone) / count(p.sent)), 1e-9);
     }
     let most = 1.0 + burst_share(scenario, spec, f.stop_s - f.start_s);
-    c.at_most(("goodput over capacity", f.utilisation_goodput), ("the whole", most), CAPACITY);
+    if let Some(used) = f.utilisation_goodput {
+        c.at_most(("goodput over capacity", used), ("the whole", most), CAPACITY);
+    }
     for (name, value) in f.values() {
         c.comparisons += 1;
         if !value.is_finite() || (value < 0.0 && !["psnr", "ssim"].contains(&name)) {
@@ -271,7 +273,8 @@ fn shared(c: &mut Checks, scenario: &Scenario, result: &RunResult) {
         let across = across.filter(|(f, spec)| f.multipath.is_none() && spec.forward.iter().any(is_this));
         let bits: f64 = across.map(|(f, _)| f.rates.goodput_bps * (f.stop_s - f.start_s)).sum();
         let burst = scenario.links.iter().find(|l| l.name == link.name).map_or(0.0, |l| burst(l).0);
-        let most = link.capacity_bps * result.duration_s + burst;
+        let Some(capacity) = link.capacity_bps else { continue };
+        let most = capacity * result.duration_s + burst;
         c.at_most(("bits of use to all flows", bits), ("those that the link carries", most), CAPACITY * most);
     }
     c.at("fairness");
@@ -294,7 +297,9 @@ fn windows(c: &mut Checks, scenario: &Scenario, result: &RunResult) {
             c.at(format!("{}, {}", flow.name, window.label));
             c.share("loss", flow.loss);
             let most = 1.0 + burst_share(scenario, spec, window.end_s - window.start_s);
-            c.at_most(("goodput over capacity", flow.utilisation_goodput), ("the whole", most), CAPACITY_OF_WINDOW);
+            if let Some(used) = flow.utilisation_goodput {
+                c.at_most(("goodput over capacity", used), ("the whole", most), CAPACITY_OF_WINDOW);
+            }
             if let Some(delay) = flow.one_way_delay_ms {
                 let base = shortest_ms(scenario, spec, true);
                 c.at_most(("the path's delay in ms", base), ("mean delay in ms", delay), 1e-6);

@@ -25,7 +25,7 @@ fn each_kind_of_contradiction_is_found() {
         assert!(all.iter().any(|f| f.says.contains(says)), "{says}: {all:#?}");
     };
     found(&|r| r.flows[0].rates.goodput_bps = 1.2 * r.flows[0].rates.sent_bps, "goodput in bit/s");
-    found(&|r| r.flows[0].utilisation_goodput = 1.1, "above the whole 1");
+    found(&|r| r.flows[0].utilisation_goodput = Some(1.1), "above the whole 1");
     found(&|r| r.flows[0].packets.received = r.flows[0].packets.sent + 1, "packets received or dropped");
     found(&|r| r.flows[0].loss += 0.01, "differs from packets dropped");
     found(&|r| r.flows[0].one_way_delay_ms.as_mut().expect("some").min = 19.9, "the path's delay in ms 20 above");
@@ -38,5 +38,5 @@ fn each_kind_of_contradiction_is_found() {
         "delay of a frame",
     );
     found(&|r| r.series.as_mut().expect("some").flows[0].goodput_bps.fill(1.0), "bits of the series of goodput");
-    found(&|r| r.links[0].capacity_bps = 1e5, "those that the link carries");
+    found(&|r| r.links[0].capacity_bps = Some(1e5), "those that the link carries");
 }

@@ -123,7 +123,7 @@ impl Quantity {
             Self::WindowQueue(label) => window(run, label)?.queue_delay_ms.first()?.unwrap_or(0.0),
             Self::Goodput => flow.rates.goodput_bps / 1e3,
             Self::TailGoodput => flow.tail_goodput_bps / 1e3,
-            Self::Utilisation => flow.utilisation_goodput,
+            Self::Utilisation => flow.utilisation_goodput?,
             Self::SecondsOfGoodput => {
                 run.rates_over_time.media_bps.iter().flatten().map(|&bps| f64::from(bps)).sum::<f64>() / 1e3
             }

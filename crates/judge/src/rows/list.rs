@@ -75,7 +75,7 @@ fn changing_link() -> Row {
 
 /// The paper's own scenario, with its own settings of the controllers that it has.
 fn as_in_the_paper() -> Row {
-    let part = |i: usize| move |r: &Reading<'_>| Some(r.run.windows.get(i)?.flows.first()?.utilisation);
+    let part = |i: usize| move |r: &Reading<'_>| r.run.windows.get(i)?.flows.first()?.utilisation;
     let mut metrics = Metrics::default().with("generated/capacity, mean of 0-100 s", "", (High, None), move |r| {
         Some((0..5).filter_map(|i| part(i)(r)).sum::<f64>() / 5.0)
     });

@@ -91,12 +91,14 @@ fn render(page: &Page<'_>) -> Result<String, ReportError> {
     Ok(html)
 }
 
-/// The lines of some metrics, in the order of the first controller's worst case.
+/// The lines of some metrics, in the order of the first controller's worst case. Metrics without a goal are as near to it as
+/// to the best value that a controller has in any row, so that units do not decide.
 fn lines(board: &Board, chosen: impl Fn(&RowScores, &MetricScores) -> bool) -> Vec<Line> {
     let mut lines = Vec::new();
     for row in &board.rows {
         for metric in row.metrics.iter().filter(|m| chosen(row, m)) {
-            let cells = board.controllers.iter().map(|c| cell(metric, c)).collect();
+            let best = best_of(board, metric);
+            let cells = board.controllers.iter().map(|c| cell(metric, best, c)).collect();
             lines.push(Line {
                 row: row.key.clone(),
                 place: lines.len(),
@@ -115,10 +117,17 @@ fn lines(board: &Board, chosen: impl Fn(&RowScores, &MetricScores) -> bool) -> V
     lines
 }
 
-fn cell(metric: &MetricScores, controller: &str) -> Option<Cell> {
+/// The best mean of a metric over all rows and controllers.
+fn best_of(board: &Board, metric: &MetricScores) -> Option<f64> {
+    let same = board.rows.iter().flat_map(|r| &r.metrics).filter(|m| m.label == metric.label && m.unit == metric.unit);
+    let means = same.flat_map(|m| &m.values).filter_map(|v| v.mean).filter(|v| v.is_finite());
+    means.reduce(|a, b| if metric.better.closeness(a, Some(b)) >= 1.0 { b } else { a })
+}
+
+fn cell(metric: &MetricScores, best: Option<f64>, controller: &str) -> Option<Cell> {
     let score = metric.values.iter().find(|v| v.controller == controller)?;
     let runs: Vec<String> = score.runs.iter().map(|v| shown(*v)).collect();
-    let key = score.closeness.unwrap_or_else(|| score.mean.map_or(-1.0, |v| v));
+    let key = score.closeness.or_else(|| Some(metric.better.closeness(best?, score.mean))).unwrap_or(0.0);
     Some(Cell {
         text: shown(score.mean),
         runs: if runs.len() > 1 { runs.join(", ") } else { String::new() },
@@ -188,6 +197,29 @@ mod tests {
             failed: vec![],
             undone: 0,
         }
+    }
+
+    #[test]
+    fn metrics_without_a_goal_are_ordered_by_how_far_from_the_best_they_are() {
+        let mut board = board();
+        let of = |label: &str, better, values: [f64; 2]| MetricScores {
+            label: label.into(),
+            unit: label.into(),
+            better,
+            goal: None,
+            values: ["sluice", "gcc"]
+                .iter()
+                .zip(values)
+                .map(|(c, v)| ControllerScore::new(c, vec![Some(v)], better, None))
+                .collect(),
+        };
+        let near = board.rows[0].metrics.remove(0);
+        board.rows[0].metrics =
+            vec![near, of("lost", Better::Low, [0.0, 3.0]), of("delay", Better::Low, [100.0, 80.0])];
+        board.rows[1].metrics = vec![of("lost", Better::Low, [9.0, 0.5]), of("delay", Better::Low, [300.0, 90.0])];
+        let lines = lines(&board, |row, _| row.key != "z");
+        let order: Vec<_> = lines.iter().map(|l| (&l.row[..], &l.label[..])).collect();
+        assert_eq!(order, [("y", "lost"), ("y", "delay"), ("x", "delay"), ("x", "lost"), ("x", "near")]);
     }
 
     #[test]

@@ -70,6 +70,8 @@ fn run(scenario: &str, condition: &str, capacity: &[u64], flows: &[Flow], seed: 
                 reported_headers: 0,
                 bottleneck: 0,
                 further: vec![],
+                links: vec![0],
+                most: None,
             })
             .collect(),
         links: vec![LinkInfo { name: "bottleneck".into(), capacity: capacity.clone() }],

@@ -49,6 +49,11 @@ impl Totals {
     pub(super) fn offered(&self) -> u64 {
         if self.generated > 0 { self.generated } else { self.sent }
     }
+    /// Bytes that `utilisation` counts. Nothing says what a TCP flow would have liked to send, and a UDP flow may send many
+    /// times what the link carries: what arrived stands for both.
+    pub(super) fn used(&self, kind: FlowKind) -> u64 {
+        if matches!(kind, FlowKind::Tcp | FlowKind::Udp) { self.goodput() } else { self.offered() }
+    }
     pub(super) fn lost(&self) -> u64 {
         self.packets.dropped_queue + self.packets.dropped_aqm + self.packets.dropped_channel
     }
@@ -107,7 +112,8 @@ struct Second {
 pub(super) struct RowContext<'a> {
     pub(super) end: Timestamp,
     pub(super) length: TimeDelta,
-    pub(super) fair_bps: f64,
+    /// The fair share, or what the flow itself may send where that is lower.
+    pub(super) within_bps: f64,
     pub(super) changes: &'a [(Timestamp, DataRate)],
 }
 
@@ -252,7 +258,7 @@ impl Meter {
     }
     fn watch(&mut self, ctx: RowContext<'_>) {
         let rate = self.trailing_bps(ctx.length);
-        if self.ramp_up.is_none() && ctx.fair_bps > 0.0 && rate >= RAMP_UP_SHARE * ctx.fair_bps {
+        if self.ramp_up.is_none() && ctx.within_bps > 0.0 && rate >= RAMP_UP_SHARE * ctx.within_bps {
             self.ramp_up = Some(ctx.end - self.info.start);
         }
         while let Some(&(at, capacity)) = ctx.changes.get(self.next_change).filter(|c| c.0 < ctx.end) {
@@ -265,7 +271,7 @@ impl Meter {
             }
         }
         let Some(open) = self.settling.last_mut().filter(|s| s.settled_after_s.is_none()) else { return };
-        let in_band = (rate - ctx.fair_bps).abs() <= SETTLE_BAND * ctx.fair_bps;
+        let in_band = (rate - ctx.within_bps).abs() <= SETTLE_BAND * ctx.within_bps;
         if !in_band || ctx.end - self.changed_at < TRAILING {
             self.in_band_since = None;
             return;
@@ -335,7 +341,7 @@ impl Meter {
         let t = self.counted();
         let bps = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
         let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
-        let of_capacity = |bytes: u64| if capacity_bits > 0.0 { bytes as f64 * 8.0 / capacity_bits } else { 0.0 };
+        let of_capacity = |bytes: u64| (capacity_bits > 0.0).then(|| bytes as f64 * 8.0 / capacity_bits);
         let tail_bytes = t.goodput().saturating_sub(self.tail.goodput());
         let tail_s = seconds(tail);
         let frames = self.frames.finish(&self.info, &mut self.end, stop);
@@ -360,7 +366,7 @@ impl Meter {
                     Some(transfers) => transfers.active_bps,
                 },
             },
-            utilisation: of_capacity(t.offered()),
+            utilisation: of_capacity(t.used(self.info.kind)),
             utilisation_goodput: of_capacity(t.goodput()),
             one_way_delay_ms: Distribution::of(&self.delay, 1e-6),
             rtt_ms: self.end.rtt_ms,

@@ -79,7 +79,7 @@ impl Recorder {
             jain: Vec::new(),
             rates_over_time: RatesOverTimeMeter::default(),
             outline: OutlineMeter::new(config.flows.len()),
-            fairness: FairnessMeter::new(config.links.len()),
+            fairness: FairnessMeter::new(&config.flows, config.links.len()),
             config,
         };
         recorder.set_boundary();
@@ -216,7 +216,8 @@ impl Recorder {
         let links: Vec<LinkSummary> = (self.links.iter().zip(&self.config.links))
             .map(|(m, info)| LinkSummary {
                 name: info.name.clone(),
-                capacity_bps: if length > 0.0 { info.capacity.bits(Timestamp::ZERO, end) / length } else { 0.0 },
+                capacity_bps: Some(info.capacity.bits(Timestamp::ZERO, end) / length)
+                    .filter(|&c| c > 0.0 && length > 0.0),
                 delay_ms: Distribution::of(&m.delay, 1e-6),
                 bytes: Distribution::of(&m.bytes, 1.0),
             })
@@ -237,9 +238,7 @@ impl Recorder {
         let tcp_throughput_bps = (!active.is_empty()).then(|| active.iter().sum::<f64>() / active.len() as f64);
         let tcp = || flows.iter().filter(|f| f.kind == FlowKind::Tcp);
         let tcp_goodput_bps = tcp().next().map(|_| tcp().map(|f| f.rates.goodput_bps).sum());
-        let sharing = flows.iter().filter(|f| f.kind != FlowKind::Udp).count() as f64;
-        let capacity = links.get(self.config.bottleneck).map_or(0.0, |l| l.capacity_bps);
-        let tcp_fair_share = tcp_throughput_bps.filter(|_| capacity > 0.0).map(|t| t * sharing / capacity);
+        let tcp_fair_share = self.config.tcp_fair_share(&flows, &links);
         let series = self.config.series.then(|| Series {
             interval_s: seconds(self.row_length),
             time_s: self.time_s,
@@ -331,14 +330,14 @@ impl Recorder {
             let t = m.counted();
             let (generated, goodput) = (t.generated - s.generated, t.goodput().saturating_sub(s.goodput()));
             let capacity = self.config.capacity_bits(&m.info, window.start, end);
-            let of_capacity = |bytes: u64| if capacity > 0.0 { bytes as f64 * 8.0 / capacity } else { 0.0 };
+            let of_capacity = |bytes: u64| (capacity > 0.0).then(|| bytes as f64 * 8.0 / capacity);
             let arrived = t.packets.received - s.packets.received;
             let sent = t.packets.sent - s.packets.sent;
             FlowWindow {
                 name: m.info.name.clone(),
                 generated_bps: generated as f64 * 8.0 / length,
                 goodput_bps: goodput as f64 * 8.0 / length,
-                utilisation: of_capacity(t.offered().saturating_sub(s.offered())),
+                utilisation: of_capacity(t.used(m.info.kind).saturating_sub(s.used(m.info.kind))),
                 utilisation_goodput: of_capacity(goodput),
                 one_way_delay_ms: (arrived > 0).then(|| (t.delay - s.delay) as f64 * 1e-6 / arrived as f64),
                 loss: if sent > 0 { (t.lost() - s.lost()) as f64 / sent as f64 } else { 0.0 },
@@ -361,13 +360,23 @@ impl Recorder {
         let start = end - length;
         self.fairness.sharing.fill((0, 0));
         let (mut rtp, mut tcp) = (RowGoodput::default(), RowGoodput::default());
-        for m in &self.meters {
+        // Of flows with rivals of the other kind.
+        let (mut rtp_shared, mut tcp_shared) = (RowGoodput::default(), RowGoodput::default());
+        for (m, rivals) in self.meters.iter().zip(&self.fairness.rivals) {
             let active = m.is_active(end);
             let mut shares = active;
             match m.info.kind {
-                FlowKind::Rtp | FlowKind::Dccp if active && m.info.adapts => rtp.add_flow(m.row_goodput()),
+                FlowKind::Rtp | FlowKind::Dccp if active && m.info.adapts => {
+                    rtp.add_flow(m.row_goodput());
+                    if rivals.tcp {
+                        rtp_shared.add_flow(m.row_goodput());
+                    }
+                }
                 FlowKind::Tcp if active => {
                     tcp.add_flow(m.row_goodput());
+                    if rivals.media {
+                        tcp_shared.add_flow(m.row_goodput());
+                    }
                     shares = m.last_sent.is_some_and(|t| end - t <= TRAILING);
                 }
                 _ => shares = false,
@@ -382,7 +391,7 @@ impl Recorder {
         self.rates_over_time.on_row(seconds(length), rtp, tcp, target);
         let queue_delay = self.links.get_mut(self.config.bottleneck).map_or(f64::NAN, |l| l.row_delay_ms(end));
         self.outline.on_row(seconds(length), queue_delay, self.meters.iter().map(|m| m.row_counts(end)));
-        if let (Some(rtp), Some(tcp)) = (rtp.mean(), tcp.mean()) {
+        if let (Some(rtp), Some(tcp)) = (rtp_shared.mean(), tcp_shared.mean()) {
             self.fairness.rtp += rtp;
             self.fairness.tcp += tcp;
         }
@@ -395,11 +404,14 @@ impl Recorder {
         shares.clear();
         shares.extend((0..self.links.len()).map(|l| fair(l, &self.fairness.sharing)));
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
-        for m in &mut self.meters {
+        for (m, rivals) in self.meters.iter_mut().zip(&self.fairness.rivals) {
             let fair_bps = shares.get(m.info.bottleneck).copied().unwrap_or(0.0);
             let changes = self.links.get(m.info.bottleneck).map_or(&[][..], |l| &l.changes);
-            m.end_row(RowContext { end, length, fair_bps, changes });
-            if m.info.is_adaptive_media() && m.is_active(end) && end - m.info.start >= TRAILING && fair_bps > 0.0 {
+            let most = m.info.most.as_ref().map(|c| c.bits(start, end) / seconds(length));
+            let within_bps = most.map_or(fair_bps, |most| fair_bps.min(most));
+            m.end_row(RowContext { end, length, within_bps, changes });
+            let counts = m.info.is_adaptive_media() && rivals.media && m.is_active(end);
+            if counts && end - m.info.start >= TRAILING && fair_bps > 0.0 {
                 let x = m.trailing_bps(length) / fair_bps;
                 n += 1.0;
                 sum += x;

@@ -17,6 +17,8 @@ fn flow(name: &str, kind: FlowKind, start_s: i64) -> FlowInfo {
         reported_headers: 0,
         bottleneck: 0,
         further: vec![],
+        links: vec![0],
+        most: None,
     }
 }
 fn config(flows: Vec<FlowInfo>, capacity: Capacity, seconds: i64, series: bool) -> RecorderConfig {
@@ -69,11 +71,11 @@ fn one_steady_flow() {
         |_, _| 8,
     );
     let f = &result.flows[0];
-    assert_eq!((f.utilisation, f.rates.generated_bps, f.rates.sent_bps), (0.5, 1e6, 1e6));
+    assert_eq!((f.utilisation, f.rates.generated_bps, f.rates.sent_bps), (Some(0.5), 1e6, 1e6));
     assert_eq!(f.rates.wire_bps, 1.028e6);
     // The last 100 ms are still in flight: sent at 19,904 to 19,992 ms.
     assert_eq!(f.packets.received, 2_500 - 12);
-    assert_eq!(f.utilisation_goodput, 0.5 * 2_488.0 / 2_500.0);
+    assert_eq!(f.utilisation_goodput, Some(0.5 * 2_488.0 / 2_500.0));
     let d = f.one_way_delay_ms.expect("packets came");
     assert_eq!((d.mean, d.min, d.p50, d.p99, d.max), (100.0, 100.0, 100.0, 100.0, 100.0));
     assert_eq!((f.loss, f.discard, f.ramp_up_s, f.rate_variation), (0.0, 0.0, None, Some(0.0)));
@@ -111,6 +113,64 @@ fn loss_and_discard_are_shares_of_different_wholes() {
 }
 
 #[test]
+fn nothing_is_measured_against_a_link_without_a_limit() {
+    let mut c = config(vec![flow("a", FlowKind::Rtp, 0)], Capacity::constant(DataRate::ZERO), 20, false);
+    c.windows = vec![Window { label: "all".into(), start: Timestamp::ZERO, end: Timestamp::from_secs(20) }];
+    let result = play(c, |_, _| 8);
+    let (f, w) = (&result.flows[0], &result.windows[0].flows[0]);
+    assert_eq!((f.utilisation, f.utilisation_goodput, f.ramp_up_s), (None, None, None));
+    assert_eq!((w.utilisation, w.utilisation_goodput, result.links[0].capacity_bps), (None, None, None));
+    assert!(f.values().iter().all(|v| !v.0.starts_with("utilisation")));
+}
+
+#[test]
+fn tcp_and_udp_use_what_arrives_of_them() {
+    for kind in [FlowKind::Tcp, FlowKind::Udp] {
+        let mut r =
+            Recorder::new(config(vec![flow("a", kind, 0)], Capacity::constant(DataRate::from_kbps(80)), 10, false));
+        let size = DataSize::from_bytes(1_000);
+        for i in 0..100 {
+            // Five times what the link carries is sent, and one of five packets arrives.
+            (0..5).for_each(|_| r.sent(0, ms(100 * i), size, size));
+            r.received(0, ms(100 * i + 50), ms(100 * i), size);
+        }
+        let f = r.finish(Timestamp::from_secs(10)).flows.remove(0);
+        assert_eq!((f.utilisation, f.utilisation_goodput), (Some(1.0), Some(1.0)));
+    }
+}
+
+#[test]
+fn flows_that_share_no_link_are_not_compared() {
+    let run = |second: FlowKind, link: usize| {
+        let mut other = flow("b", second, 0);
+        (other.bottleneck, other.links) = (link, vec![link]);
+        let cap = Capacity::constant(DataRate::from_mbps(2));
+        let mut c = config(vec![flow("a", FlowKind::Rtp, 0), other], cap.clone(), 20, false);
+        c.links.push(LinkInfo { name: "back".into(), capacity: cap });
+        play(c, |f, _| if f == 0 { 8 } else { 16 }).fairness
+    };
+    let (apart, shared) = (run(FlowKind::Tcp, 1), run(FlowKind::Tcp, 0));
+    assert_eq!((apart.tcp_share, apart.tcp_fair_share), (None, None));
+    assert!(apart.tcp_goodput_bps.is_some() && shared.tcp_share.is_some_and(|s| (s - 2.0 / 3.0).abs() < 0.01));
+    assert!(shared.tcp_fair_share.is_some_and(|s| (s - 0.5).abs() < 0.01), "{shared:?}");
+    let (apart, shared) = (run(FlowKind::Rtp, 1), run(FlowKind::Rtp, 0));
+    assert_eq!((apart.jain_mean, apart.jain_min, apart.jain_end, apart.end_ratio), (None, None, None, None));
+    assert!(shared.jain_end.is_some_and(|j| (j - 0.9).abs() < 0.01), "{shared:?}");
+}
+
+#[test]
+fn a_flow_that_limits_itself_has_ramped_up_at_its_own_limit() {
+    // 1 Mbit/s is half of the link, which falls to that at 10 s.
+    let mut limited = flow("a", FlowKind::Rtp, 0);
+    limited.most = Some(Capacity::constant(DataRate::from_mbps(1)));
+    let (high, low) = (DataRate::from_mbps(2), DataRate::from_mbps(1));
+    let cap = Capacity::steps(vec![(Timestamp::ZERO, high), (Timestamp::from_secs(10), low)]);
+    let ramp_up = |flow| play(config(vec![flow], cap.clone(), 20, false), |_, _| 8).flows[0].ramp_up_s;
+    assert!(ramp_up(limited).is_some_and(|s| s < 1.3));
+    assert!(ramp_up(flow("a", FlowKind::Rtp, 0)).is_some_and(|s| s >= 10.0));
+}
+
+#[test]
 fn rates_may_count_headers_that_no_link_carries() {
     let mut with_headers = flow("a", FlowKind::Rtp, 0);
     with_headers.reported_headers = 30;
@@ -118,7 +178,7 @@ fn rates_may_count_headers_that_no_link_carries() {
     let f = &result.flows[0];
     // 30 bytes more every 8 ms are 30 kbit/s.
     assert_eq!((f.rates.generated_bps, f.rates.sent_bps, f.rates.wire_bps), (1e6, 1.03e6, 1.028e6));
-    assert_eq!((f.utilisation, f.utilisation_goodput), (0.5, 0.515 * 2_488.0 / 2_500.0));
+    assert_eq!((f.utilisation, f.utilisation_goodput), (Some(0.5), Some(0.515 * 2_488.0 / 2_500.0)));
     assert_eq!(f.tail_goodput_bps, 1.03e6);
     let series = &result.series.expect("kept").flows[0];
     let mean = |rates: &[f64]| rates[100..].iter().sum::<f64>() / (rates.len() - 100) as f64;
@@ -211,10 +271,10 @@ fn windows_sum_up_their_own_span() {
     let result = play(c, |_, t| if t < 20_000 { 8 } else { 4 });
     let labels: Vec<&str> = result.windows.iter().map(|w| w.label.as_str()).collect();
     assert_eq!(labels, ["0-20s", "20-40s", "30-60s"]);
-    assert_eq!(result.window("0-20s").expect("first").flows[0].utilisation, 0.5);
+    assert_eq!(result.window("0-20s").expect("first").flows[0].utilisation, Some(0.5));
     let second = &result.windows[1].flows[0];
-    assert_eq!((second.utilisation, second.generated_bps, second.one_way_delay_ms), (1.0, 2e6, Some(100.0)));
-    assert_eq!((result.windows[2].end_s, result.windows[2].flows[0].utilisation), (40.0, 1.0));
+    assert_eq!((second.utilisation, second.generated_bps, second.one_way_delay_ms), (Some(1.0), 2e6, Some(100.0)));
+    assert_eq!((result.windows[2].end_s, result.windows[2].flows[0].utilisation), (40.0, Some(1.0)));
 }
 
 #[test]

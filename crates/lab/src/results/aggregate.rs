@@ -110,13 +110,13 @@ impl FlowSummary {
             ("sent_bps", self.rates.sent_bps),
             ("goodput_bps", self.rates.goodput_bps),
             ("tail_goodput_bps", self.tail_goodput_bps),
-            ("utilisation", self.utilisation),
-            ("utilisation_goodput", self.utilisation_goodput),
             ("loss", self.loss),
             ("discard", self.discard),
             ("loss_or_discard", self.loss_or_discard()),
         ];
         let mut put = |name, value: Option<f64>| out.extend(value.map(|v| (name, v)));
+        put("utilisation", self.utilisation);
+        put("utilisation_goodput", self.utilisation_goodput);
         put("generated_bps", (self.kind == FlowKind::Rtp).then_some(self.rates.generated_bps));
         put("target_bps", self.rates.target_bps);
         put("ramp_up_s", self.ramp_up_s);

@@ -2,24 +2,30 @@
 
 use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
 use crate::results;
+use crate::scenario::bottleneck;
 use crate::scenario::{self as sc, Flow, FlowKind, Scenario};
 use weir_path as path;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// The capacity for the metrics, on a radio link as sustained, at most the rate of the link's token buckets: exact for steps, in rows of 100 ms for
-/// recorded traces.
+/// The capacity for the metrics, at most the rate of the link's token buckets, on a radio link what its flows get together
+/// beside the other users of each time: exact for steps, in rows of 100 ms for recorded traces and where users come and go.
 fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
     let buckets = [link.config.policer, link.config.shaper];
     let lasting = buckets.iter().flatten().map(|bucket| bucket.rate).min();
-    let capped = |rate: DataRate| lasting.map_or(rate, |lasting| rate.min(lasting));
-    match &link.config.sustained() {
+    let config = &link.config;
+    let at = |at: Timestamp| {
+        let rate = config.shared_at(at);
+        lasting.map_or(rate, |lasting| rate.min(lasting))
+    };
+    match &config.capacity {
         path::Capacity::Unlimited => metrics::Capacity::constant(lasting.unwrap_or(DataRate::ZERO)),
-        path::Capacity::Constant(rate) => metrics::Capacity::constant(capped(*rate)),
+        _ if config.has_changing_users() => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), at),
+        path::Capacity::Constant(_) => metrics::Capacity::constant(at(Timestamp::ZERO)),
         path::Capacity::Schedule(schedule) if link.trace.is_none() => {
             let mut all = Vec::new();
             let mut epoch = TimeDelta::ZERO;
             while epoch < duration {
-                all.extend(schedule.steps().iter().map(|s| (Timestamp::ZERO + epoch + s.at, capped(s.rate))));
+                all.extend(schedule.steps().iter().map(|s| Timestamp::ZERO + epoch + s.at).map(|t| (t, at(t))));
                 match schedule.period() {
                     Some(period) => epoch += period,
                     None => break,
@@ -27,28 +33,50 @@ fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity 
             }
             metrics::Capacity::steps(all)
         }
-        recorded => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| capped(recorded.rate_at(t))),
+        _ => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), at),
     }
 }
 
-/// The link of a path against whose capacity flows on it are measured.
-fn measured_link(s: &Scenario, path: &[usize]) -> Option<usize> {
-    path.iter().copied().find(|&l| l == s.bottleneck).or(path.first().copied())
-}
-
-/// Those of a flow's paths after the first, each once.
-fn further_links(s: &Scenario, f: &Flow) -> Vec<usize> {
-    let paths = f.rtp().and_then(|r| r.multipath.as_ref()).map_or(&[][..], |m| &m.paths);
-    let mut links: Vec<usize> = paths.iter().filter_map(|p| measured_link(s, &p.forward)).collect();
-    let first = measured_link(s, &f.forward);
+/// The links with a limit on a flow's paths, each once. Both directions of a Wi-Fi link share its medium.
+fn limited_links(s: &Scenario, f: &Flow) -> Vec<usize> {
+    let further = f.rtp().and_then(|r| r.multipath.as_ref()).map_or(&[][..], |m| &m.paths);
+    let all = f.forward.iter().chain(further.iter().flat_map(|p| &p.forward));
+    let is_limited = |l: &&usize| s.links.get(**l).is_some_and(|l| !is_unlimited(l));
+    let medium = |&l: &usize| {
+        let is_wifi = matches!(s.links[l].config.radio, Some(path::Radio::Wifi(_)));
+        let forward = || s.link(s.links[l].name.strip_suffix(".reverse")?);
+        forward().filter(|_| is_wifi).unwrap_or(l)
+    };
+    let mut links: Vec<usize> = all.filter(is_limited).map(medium).collect();
     links.sort_unstable();
     links.dedup();
-    links.retain(|l| Some(*l) != first);
     links
+}
+
+/// The greatest rate of a media flow by its own limits.
+fn most_of(rtp: &sc::RtpFlow, flow: &Flow) -> metrics::Capacity {
+    let streams: u64 = rtp.streams.iter().map(|s| s.demand.most.as_bps()).fold(0, u64::saturating_add);
+    let most = if rtp.streams.is_empty() { rtp.ceiling } else { rtp.ceiling.min(DataRate::from_bps(streams)) };
+    let start = Timestamp::ZERO + flow.start;
+    match &rtp.demand {
+        None => metrics::Capacity::constant(most),
+        Some(demand) => {
+            let rates = demand.steps_until(flow.stop - flow.start).into_iter();
+            metrics::Capacity::steps(rates.map(|(at, rate)| (start + at, rate.min(most))).collect())
+        }
+    }
+}
+
+fn is_unlimited(link: &sc::Link) -> bool {
+    let has_bucket = link.config.policer.is_some() || link.config.shaper.is_some();
+    matches!(link.config.capacity, path::Capacity::Unlimited) && !has_bucket
 }
 
 /// Configuration of the recorder of a scenario's run.
 pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig {
+    let means = bottleneck::mean_capacities(&s.links, s.duration);
+    let named = Some(s.bottleneck).filter(|_| s.has_named_bottleneck);
+    let measured = |f: &Flow| bottleneck::limiting_links(f, named, &means);
     let flow = |f: &Flow| FlowInfo {
         name: f.name.clone(),
         controller: match &f.kind {
@@ -72,8 +100,10 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
         stop: (f.stop < s.duration).then(|| Timestamp::ZERO + f.stop),
         playout_deadline: f.rtp().and_then(|r| r.playout_deadline),
         reported_headers: f.rtp().map_or(0, |r| r.reported_headers.as_bytes()),
-        bottleneck: measured_link(s, &f.forward).unwrap_or(0),
-        further: further_links(s, f),
+        bottleneck: measured(f).first().copied().unwrap_or(0),
+        further: measured(f).get(1..).unwrap_or_default().to_vec(),
+        links: limited_links(s, f),
+        most: f.rtp().map(|r| most_of(r, f)),
     };
     let link = |l: &sc::Link| LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration) };
     RecorderConfig {

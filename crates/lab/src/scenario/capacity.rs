@@ -29,7 +29,8 @@ pub(super) struct RawCapacityTable {
     pub(super) steps: Option<At<Vec<At<RawStep>>>>,
     /// Time at which the steps repeat; never if absent.
     pub(super) repeat: Option<At<Time>>,
-    /// A trace file, searched beside the scenario file.
+    /// A trace file, searched beside the scenario file. Unlike `steps` it repeats from its end on: a table's last row lasts as
+    /// long as the one before it, and the last time of a mahimahi file ends a cycle.
     pub(super) trace: Option<At<String>>,
     /// The trace's format; by the file's name and first line if absent: csv for `.csv`, mahimahi if neither shows it.
     pub(super) format: Option<At<RawTraceFormat>>,

@@ -31,6 +31,12 @@ fn nearest(name: &str) -> Option<&'static str> {
     suggest::nearest(name, known.into_iter().chain(short))
 }
 
+/// The last parts of a path, without the ending of a scenario file.
+fn path_end(path: &str, parts: usize) -> String {
+    let all: Vec<&str> = path.strip_suffix(".toml").unwrap_or(path).split(['/', '\\']).collect();
+    all[all.len().saturating_sub(parts)..].join("/")
+}
+
 /// A scenario file that has been read and checked as a whole.
 #[derive(Debug)]
 pub struct ScenarioFile {
@@ -39,9 +45,29 @@ pub struct ScenarioFile {
     versions: Vec<(Option<String>, RawScenario)>,
     compare: Vec<String>,
     traces: Traces,
+    is_told_apart: bool,
 }
 
 impl ScenarioFile {
+    /// Gives files that have one name but different paths as many of their folders as tell them apart: results and
+    /// reports go by the name.
+    pub fn tell_apart(files: &mut [Self]) {
+        let paths: Vec<(String, String)> = files.iter().map(|f| (f.name.clone(), f.argument().to_owned())).collect();
+        for (file, (name, path)) in files.iter_mut().zip(&paths) {
+            let others = || paths.iter().filter(|(n, p)| n == name && p != path).map(|(_, p)| p);
+            if others().next().is_none() {
+                continue;
+            }
+            let most = path.split(['/', '\\']).count();
+            let own = (2..=most).map(|parts| path_end(path, parts)).find(|end| {
+                let parts = end.split('/').count();
+                others().all(|other| path_end(other, parts) != *end)
+            });
+            file.name = own.unwrap_or_else(|| path_end(path, most));
+            file.is_told_apart = true;
+        }
+    }
+
     /// A scenario by the name of a built-in one, full or only its last part, or by the path of a file. Errors: neither
     /// exists, or see [`Self::parse`].
     pub fn open(name_or_path: &str, registry: &Registry) -> Result<Self, InputError> {
@@ -136,7 +162,7 @@ impl ScenarioFile {
         if uses_placeholder && compare.is_empty() {
             return Err(InputError::whole(&text.file, "nothing to compare").field("compare"));
         }
-        let mut file = Self { name, text, versions, compare, traces: Traces::new(folder) };
+        let mut file = Self { name, text, versions, compare, traces: Traces::new(folder), is_told_apart: false };
         file.check(registry)?;
         Ok(file)
     }
@@ -168,8 +194,8 @@ impl ScenarioFile {
     }
     /// Name as a command-line argument: the name where built in, the path otherwise.
     pub fn argument(&self) -> &str {
-        // A file's own name has no folder.
-        if self.name.contains('/') { &self.name } else { &self.text.file }
+        // Only a built-in scenario and a file told apart from others have a folder in the name.
+        if self.name.contains('/') && !self.is_told_apart { &self.name } else { &self.text.file }
     }
     /// One line for lists.
     pub fn title(&self) -> &str {

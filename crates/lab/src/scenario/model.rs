@@ -44,8 +44,10 @@ pub struct Scenario {
     pub topology: Topology,
     /// All links, both directions; flows refer to them by index.
     pub links: Vec<Link>,
-    /// Index of the link against whose capacity utilisation is measured.
+    /// Index of the link whose queue is the run's, and against whose capacity flows over it are measured if the file names it.
     pub bottleneck: usize,
+    /// Whether the file names it.
+    pub has_named_bottleneck: bool,
     /// All flows, in the order of the file.
     pub flows: Vec<Flow>,
     /// Time intervals that are summarised separately, such as the steps of a capacity schedule.

@@ -42,7 +42,9 @@ pub(super) struct RawScenario {
     pub(super) topology: RawTopology,
     /// Controllers that replace "$controller", one run each; "gcc", "nada" and "scream" if absent.
     pub(super) compare: Option<Vec<At<String>>>,
-    /// The link against whose capacity utilisation is measured; the first one if absent.
+    /// The link whose queue is reported, and against whose capacity the flows that cross it are measured. If absent, a flow is
+    /// measured against the link of the smallest mean capacity on its path, or on each of its paths, and the queue is that of
+    /// the first flow's.
     pub(super) bottleneck: Option<At<String>>,
     /// Time intervals whose results are also reported separately.
     #[serde(default)]

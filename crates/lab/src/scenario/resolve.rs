@@ -11,6 +11,7 @@ mod traffic;
 mod video;
 
 use self::flow::{Flows, Hop};
+use super::bottleneck;
 use super::checks::{check_name, positive};
 use super::error::InputError;
 use super::link;
@@ -19,6 +20,7 @@ use super::model::*;
 use super::radio;
 use super::raw::*;
 use super::request::Request;
+use super::spanned::At;
 use super::station::check_stations;
 use super::suggest;
 use super::traces::Traces;
@@ -54,17 +56,18 @@ pub(super) fn resolve(
         RawTopology::Network => Topology::Network,
     };
     let (hops, mut links) = resolve_links(text, raw, traces)?;
-    let bottleneck = match &raw.bottleneck {
-        None => 0,
-        Some(name) => links.iter().position(|l| l.name == name.value).ok_or_else(|| {
+    let named = |name: &At<String>| {
+        links.iter().position(|l| l.name == name.value).ok_or_else(|| {
             let known: Vec<&str> = links.iter().map(|l| l.name.as_str()).collect();
             text.error(name.span.clone(), format!("no link is named `{}`", name.value))
                 .help(suggest::help(&name.value, &known))
-        })?,
+        })
     };
+    let named = raw.bottleneck.as_ref().map(named).transpose()?;
     let flows = Flows { text, raw, request, duration, hops: &hops }.resolve(traces)?;
     check_stations(text, &links, &flows)?;
     members::assign(text, &mut links, &flows)?;
+    let bottleneck = named.unwrap_or_else(|| default_bottleneck(&links, &flows, duration, hops.len()));
     Ok(Scenario {
         name: request.name.into(),
         title: raw.title.clone(),
@@ -78,9 +81,20 @@ pub(super) fn resolve(
         topology,
         links,
         bottleneck,
+        has_named_bottleneck: named.is_some(),
         flows,
         windows: resolve_windows(text, raw, duration)?,
     })
+}
+
+/// The link that limits the first flow, where there is a choice and it has a limit.
+fn default_bottleneck(links: &[Link], flows: &[Flow], duration: TimeDelta, hops: usize) -> usize {
+    if hops < 2 {
+        return 0;
+    }
+    let means = bottleneck::mean_capacities(links, duration);
+    let limiting = flows.first().and_then(|f| bottleneck::limiting_links(f, None, &means).first().copied());
+    limiting.filter(|&l| means[l].is_some()).unwrap_or(0)
 }
 
 fn resolve_links(text: &Text, raw: &RawScenario, traces: &mut Traces) -> Result<(Vec<Hop>, Vec<Link>), InputError> {

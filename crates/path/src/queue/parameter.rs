@@ -43,7 +43,8 @@ impl Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Time(t) => t.fmt(f),
+            // Divided, not multiplied by a millionth, which has no exact value: 0.8 and not 0.7999999999999999.
+            Self::Time(t) => write!(f, "{} ms", t.as_nanos() as f64 / 1e6),
             Self::Amount(a) => a.fmt(f),
             Self::Number(n) => n.fmt(f),
             Self::Switch(on) => on.fmt(f),
@@ -189,3 +190,14 @@ macro_rules! parameters {
     };
 }
 pub(super) use parameters;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_below_a_millisecond_are_shown_as_they_were_given() {
+        let shown = |us| Value::Time(TimeDelta::from_micros(us)).to_string();
+        assert_eq!([800, 400, 15_000].map(shown), ["0.8 ms", "0.4 ms", "15 ms"]);
+    }
+}

@@ -90,14 +90,26 @@ impl Cellular {
         check_time("cellular.grant_delay", self.grant_delay, TimeDelta::ZERO, ms(1_000))
     }
 
-    /// The cell's rate less retransmissions. Other users are not subtracted, since their number changes.
+    /// The cell's rate less retransmissions, and less what the users of the beginning take; where each flow has a bearer, of
+    /// the whole cell.
     pub(super) fn sustained(&self, rate: DataRate) -> DataRate {
+        let users = if self.separate { 0 } else { self.users.values()[0] };
+        self.part(rate, 1.0 / f64::from(1 + users))
+    }
+
+    /// The rate that so many bearers with full queues get together beside the other users of a time.
+    pub(super) fn shared(&self, rate: DataRate, at: Timestamp, bearers: usize) -> DataRate {
+        let own = bearers as f64;
+        self.part(rate, own / (own + f64::from(self.users.at(at))))
+    }
+
+    /// A share of the cell's rate less retransmissions.
+    fn part(&self, rate: DataRate, share: f64) -> DataRate {
         let (first, again) = (self.error_rate, self.retransmission_error_rate);
         // One transmission, and with probability `first` as many more as a geometric number of failures, up to the limit.
         let most = self.harq_retransmissions;
         let extra: f64 = (0..most).map(|k| first * libm::pow(again, f64::from(k))).sum();
-        let users = f64::from(1 + if self.separate { 0 } else { self.users.values()[0] });
-        DataRate::from_bps_f64(rate.as_bps_f64() / (1.0 + extra) / users)
+        DataRate::from_bps_f64(rate.as_bps_f64() / (1.0 + extra) * share)
     }
 }
 

@@ -148,6 +148,32 @@ impl Wifi {
     /// Rate of one station with full queues, without collisions: an aggregate in each cycle of contention, in its turn
     /// with the others.
     pub(super) fn sustained(&self, rate: DataRate) -> DataRate {
+        let turns = match self.others {
+            Others::Saturated(n) if !self.separate => f64::from(n),
+            _ => 0.0,
+        };
+        self.in_turn(rate, turns, if self.separate { 1.0 } else { self.idle_share() })
+    }
+
+    /// The rate that so many stations with full queues get together beside the others.
+    pub(super) fn shared(&self, rate: DataRate, stations: usize) -> DataRate {
+        let turns = match self.others {
+            Others::Saturated(n) => f64::from(n) / stations as f64,
+            Others::Load(_) => 0.0,
+        };
+        self.in_turn(rate, turns, self.idle_share())
+    }
+
+    /// Share of the time that a load by others leaves.
+    fn idle_share(&self) -> f64 {
+        match self.others {
+            Others::Saturated(_) => 1.0,
+            Others::Load(share) => 1.0 - share,
+        }
+    }
+
+    /// An aggregate in each cycle of contention, in which others have so many `turns`, in a share of the time.
+    fn in_turn(&self, rate: DataRate, turns: f64, share: f64) -> DataRate {
         if rate == DataRate::ZERO {
             return rate;
         }
@@ -156,11 +182,6 @@ impl Wifi {
         let backoff = self.slot.as_secs_f64() * f64::from(self.cw_min) / 2.0;
         let own = contention + full.air_time(self, rate).as_secs_f64();
         let bits = f64::from(full.packets()) * f64::from(NOMINAL_BYTES) * 8.0 * (1.0 - self.error_rate);
-        let (turns, share) = match self.others {
-            _ if self.separate => (0.0, 1.0),
-            Others::Saturated(n) => (f64::from(n), 1.0),
-            Others::Load(share) => (0.0, 1.0 - share),
-        };
         let other = contention + self.others_time(rate).as_secs_f64();
         // With more stations the least of their backoffs is shorter.
         let cycle = own + turns * other + backoff * 2.0;

@@ -32,7 +32,8 @@ function viewOf(chart, runs, first) {
 // Where a plot ends so that a few spikes do not flatten the rest; null where nothing is clipped.
 function clipOf(chart, view) {
   if (chart.max != null || chart.stacked) return null;
-  const values = view.lines.filter(l => l.style >= 0).flatMap(l => [...l.values, ...(l.high ?? [])]).filter(v => v != null).sort((a, b) => a - b);
+  // Zeros say nothing of how high spikes are: with few losses they would be all that is within the axis.
+  const values = view.lines.filter(l => l.style >= 0).flatMap(l => [...l.values, ...(l.high ?? [])]).filter(v => v > 0).sort((a, b) => a - b);
   const capacity = Math.max(0, ...view.lines.filter(l => l.style < 0).flatMap(l => l.values).filter(v => v != null));
   if (!values.length) return null;
   const most = quantile(values, 0.95) * 1.4, highest = values[values.length - 1];

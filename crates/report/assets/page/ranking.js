@@ -43,10 +43,13 @@ function ranking() {
   const scope = inScope();
   const rows = names().map(name => {
     const own = scope.filter(c => nameOf(c) === name);
+    const places = [...new Set(own.map(c => c.section))];
+    // Several flows of one scenario count as much as one.
+    const over = of => mean(places.map(p => mean(own.filter(c => c.section === p).map(of).filter(v => v != null))).filter(v => v != null));
     const parts = present.map(criterion => {
-      const of = own.map(c => score(criterion.quantity(), c, scope.filter(r => r.section === c.section))).filter(v => v != null);
-      const values = own.map(c => meanOf(c, criterion.quantity())).filter(v => v != null);
-      return { criterion, score: mean(of), value: mean(values), weight: choice.weights[criterion.key] };
+      const quantity = criterion.quantity();
+      const near = over(c => score(quantity, c, scope.filter(r => r.section === c.section)));
+      return { criterion, score: near, value: over(c => meanOf(c, quantity)), weight: choice.weights[criterion.key] };
     });
     const counted = parts.filter(p => p.score != null && p.weight > 0);
     const weight = counted.reduce((sum, p) => sum + p.weight, 0);

@@ -208,6 +208,8 @@ mod tests {
             reported_headers: 0,
             bottleneck: 0,
             further: vec![],
+            links: vec![0],
+            most: None,
         };
         let mut r = Recorder::new(RecorderConfig {
             scenario: "s".into(),

@@ -318,6 +318,8 @@ fn rtp_loss(run: &RunResult, s: &Series) -> Vec<f64> {
 
 /// a / (a + b), a and b the mean goodput of an RTP and a TCP flow, while both kinds are active.
 fn tcp_share(run: &RunResult, s: &Series) -> Option<Vec<f64>> {
+    // No value: no RTP flow shares a link with a TCP flow.
+    run.fairness.tcp_share?;
     let active = |kind, t: f64| {
         let both = run.flows.iter().zip(&s.flows);
         both.filter(move |(f, _)| f.kind == kind && f.adapts && t > f.start_s && t <= f.stop_s).map(|(_, s)| s)

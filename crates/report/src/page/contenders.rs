@@ -2,7 +2,7 @@
 
 use super::{ControllerRuns, ScenarioReport};
 use serde::Serialize;
-use weir_lab::results::{FlowKind, FlowSummary, RunResult};
+use weir_lab::results::{FlowKind, FlowSummary, LinkSummary, RunResult};
 
 /// A quantity by which contenders are ranked or plotted.
 #[derive(Serialize)]
@@ -84,19 +84,36 @@ pub(super) fn is_mixed(run: &RunResult) -> bool {
     flows.iter().any(|&i| run.flows[i].controller != run.flows[flows[0]].controller)
 }
 
-/// The names with separate line styles: compared controllers and, in mixed runs, those of each flow.
-pub(super) fn names(run: &RunResult) -> Vec<String> {
-    if is_mixed(run) {
-        ranked_flows(run).into_iter().map(|i| run.flows[i].controller.clone()).collect()
-    } else {
-        vec![run.controller.clone()]
-    }
+/// Indices of the ranked flows that each run of a section has under the controller that it compares. Other flows have
+/// the controller that the scenario gives them in all runs, also where that is the one compared. Empty where the
+/// scenario names all controllers itself.
+fn compared_flows(s: &ScenarioReport) -> Vec<usize> {
+    let Some(first) = s.controllers.first() else { return vec![] };
+    let is_compared = |&i: &usize| {
+        let own = |c: &ControllerRuns| c.shown.flows.get(i).is_some_and(|f| f.controller == c.shown.controller);
+        s.controllers.iter().all(own)
+    };
+    ranked_flows(&first.shown).into_iter().filter(is_compared).collect()
 }
 
-/// Names of the [`Contender`]s of one controller's runs, and the flows of each.
-pub(super) fn groups(run: &RunResult) -> Vec<(String, String, Vec<usize>)> {
-    let flows = ranked_flows(run);
-    if !is_mixed(run) {
+/// The names with separate line styles: compared controllers and, where the scenario names them, those of each flow.
+pub(super) fn names(s: &ScenarioReport) -> Vec<String> {
+    let has_compared = !compared_flows(s).is_empty();
+    let of = |c: &ControllerRuns| -> Vec<String> {
+        let run = &c.shown;
+        if has_compared || !is_mixed(run) {
+            return vec![run.controller.clone()];
+        }
+        ranked_flows(run).into_iter().map(|i| run.flows[i].controller.clone()).collect()
+    };
+    s.controllers.iter().flat_map(of).collect()
+}
+
+/// Names of the [`Contender`]s of one controller's runs in a section, and the flows of each.
+pub(super) fn groups(s: &ScenarioReport, run: &RunResult) -> Vec<(String, String, Vec<usize>)> {
+    let compared = compared_flows(s);
+    let flows = if compared.is_empty() { ranked_flows(run) } else { compared };
+    if flows.iter().all(|&i| run.flows[i].controller == run.flows[flows[0]].controller) {
         return vec![(run.controller.clone(), run.controller.clone(), flows)];
     }
     let shares = |i: usize| flows.iter().filter(|&&j| run.flows[j].controller == run.flows[i].controller).count() > 1;
@@ -119,7 +136,7 @@ pub(super) fn of_section(section: usize, s: &ScenarioReport, styles: &[String]) 
             label,
             runs: c.runs().map(|r| Run { seed: r.seed, values: values(r, &flows) }).collect(),
         };
-        groups(&c.shown).into_iter().map(contender).collect()
+        groups(s, &c.shown).into_iter().map(contender).collect()
     };
     s.controllers.iter().flat_map(of).collect()
 }
@@ -132,7 +149,7 @@ fn rounded(v: f64) -> f64 {
 fn values(run: &RunResult, flows: &[usize]) -> Vec<Option<f64>> {
     let flows: Vec<&FlowSummary> = flows.iter().filter_map(|&i| run.flows.get(i)).collect();
     let delays = || flows.iter().filter_map(|f| f.one_way_delay_ms);
-    let queue = run.queue.as_ref().and_then(|q| q.delay_ms);
+    let queue = queue_of(run, &flows).and_then(|q| q.delay_ms);
     let frames = || flows.iter().filter_map(|f| f.frames.map(|s| (f, s)));
     let all = [
         queue.map(|d| d.p95),
@@ -147,6 +164,14 @@ fn values(run: &RunResult, flows: &[usize]) -> Vec<Option<f64>> {
         fairness(run),
     ];
     all.into_iter().map(|v| v.filter(|v| v.is_finite()).map(rounded)).collect()
+}
+
+/// The run's bottleneck, or that of the first flow where none of them is measured against the run's.
+fn queue_of<'r>(run: &'r RunResult, flows: &[&FlowSummary]) -> Option<&'r LinkSummary> {
+    let of_run = run.queue.as_ref();
+    let own = |f: &FlowSummary| run.links.iter().find(|l| l.name == f.bottleneck);
+    let is_there = of_run.is_some_and(|q| flows.iter().any(|f| f.bottleneck == q.name));
+    if is_there { of_run } else { flows.first().and_then(|f| own(f)).or(of_run) }
 }
 
 fn largest(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -166,13 +191,13 @@ fn ratio(parts: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
 /// Goodput over the capacity of the bottleneck: of one flow while it is active, of several over the run.
 fn link_use(run: &RunResult, flows: &[&FlowSummary]) -> Option<f64> {
     if let [one] = flows {
-        return Some(one.utilisation_goodput);
+        return one.utilisation_goodput;
     }
     let queue = run.queue.as_ref()?;
     let there = flows.iter().filter(|f| f.bottleneck == queue.name);
     let bits: f64 = there.map(|f| f.rates.goodput_bps * (f.stop_s - f.start_s)).sum();
-    let capacity = queue.capacity_bps * run.duration_s;
-    if bits > 0.0 && capacity > 0.0 { Some(bits / capacity) } else { mean(flows.iter().map(|f| f.utilisation_goodput)) }
+    let capacity = queue.capacity_bps.map(|c| c * run.duration_s).filter(|c| bits > 0.0 && *c > 0.0);
+    capacity.map(|c| bits / c).or_else(|| mean(flows.iter().filter_map(|f| f.utilisation_goodput)))
 }
 
 /// Total goodput of the flows in bit/s, likewise.
@@ -201,6 +226,68 @@ fn fairness(run: &RunResult) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_lab::metrics::{Capacity, FlowInfo, LinkInfo, Recorder, RecorderConfig};
+    use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+    /// A run of 2 s of a call on 1 Mbit/s and a flow back on a link without a limit, under these controllers.
+    fn run(compared: &str, controllers: [&str; 2]) -> RunResult {
+        let flow = |(i, controller): (usize, &str)| FlowInfo {
+            name: ["call", "back"][i].into(),
+            controller: controller.into(),
+            kind: FlowKind::Rtp,
+            adapts: true,
+            start: Timestamp::ZERO,
+            stop: None,
+            playout_deadline: None,
+            reported_headers: 0,
+            bottleneck: i,
+            further: vec![],
+            links: if i == 0 { vec![0] } else { vec![] },
+            most: None,
+        };
+        let link = |name: &str, rate| LinkInfo { name: name.into(), capacity: Capacity::constant(rate) };
+        let mut r = Recorder::new(RecorderConfig {
+            scenario: "s".into(),
+            condition: String::new(),
+            controller: compared.into(),
+            seed: 1,
+            flows: controllers.into_iter().enumerate().map(flow).collect(),
+            links: vec![link("there", DataRate::from_mbps(1)), link("there.reverse", DataRate::ZERO)],
+            bottleneck: 0,
+            sampling: TimeDelta::from_secs(1),
+            series: false,
+            duration: TimeDelta::from_secs(2),
+            windows: vec![],
+        });
+        let size = DataSize::from_bytes(50_000);
+        (0..2).for_each(|f| r.received(f, Timestamp::from_secs(1), Timestamp::ZERO, size));
+        r.finish(Timestamp::from_secs(2))
+    }
+
+    fn section(runs: Vec<RunResult>) -> ScenarioReport {
+        let controllers = runs.into_iter().filter_map(|r| ControllerRuns::new(vec![r])).collect();
+        ScenarioReport { controllers, ..ScenarioReport::default() }
+    }
+
+    #[test]
+    fn a_controller_is_ranked_by_the_flows_that_compare_it() {
+        let s = section(vec![run("gcc", ["gcc", "nada"]), run("nada", ["nada", "nada"])]);
+        assert_eq!((compared_flows(&s), names(&s)), (vec![0], vec!["gcc".to_owned(), "nada".to_owned()]));
+        let all = of_section(0, &s, &names(&s));
+        let use_at = QUANTITIES.iter().position(|q| q.key == "use").expect("a quantity");
+        let found: Vec<_> = all.iter().map(|c| (&c.who[..], &c.label[..], c.runs[0].values[use_at])).collect();
+        assert_eq!(found, [("gcc", "gcc", Some(20.0)), ("nada", "nada", Some(20.0))]);
+    }
+
+    #[test]
+    fn flows_under_controllers_of_the_scenario_are_ranked_each_by_itself() {
+        let s = section(vec![run("gcc+nada", ["gcc", "nada"])]);
+        let all = of_section(0, &s, &names(&s));
+        let use_at = QUANTITIES.iter().position(|q| q.key == "use").expect("a quantity");
+        let found: Vec<_> = all.iter().map(|c| (&c.who[..], c.runs[0].values[use_at])).collect();
+        // Nothing is the whole of a link without a limit.
+        assert_eq!(found, [("gcc", Some(20.0)), ("nada", None)]);
+    }
 
     #[test]
     fn four_digits_are_kept() {

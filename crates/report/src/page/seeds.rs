@@ -202,7 +202,7 @@ fn of_pictures(run: &RunResult, flow: usize, of: fn(&weir_lab::results::PictureQ
 pub(super) fn distributions(s: &ScenarioReport, room: Room, styles: &[String]) -> Vec<Cdf> {
     let of = |&(title, unit, scale, quantiles): &(&'static str, &'static str, f64, Quantiles)| {
         let lines = s.controllers.iter().flat_map(|c| {
-            groups(&c.shown).into_iter().filter_map(move |(who, label, flows)| {
+            groups(s, &c.shown).into_iter().filter_map(move |(who, label, flows)| {
                 let style = styles.iter().position(|n| *n == who).unwrap_or(0);
                 Some(CdfLine { label, style, scale, all: distribution(c, room, scale, &flows, quantiles)? })
             })

@@ -65,7 +65,9 @@ impl Flows<'_> {
     ) -> Result<DccpSettings, InputError> {
         let registry = Registry::builtin();
         let Some(spec) = registry.get(ccid) else {
-            let known: Vec<String> = registry.specs().iter().map(|s| s.number.to_string()).collect();
+            let mut numbers: Vec<u8> = registry.specs().iter().map(|s| s.number).collect();
+            numbers.sort_unstable();
+            let known: Vec<String> = numbers.iter().map(u8::to_string).collect();
             let message = format!("there is no CCID {ccid}");
             return Err(self.text.error(at.clone(), message).help(format!("there are {}", known.join(", "))));
         };

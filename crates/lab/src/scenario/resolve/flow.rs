@@ -246,6 +246,16 @@ impl Flows<'_> {
             let message = format!("expected a floor above zero and no higher than the ceiling: {floor} and {ceiling}");
             return Err(self.text.error(at, message));
         }
+        if start_rate > ceiling {
+            let at = f.start_rate.as_ref().or(c.start_rate.as_ref()).map_or(span.clone(), |r| r.span.clone());
+            let message = format!("`start_rate` is {start_rate}, above the ceiling of {ceiling}");
+            let help = if has_default_ceiling {
+                "lower `start_rate`, or give a `ceiling`"
+            } else {
+                "lower `start_rate` or raise `ceiling`"
+            };
+            return Err(self.text.error(at, message).help(help));
+        }
         let mut params = self.params(spec, &c.params)?;
         for (name, value) in self.params(spec, &f.params)? {
             params.retain(|p| p.0 != name);

@@ -83,8 +83,16 @@ impl Flows<'_> {
             if s.encodings.is_empty() {
                 add(s.name.value.clone(), demand, span)?;
             }
+            let mut lower: Option<weir_units::DataRate> = None;
             for (n, e) in s.encodings.iter().enumerate() {
                 let (least, most) = (e.value.least.value.0, e.value.most.value.0);
+                if let Some(lower) = lower.replace(most).filter(|lower| *lower > most) {
+                    let message = format!("expected encodings with the lowest first: `most` is {most} after {lower}");
+                    return Err(self
+                        .text
+                        .error(e.span.clone(), message)
+                        .help("list the encodings in the order of their rates"));
+                }
                 let simulcast = u8::try_from(index).ok();
                 add(format!("{}:{n}", s.name.value), Demand { least, most, simulcast, ..demand }, &e.span)?;
             }

@@ -266,6 +266,20 @@ fn errors_state_position_fault_and_remedy() {
         (nada("params = { kappa = {} }"), &["rtp.video.params.kappa", "between 0.001 and 10"]),
         (add("[controllers.nadda]"), &["controllers.nadda", "did you mean `nada`?"]),
         (add("floor = \"2 Mbps\""), &["rtp.video.floor", "no higher than the ceiling"]),
+        (
+            add("ceiling = \"2 Mbps\"\nstart_rate = \"50 Mbps\""),
+            &[
+                "rtp.video.start_rate",
+                "`start_rate` is 50000 kbit/s, above the ceiling of 2000 kbit/s",
+                "raise `ceiling`",
+            ],
+        ),
+        (
+            add(
+                "streams = [{ name = \"a\", encodings = [{ least = \"500 kbps\", most = \"1 Mbps\" }, { least = \"100 kbps\", most = \"200 kbps\" }] }]",
+            ),
+            &["rtp.video.streams[0].encodings[1]", "`most` is 200 kbit/s after 1000 kbit/s", "order of their rates"],
+        ),
         (add("floor = \"0 bps\""), &["rtp.video.floor", "above zero"]),
         (add("start = \"20 s\""), &["rtp.video.start", "would start at"]),
         (add("payload = \"4 B\""), &["rtp.video.payload", "between 16 and 65000 bytes"]),

@@ -218,6 +218,59 @@ fn a_parking_lot_has_paths_in_both_directions() {
 }
 
 #[test]
+fn a_flow_is_measured_against_the_link_that_limits_it() {
+    let text = |core: &str, named: &str| {
+        format!(
+            r#"
+            title = "Two ways into a core"
+            duration = "10 s"
+            topology = "network"
+            {named}
+            links.a = {{ rate = "5 Mbps", delay = "10 ms" }}
+            links.b = {{ rate = "4 Mbps", delay = "10 ms" }}
+            links.core = {{ rate = "{core}", delay = "10 ms" }}
+            rtp.both = {{ controller = "gcc", multipath = {{ paths = [["a", "core"], ["b", "core"]] }} }}
+            rtp.one = {{ controller = "gcc", path = ["a", "core"] }}
+        "#
+        )
+    };
+    let measured = |core: &str, named: &str| {
+        let s = only(&text(core, named));
+        let config = crate::run::parts::recorder_config(&s, 1, false);
+        let name = |&l: &usize| s.links[l].name.clone();
+        let of = |i: usize| {
+            let f = &config.flows[i];
+            std::iter::once(&f.bottleneck).chain(&f.further).map(name).collect::<Vec<_>>().join("+")
+        };
+        (name(&config.bottleneck), of(0), of(1))
+    };
+    let expected = |a: [&str; 3]| (a[0].to_owned(), a[1].to_owned(), a[2].to_owned());
+    assert_eq!(measured("1 Mbps", ""), expected(["core", "core", "core"]));
+    // More than each path, less than both.
+    assert_eq!(measured("6 Mbps", ""), expected(["core", "core", "a"]));
+    assert_eq!(measured("20 Mbps", ""), expected(["a", "a+b", "a"]));
+    assert_eq!(measured("1 Mbps", "bottleneck = \"a\""), expected(["a", "a+core", "a"]));
+}
+
+#[test]
+fn files_of_one_name_are_told_apart_by_their_folders() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let registry = Registry::builtin();
+    let open = |at: &str| {
+        let path = folder.path().join(at);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(&path, SMALL).expect("written");
+        ScenarioFile::open(&path.display().to_string(), &registry).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let mut files = ["a/e/s.toml", "b/e/s.toml", "d1/s.toml", "other.toml"].map(open);
+    let paths = files.each_ref().map(|f| f.argument().to_owned());
+    ScenarioFile::tell_apart(&mut files);
+    assert_eq!(files.each_ref().map(|f| f.name().to_owned()), ["a/e/s", "b/e/s", "d1/s", "other"]);
+    assert_eq!(files.each_ref().map(|f| f.argument().to_owned()), paths);
+    assert_eq!(files[0].scenario(None, Some("fixed"), &registry).expect("resolves").name, "a/e/s");
+}
+
+#[test]
 fn finds_trace_files_beside_the_scenario() {
     let folder = tempfile::tempdir().expect("temporary folder");
     std::fs::write(folder.path().join("a.csv"), "time_s,rate_bps\n0,1000000\n1,500000\n").expect("written");

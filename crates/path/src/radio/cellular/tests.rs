@@ -137,6 +137,23 @@ fn a_saturated_cell_carries_its_rate_less_retransmissions() {
 }
 
 #[test]
+fn a_links_share_of_the_cell_follows_its_other_users() {
+    let users = Steps::new(vec![(TimeDelta::ZERO, 3), (TimeDelta::from_secs(20), 0)], None).expect("steps");
+    let mut c = config(Cellular { users, ..reliable() });
+    let mbps = |c: &LinkConfig, s| c.shared_at(Timestamp::from_secs(s)).as_bps_f64() / 1e6;
+    near(mbps(&c, 0), 2.0, 1e-9);
+    near(mbps(&c, 20), 8.0, 1e-9);
+    // One flow with a bearer of its own gets as much, and two get two of five parts.
+    for (stations, expected) in [(1, 2.0), (2, 3.2)] {
+        let Some(Radio::Cellular(cell)) = &mut c.radio else { panic!("a cell") };
+        cell.separate = true;
+        c.members = Members::new((1..=stations).map(|station| Member { station, ..Member::default() }).collect());
+        near(mbps(&c, 0), expected, 1e-9);
+    }
+    assert!(c.has_changing_users());
+}
+
+#[test]
 fn users_share_the_slots_evenly_and_leave_what_they_do_not_need() {
     let users = Steps::new(vec![(ms(0), 3), (ms(10_000), 0)], None).expect("in order");
     let out = run(&config(Cellular { users, ..reliable() }), 1, 1_000, TimeDelta::from_micros(500), 20, 6);

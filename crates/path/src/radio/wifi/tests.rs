@@ -170,6 +170,15 @@ fn shared(n: u16, wifi: Wifi) -> LinkConfig {
 }
 
 #[test]
+fn a_link_gets_its_turns_beside_other_stations_whoever_has_the_queues() {
+    let rate = DataRate::from_mbps(54);
+    let one = Wifi { others: Others::Saturated(3), ..Wifi::default() };
+    let each = Wifi { separate: true, ..one.clone() };
+    assert_eq!(each.shared(rate, 1), one.sustained(rate));
+    assert!(each.shared(rate, 3) > each.shared(rate, 1) && each.shared(rate, 3) < each.sustained(rate));
+}
+
+#[test]
 fn stations_and_the_access_point_share_one_medium_evenly() {
     let single = Wifi { max_packets: 1, ..Wifi::default() };
     let out = saturate(&shared(4, single.clone()), 5, 20, 11);
