@@ -1,5 +1,6 @@
 //! Capacity over time.
 
+use crate::mode::WINDOW;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,6 +26,41 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    /// The likeliest rate at a time, in bit/s; 0 for a call without bins.
+    pub(crate) fn likely_at(&self, at: f64) -> f64 {
+        let bin = ((at / self.bin_s).max(0.0) as usize).min(self.likely_bps.len().saturating_sub(1));
+        self.likely_bps.get(bin).copied().unwrap_or(0.0)
+    }
+
+    /// Median of the known rates in a time.
+    pub(crate) fn median(&self, from: f64, to: f64) -> Option<f64> {
+        let bin = |at: f64| ((at / self.bin_s).max(0.0) as usize).min(self.served_bps.len());
+        let mut known: Vec<f64> = self.served_bps.get(bin(from)..bin(to))?.iter().flatten().copied().collect();
+        known.sort_by(f64::total_cmp);
+        known.get(known.len() / 2).copied()
+    }
+
+    /// Sets the rate in a time.
+    pub(crate) fn set(&mut self, from: f64, to: f64, rate: f64) {
+        let count = self.served_bps.len();
+        let bin = |at: f64| ((at / self.bin_s).max(0.0) as usize).min(count);
+        for k in bin(from)..bin(to) {
+            self.served_bps[k] = Some(rate);
+            self.likely_bps[k] = rate;
+            self.least_bps[k] = rate;
+            self.most_bps[k] = Some(rate);
+        }
+    }
+
+    /// Sets the commonest rates of windows.
+    pub(crate) fn steady(&mut self, common: &[Option<f64>]) {
+        for (k, rate) in common.iter().enumerate() {
+            if let Some(rate) = rate {
+                self.set(k as f64 * WINDOW, (k + 1) as f64 * WINDOW, *rate);
+            }
+        }
+    }
+
     /// Share of the time in which the rate is known.
     pub fn known_share(&self) -> f64 {
         self.served_bps.iter().flatten().count() as f64 / self.served_bps.len().max(1) as f64

@@ -1,6 +1,5 @@
 //! Delay by chance of packets that found no queue.
 
-use crate::capacity::Capacity;
 use crate::packets::Entered;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,41 +28,53 @@ const ALIKE: f64 = 0.6;
 /// Jitters that differ by less than this share are one.
 const SAME: f64 = 0.4;
 
-/// Looks for delay by chance: a packet that came when the one before had left should take its transmission time alone. `capacity` is that
-/// found without jitter. Empty if there is none at any time.
-pub(crate) fn find(packets: &[Entered], capacity: &Capacity) -> Vec<JitterStep> {
+/// Looks for delay by chance: a packet that came when the one before had arrived should take its transmission time alone. `rate_at` is the
+/// link's rate in bit/s at a time, 0 if it is not known. Empty if there is none at any time.
+pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> Vec<JitterStep> {
     let end = packets.last().map_or(0.0, |p| p.at);
     let mut windows: Vec<Vec<f64>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
     let mut before = f64::NEG_INFINITY;
     for p in packets {
         let Some(left) = p.left else { continue };
         if p.at >= before {
-            let bin = ((p.at / capacity.bin_s).max(0.0) as usize).min(capacity.likely_bps.len().saturating_sub(1));
-            let rate = capacity.likely_bps.get(bin).copied().unwrap_or(0.0);
-            // The base delay has the transmission time of its own packet in it, so that this is rather too little.
+            let rate = rate_at(p.at);
             let transmission = if rate > 0.0 { p.bits / rate } else { 0.0 };
             windows[(p.at / WINDOW).max(0.0) as usize].push((left - p.at - transmission).max(0.0));
         }
         before = left;
     }
-    let mut out: Vec<JitterStep> = Vec::new();
+    let mut out: Vec<(JitterStep, Vec<f64>)> = Vec::new();
     for (k, extra) in windows.into_iter().enumerate() {
-        let max_ms = jitter(extra).unwrap_or(0.0) * 1e3;
+        // A queue that never empties says nothing of jitter.
+        if extra.len() < LEAST_PACKETS {
+            continue;
+        }
+        let max_ms = jitter(&extra).unwrap_or(0.0) * 1e3;
         match out.last_mut() {
-            Some(last) if (last.max_ms - max_ms).abs() <= SAME * last.max_ms.max(max_ms) => {
-                last.max_ms = last.max_ms.max(max_ms);
+            Some((last, all)) if (last.max_ms - max_ms).abs() <= SAME * last.max_ms.max(max_ms) => {
+                all.extend(extra);
+                last.max_ms = if max_ms > 0.0 { largest(all) * 1e3 } else { 0.0 };
             }
-            _ => out.push(JitterStep { from_s: k as f64 * WINDOW, max_ms }),
+            _ => {
+                let from_s = if out.is_empty() { 0.0 } else { k as f64 * WINDOW };
+                out.push((JitterStep { from_s, max_ms }, extra));
+            }
         }
     }
-    if out.iter().all(|s| s.max_ms == 0.0) { Vec::new() } else { out }
+    let steps: Vec<JitterStep> = out.into_iter().map(|o| o.0).collect();
+    if steps.iter().all(|s| s.max_ms == 0.0) { Vec::new() } else { steps }
+}
+
+/// The end of delays that are uniform from zero.
+fn largest(extra: &[f64]) -> f64 {
+    let mut sorted = extra.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |q: f64| sorted[((sorted.len() - 1) as f64 * q) as usize];
+    (at(1.0 - OUTER) - at(OUTER)) / (1.0 - 2.0 * OUTER)
 }
 
 /// Largest extra delay in s, if extra delays are chance.
-fn jitter(mut extra: Vec<f64>) -> Option<f64> {
-    if extra.len() < LEAST_PACKETS {
-        return None;
-    }
+fn jitter(extra: &[f64]) -> Option<f64> {
     let n = extra.len() as f64;
     let mean = extra.iter().sum::<f64>() / n;
     let variance = extra.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>();
@@ -71,9 +82,10 @@ fn jitter(mut extra: Vec<f64>) -> Option<f64> {
     if variance <= 0.0 || together > ALIKE * variance {
         return None;
     }
-    extra.sort_by(f64::total_cmp);
-    let at = |q: f64| extra[((n - 1.0) * q) as usize];
-    let largest = (at(1.0 - OUTER) - at(OUTER)) / (1.0 - 2.0 * OUTER);
+    let mut sorted = extra.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |q: f64| sorted[((n - 1.0) * q) as usize];
+    let largest = largest(extra);
     (largest >= LEAST && at(0.25) >= EVEN * at(0.5) && at(0.5) > 0.0).then_some(largest)
 }
 

@@ -17,15 +17,15 @@ pub struct PolicerFit {
 const WINDOW: f64 = 1.0;
 const LEAST: usize = 4;
 const LOSSY: f64 = 0.02;
-/// Step of the second search.
-const FINE: f64 = 0.005;
-/// Rates that are tried, over the one that arrived: a window may begin with a full bucket.
-const FACTORS: [f64; 13] = [0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1, 1.15, 1.2];
+/// Rates that are tried over the one that arrived, as a share up and down, in so many steps: a window may begin with a full bucket. Each
+/// next search is over two steps of the one before.
+const RANGE: f64 = 0.35;
+const STEPS: i32 = 12;
+const SEARCHES: usize = 4;
 /// Largest share of the losses behind packets that waited, and time that counts as waiting, in s.
 const QUEUED: f64 = 0.5;
 const WAITED: f64 = 4e-3;
-/// Bins in which losses are compared with those of the bucket, in s, and least likeness.
-const BIN: f64 = 0.25;
+/// Least share of the losses that a bucket has to account for, each packet that it drops in error taken off.
 const LIKE: f64 = 0.4;
 
 /// Looks for a policer: packets are lost behind none that waited, and when a bucket of some rate drops.
@@ -47,14 +47,21 @@ pub(crate) fn find(packets: &[Entered]) -> Option<PolicerFit> {
     }
     lossy.sort_by(f64::total_cmp);
     let rate = lossy[lossy.len() / 2];
-    let try_rate = |rate_bps: f64| {
-        let burst = burst(packets, rate_bps);
-        (likeness(packets, rate_bps, burst), PolicerFit { rate_bps, burst_bytes: burst / 8.0 })
-    };
-    let coarse = FACTORS.into_iter().map(|f| try_rate(rate * f)).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let fine = (-6..=6).map(|k| try_rate(coarse.1.rate_bps * (1.0 + FINE * f64::from(k))));
-    let (like, fit) = fine.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (like > LIKE).then_some(fit)
+    let (mut best, mut reach) = ((f64::NEG_INFINITY, 0.0, rate), RANGE);
+    for _ in 0..SEARCHES {
+        let middle = best.2;
+        let step = reach / f64::from(STEPS);
+        for k in -STEPS..=STEPS {
+            let rate = middle * (1.0 + step * f64::from(k));
+            let (like, burst) = likeness(packets, rate);
+            if like > best.0 {
+                best = (like, burst, rate);
+            }
+        }
+        reach = 2.0 * step;
+    }
+    let (like, burst, rate_bps) = best;
+    (like > LIKE).then_some(PolicerFit { rate_bps, burst_bytes: burst / 8.0 })
 }
 
 /// Share of the losses behind packets that waited.
@@ -75,35 +82,32 @@ fn queued_losses(packets: &[Entered]) -> f64 {
     f64::from(queued) / f64::from(lost.max(1))
 }
 
-/// Most bits that passed beyond the rate, over all times: the bucket's depth.
-fn burst(packets: &[Entered], rate: f64) -> f64 {
-    let (mut level, mut most, mut before) = (0.0_f64, 0.0_f64, 0.0);
-    for p in packets.iter().filter(|p| p.left.is_some()) {
-        level = (level - rate * (p.at - before)).max(0.0) + p.bits;
-        before = p.at;
-        most = most.max(level);
-    }
-    most
-}
-
-/// Likeness of the losses to those of a bucket, by bin: 1 is the same, 0 as far as their mean is.
-fn likeness(packets: &[Entered], rate: f64, burst: f64) -> f64 {
-    let end = packets.last().map_or(0.0, |p| p.at);
-    let mut bins = vec![(0.0_f64, 0.0_f64); (end / BIN) as usize + 1];
-    let (mut tokens, mut before) = (burst, 0.0);
+/// How well a bucket of a rate accounts for the losses, 1 being all of them and no other packet, and the bits in it for which that is
+/// most. What is missing in the bucket is known from the packets that passed; it drops those for which too little is left.
+fn likeness(packets: &[Entered], rate: f64) -> (f64, f64) {
+    let (mut missing, mut before) = (0.0_f64, 0.0);
+    // What a bucket has to have for a packet to pass, and whether it passed.
+    let mut needs: Vec<(f64, bool)> = Vec::with_capacity(packets.len());
     for p in packets {
-        tokens = (tokens + rate * (p.at - before)).min(burst);
+        missing = (missing - rate * (p.at - before)).max(0.0);
         before = p.at;
-        let bin = &mut bins[(p.at / BIN).max(0.0) as usize];
-        bin.0 += f64::from(u8::from(p.left.is_none()));
-        if tokens < p.bits {
-            bin.1 += 1.0;
-        } else {
-            tokens -= p.bits;
+        needs.push((missing + p.bits, p.left.is_some()));
+        if p.left.is_some() {
+            missing += p.bits;
         }
     }
-    let mean = bins.iter().map(|b| b.0).sum::<f64>() / bins.len() as f64;
-    let off: f64 = bins.iter().map(|b| (b.0 - b.1) * (b.0 - b.1)).sum();
-    let spread: f64 = bins.iter().map(|b| (b.0 - mean) * (b.0 - mean)).sum();
-    if spread > 0.0 { 1.0 - off / spread } else { 0.0 }
+    needs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let lost = needs.iter().filter(|n| !n.1).count() as f64;
+    // Right less wrong drops, for a bucket below all; then for one that just has what each packet needs.
+    let mut right = 2.0 * lost - needs.len() as f64;
+    let mut best = (right, 0.0);
+    for (i, need) in needs.iter().enumerate() {
+        right += if need.1 { 1.0 } else { -1.0 };
+        if right > best.0 {
+            // In the middle of what is not told.
+            let next = needs.get(i + 1).map_or(need.0, |n| n.0);
+            best = (right, 0.5 * (need.0 + next));
+        }
+    }
+    (if lost > 0.0 { best.0 / lost } else { 0.0 }, best.1)
 }

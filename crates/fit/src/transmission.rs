@@ -1,0 +1,105 @@
+//! Transmission times of packets that found the link idle.
+//!
+//! A link that serves one packet after another holds each for its size over the rate. In the least delay of a call is therefore the
+//! transmission time of the packet that had it. Where it is known, each packet tells the rate, also one that waited for none.
+
+use crate::packets::{Entered, Packets, Segment};
+
+/// Least votes, and their largest scatter: as a share of the transmission time, or in s. Beyond it something else than the link's rate
+/// decides how long a lone packet takes.
+const LEAST: usize = 20;
+const ALIKE: f64 = 0.05;
+const NOISE: f64 = 0.15e-3;
+/// Classes of packet sizes in bits, least packets in a class, and least ratio of the largest size to the smallest.
+const CLASS: f64 = 400.0;
+const IN_CLASS: usize = 5;
+const RANGE: f64 = 1.3;
+
+/// The transmission time of the fastest packet by a pair of packets, and the transmission time that it was read from.
+type Vote = (f64, f64);
+
+/// Takes the transmission time of the fastest packet out of each base delay. Returns whether packets that found the link idle tell its
+/// rate.
+pub(crate) fn settle(packets: &Packets, base: &mut [Segment]) -> bool {
+    let entered = packets.entered(base);
+    let usual = usual(&entered);
+    let mut told = Vec::new();
+    for k in 0..base.len() {
+        let from = entered.partition_point(|p| p.at < base[k].from);
+        let to = base.get(k + 1).map_or(entered.len(), |next| entered.partition_point(|p| p.at < next.from));
+        let of = entered.get(from..to).unwrap_or_default();
+        let margin = if usual > 0.0 { 2.0 * base[k].bits / usual } else { 0.0 };
+        let votes = votes(of, margin);
+        told.push(if votes.len() < LEAST { by_size(of, base[k].bits) } else { agreed(votes) });
+    }
+    let lone = told.iter().all(Option::is_some);
+    for (segment, told) in base.iter_mut().zip(told) {
+        let first = if usual > 0.0 { segment.bits / usual } else { 0.0 };
+        segment.transmission = told.filter(|_| lone).unwrap_or(first);
+    }
+    lone
+}
+
+/// Mean rate in bit/s at which packets were served that waited for the one before; 0 if none did.
+fn usual(packets: &[Entered]) -> f64 {
+    let (mut bits, mut time, mut before) = (0.0, 0.0, f64::NEG_INFINITY);
+    for p in packets {
+        let Some(left) = p.left else { continue };
+        if p.at < before && left > before {
+            bits += p.bits;
+            time += left - before;
+        }
+        before = left;
+    }
+    if time > 0.0 { bits / time } else { 0.0 }
+}
+
+/// A packet that came `margin` s and more after the last one had left, and one right behind it: the gap between both is the second's
+/// transmission time.
+fn votes(packets: &[Entered], margin: f64) -> Vec<Vote> {
+    let mut out = Vec::new();
+    let mut busy_until = f64::NEG_INFINITY;
+    for pair in packets.windows(2) {
+        let (first, second) = (pair[0], pair[1]);
+        let idle = first.at > busy_until + margin;
+        // A lost packet may have been served all the same.
+        busy_until = first.left.unwrap_or(first.at).max(busy_until);
+        let (Some(left), Some(behind)) = (first.left, second.left) else { continue };
+        if idle && second.at < left && behind > left {
+            let transmission = first.bits * (behind - left) / second.bits;
+            out.push((transmission - (left - first.at), transmission));
+        }
+    }
+    out
+}
+
+/// The median of the votes, if they agree.
+fn agreed(mut votes: Vec<Vote>) -> Option<f64> {
+    let middle = votes.len() / 2;
+    votes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let vote = votes[middle].0;
+    let mut off: Vec<f64> = votes.iter().map(|v| (v.0 - vote).abs() / (ALIKE * v.1).max(NOISE)).collect();
+    off.sort_by(f64::total_cmp);
+    (off[middle] <= 1.0 && vote > 0.0).then_some(vote)
+}
+
+/// Where few wait: larger packets take longer, by the rate.
+fn by_size(packets: &[Entered], bits: f64) -> Option<f64> {
+    let mut classes: std::collections::BTreeMap<u32, Vec<(f64, f64)>> = std::collections::BTreeMap::new();
+    for p in packets {
+        if let Some(left) = p.left {
+            classes.entry((p.bits / CLASS) as u32).or_default().push((left - p.at, p.bits));
+        }
+    }
+    let least = |c: Vec<(f64, f64)>| c.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    let points: Vec<(f64, f64)> = classes.into_values().filter(|c| c.len() >= IN_CLASS).filter_map(least).collect();
+    let (small, large) = (points.first()?, points.last()?);
+    if large.1 < RANGE * small.1 {
+        return None;
+    }
+    let slope = (large.0 - small.0) / (large.1 - small.1);
+    let line = |bits: f64| small.0 + slope * (bits - small.1);
+    let near = |p: &&(f64, f64)| (p.0 - line(p.1)).abs() <= (ALIKE * slope * p.1).max(NOISE);
+    let alike = points.iter().filter(near).count() * 4 >= points.len() * 3;
+    (slope > 0.0 && alike).then_some(slope * bits)
+}
