@@ -17,15 +17,21 @@ pub struct PolicerFit {
 const WINDOW: f64 = 1.0;
 const LEAST: usize = 4;
 const LOSSY: f64 = 0.02;
-/// Rates that are tried over the one that arrived, as a share up and down, in so many steps: a window may begin with a full bucket. Each
-/// next search is over two steps of the one before.
-const RANGE: f64 = 0.35;
-const STEPS: i32 = 12;
+/// Rates that are tried over the one that arrived, as a factor up and down, and bits of buckets that are: from a packet to a time in s at
+/// that rate. Each is divided into so many steps up and down; each next search is around the best, in steps so much finer.
+const RATES: f64 = 1.4;
+const BURST: (f64, f64) = (12_000.0, 1.0);
+const COUNT: i32 = 8;
+const STEPS: f64 = 8.0;
+const FINER: f64 = 0.2;
 const SEARCHES: usize = 4;
+/// Packets that are looked at: what a longer call takes is bounded.
+const MOST_PACKETS: usize = 200_000;
 /// Largest share of the losses behind packets that waited, and time that counts as waiting, in s.
 const QUEUED: f64 = 0.5;
 const WAITED: f64 = 4e-3;
-/// Least share of the losses that a bucket has to account for, each packet that it drops in error taken off.
+/// Bins in which losses are compared with those of the bucket, in s, and least likeness.
+const BIN: f64 = 0.25;
 const LIKE: f64 = 0.4;
 
 /// Looks for a policer: packets are lost behind none that waited, and when a bucket of some rate drops.
@@ -47,21 +53,26 @@ pub(crate) fn find(packets: &[Entered]) -> Option<PolicerFit> {
     }
     lossy.sort_by(f64::total_cmp);
     let rate = lossy[lossy.len() / 2];
-    let (mut best, mut reach) = ((f64::NEG_INFINITY, 0.0, rate), RANGE);
+    let packets = packets.get(..MOST_PACKETS).unwrap_or(packets);
+    let mut best = (f64::NEG_INFINITY, rate, libm::sqrt(BURST.0 * BURST.1 * rate));
+    // A step of either is a factor.
+    let mut steps = (libm::log(RATES) / STEPS, libm::log(BURST.1 * rate / BURST.0) / 2.0 / STEPS);
     for _ in 0..SEARCHES {
-        let middle = best.2;
-        let step = reach / f64::from(STEPS);
-        for k in -STEPS..=STEPS {
-            let rate = middle * (1.0 + step * f64::from(k));
-            let (like, burst) = likeness(packets, rate);
-            if like > best.0 {
-                best = (like, burst, rate);
+        let (_, rate, burst) = best;
+        for i in -COUNT..=COUNT {
+            for k in -COUNT..=COUNT {
+                let rate = rate * libm::exp(steps.0 * f64::from(i));
+                let burst = burst * libm::exp(steps.1 * f64::from(k));
+                let like = likeness(packets, rate, burst) + agreement(packets, rate, burst);
+                if like > best.0 {
+                    best = (like, rate, burst);
+                }
             }
         }
-        reach = 2.0 * step;
+        steps = (steps.0 * FINER, steps.1 * FINER);
     }
-    let (like, burst, rate_bps) = best;
-    (like > LIKE).then_some(PolicerFit { rate_bps, burst_bytes: burst / 8.0 })
+    let (like, rate_bps, burst) = best;
+    (like > 2.0 * LIKE).then_some(PolicerFit { rate_bps, burst_bytes: burst / 8.0 })
 }
 
 /// Share of the losses behind packets that waited.
@@ -82,32 +93,45 @@ fn queued_losses(packets: &[Entered]) -> f64 {
     f64::from(queued) / f64::from(lost.max(1))
 }
 
-/// How well a bucket of a rate accounts for the losses, 1 being all of them and no other packet, and the bits in it for which that is
-/// most. What is missing in the bucket is known from the packets that passed; it drops those for which too little is left.
-fn likeness(packets: &[Entered], rate: f64) -> (f64, f64) {
-    let (mut missing, mut before) = (0.0_f64, 0.0);
-    // What a bucket has to have for a packet to pass, and whether it passed.
-    let mut needs: Vec<(f64, bool)> = Vec::with_capacity(packets.len());
+/// Likeness of the losses to those of a bucket, by bin: 1 is the same, 0 as far as their mean is.
+fn likeness(packets: &[Entered], rate: f64, burst: f64) -> f64 {
+    let end = packets.last().map_or(0.0, |p| p.at);
+    let mut bins = vec![(0.0_f64, 0.0_f64); (end / BIN) as usize + 1];
+    let (mut tokens, mut before) = (burst, 0.0);
     for p in packets {
-        missing = (missing - rate * (p.at - before)).max(0.0);
+        tokens = (tokens + rate * (p.at - before)).min(burst);
         before = p.at;
-        needs.push((missing + p.bits, p.left.is_some()));
+        let bin = &mut bins[(p.at / BIN).max(0.0) as usize];
+        bin.0 += f64::from(u8::from(p.left.is_none()));
+        if tokens < p.bits {
+            bin.1 += 1.0;
+        } else {
+            tokens -= p.bits;
+        }
+    }
+    let mean = bins.iter().map(|b| b.0).sum::<f64>() / bins.len() as f64;
+    let off: f64 = bins.iter().map(|b| (b.0 - b.1) * (b.0 - b.1)).sum();
+    let spread: f64 = bins.iter().map(|b| (b.0 - mean) * (b.0 - mean)).sum();
+    if spread > 0.0 { 1.0 - off / spread } else { 0.0 }
+}
+
+/// Share of the losses less that of errors, where the bucket is set right by each packet's fate: 1 is no error. Errors of the rate do not
+/// add up, so that it tells the bucket's size.
+fn agreement(packets: &[Entered], rate: f64, burst: f64) -> f64 {
+    let (mut tokens, mut before) = (burst, 0.0);
+    let (mut lost, mut wrong) = (0.0, 0.0);
+    for p in packets {
+        tokens = (tokens + rate * (p.at - before)).min(burst);
+        before = p.at;
+        let has_enough = tokens >= p.bits;
         if p.left.is_some() {
-            missing += p.bits;
+            wrong += f64::from(u8::from(!has_enough));
+            tokens = (tokens - p.bits).max(0.0);
+        } else {
+            lost += 1.0;
+            wrong += f64::from(u8::from(has_enough));
+            tokens = tokens.min(p.bits);
         }
     }
-    needs.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let lost = needs.iter().filter(|n| !n.1).count() as f64;
-    // Right less wrong drops, for a bucket below all; then for one that just has what each packet needs.
-    let mut right = 2.0 * lost - needs.len() as f64;
-    let mut best = (right, 0.0);
-    for (i, need) in needs.iter().enumerate() {
-        right += if need.1 { 1.0 } else { -1.0 };
-        if right > best.0 {
-            // In the middle of what is not told.
-            let next = needs.get(i + 1).map_or(need.0, |n| n.0);
-            best = (right, 0.5 * (need.0 + next));
-        }
-    }
-    (if lost > 0.0 { best.0 / lost } else { 0.0 }, best.1)
+    if lost > 0.0 { 1.0 - wrong / lost } else { 0.0 }
 }

@@ -4,12 +4,15 @@
 //! transmission time of the packet that had it. Where it is known, each packet tells the rate, also one that waited for none.
 
 use crate::packets::{Entered, Packets, Segment};
+use std::collections::BTreeMap;
 
 /// Least votes, and their largest scatter: as a share of the transmission time, or in s. Beyond it something else than the link's rate
 /// decides how long a lone packet takes.
 const LEAST: usize = 20;
 const ALIKE: f64 = 0.05;
 const NOISE: f64 = 0.15e-3;
+/// Time within which a packet that waited tells the rate of one that did not, in s, where few come right behind such.
+const FAR: f64 = 1.0;
 /// Classes of packet sizes in bits, least packets in a class, and least ratio of the largest size to the smallest.
 const CLASS: f64 = 400.0;
 const IN_CLASS: usize = 5;
@@ -29,8 +32,8 @@ pub(crate) fn settle(packets: &Packets, base: &mut [Segment]) -> bool {
         let to = base.get(k + 1).map_or(entered.len(), |next| entered.partition_point(|p| p.at < next.from));
         let of = entered.get(from..to).unwrap_or_default();
         let margin = if usual > 0.0 { 2.0 * base[k].bits / usual } else { 0.0 };
-        let votes = votes(of, margin);
-        told.push(if votes.len() < LEAST { by_size(of, base[k].bits) } else { agreed(votes) });
+        let pairs = [false, true].map(|far| votes(of, margin, far)).into_iter().find(|v| v.len() >= LEAST);
+        told.push(pairs.map_or_else(|| by_size(of, margin, base[k].bits), agreed));
     }
     let lone = told.iter().all(Option::is_some);
     for (segment, told) in base.iter_mut().zip(told) {
@@ -54,23 +57,34 @@ fn usual(packets: &[Entered]) -> f64 {
     if time > 0.0 { bits / time } else { 0.0 }
 }
 
-/// A packet that came `margin` s and more after the last one had left, and one right behind it: the gap between both is the second's
-/// transmission time.
-fn votes(packets: &[Entered], margin: f64) -> Vec<Vote> {
-    let mut out = Vec::new();
+/// Packets that came `margin` s and more after the last one had left, each with the transmission time that the rate of a packet right
+/// behind it gives, or with `far` that of the nearest packet that waited.
+fn votes(packets: &[Entered], margin: f64, far: bool) -> Vec<Vote> {
+    let (mut idle, mut rates) = (Vec::new(), Vec::new());
     let mut busy_until = f64::NEG_INFINITY;
-    for pair in packets.windows(2) {
-        let (first, second) = (pair[0], pair[1]);
-        let idle = first.at > busy_until + margin;
-        // A lost packet may have been served all the same.
-        busy_until = first.left.unwrap_or(first.at).max(busy_until);
-        let (Some(left), Some(behind)) = (first.left, second.left) else { continue };
-        if idle && second.at < left && behind > left {
-            let transmission = first.bits * (behind - left) / second.bits;
-            out.push((transmission - (left - first.at), transmission));
+    let mut before: Option<Entered> = None;
+    for p in packets {
+        if let Some((first, left)) = before.and_then(|b| Some((b, b.left?)))
+            && let Some(behind) = p.left.filter(|behind| p.at < left && *behind > left)
+        {
+            rates.push((first.at, p.bits / (behind - left)));
         }
+        if p.left.is_some() && p.at > busy_until + margin {
+            idle.push(*p);
+        }
+        // A lost packet may have been served all the same.
+        busy_until = p.left.unwrap_or(p.at).max(busy_until);
+        before = Some(*p);
     }
-    out
+    let reach = if far { FAR } else { 0.0 };
+    let vote = |p: &Entered| {
+        let next = rates.partition_point(|r| r.0 < p.at);
+        let near = rates.get(next).into_iter().chain(next.checked_sub(1).and_then(|k| rates.get(k)));
+        let rate = near.min_by(|a, b| (a.0 - p.at).abs().total_cmp(&(b.0 - p.at).abs()));
+        let transmission = p.bits / rate.filter(|r| (r.0 - p.at).abs() <= reach)?.1;
+        Some((transmission - (p.left? - p.at), transmission))
+    };
+    idle.iter().filter_map(vote).collect()
 }
 
 /// The median of the votes, if they agree.
@@ -84,12 +98,18 @@ fn agreed(mut votes: Vec<Vote>) -> Option<f64> {
 }
 
 /// Where few wait: larger packets take longer, by the rate.
-fn by_size(packets: &[Entered], bits: f64) -> Option<f64> {
-    let mut classes: std::collections::BTreeMap<u32, Vec<(f64, f64)>> = std::collections::BTreeMap::new();
+fn by_size(packets: &[Entered], margin: f64, bits: f64) -> Option<f64> {
+    let mut idle: Vec<(f64, f64)> = Vec::new();
+    let mut busy_until = f64::NEG_INFINITY;
     for p in packets {
-        if let Some(left) = p.left {
-            classes.entry((p.bits / CLASS) as u32).or_default().push((left - p.at, p.bits));
+        if let Some(left) = p.left.filter(|_| p.at > busy_until + margin) {
+            idle.push((left - p.at, p.bits));
         }
+        busy_until = p.left.unwrap_or(p.at).max(busy_until);
+    }
+    let mut classes: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+    for p in &idle {
+        classes.entry((p.1 / CLASS) as u32).or_default().push(*p);
     }
     let least = |c: Vec<(f64, f64)>| c.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
     let points: Vec<(f64, f64)> = classes.into_values().filter(|c| c.len() >= IN_CLASS).filter_map(least).collect();
@@ -100,6 +120,7 @@ fn by_size(packets: &[Entered], bits: f64) -> Option<f64> {
     let slope = (large.0 - small.0) / (large.1 - small.1);
     let line = |bits: f64| small.0 + slope * (bits - small.1);
     let near = |p: &&(f64, f64)| (p.0 - line(p.1)).abs() <= (ALIKE * slope * p.1).max(NOISE);
-    let alike = points.iter().filter(near).count() * 4 >= points.len() * 3;
+    // Not the least ones alone.
+    let alike = 2 * idle.iter().filter(near).count() >= idle.len();
     (slope > 0.0 && alike).then_some(slope * bits)
 }
