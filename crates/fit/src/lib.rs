@@ -150,6 +150,9 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
             capacity.steady(&common);
         }
     }
+    if std::env::var("DBG").is_ok() {
+        eprintln!("lone {lone} jitter {jitter:?} modes {:?} seg {base:?}", mode::rates(&entered));
+    }
     let cross = cross::find(&service, &jitter, &mut capacity);
     let mut queue = queue;
     queue.beside(&entered, &cross, &capacity);
