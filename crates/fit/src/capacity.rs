@@ -7,6 +7,9 @@ use serde::Serialize;
 /// Length of a bin, in s.
 pub(crate) const BIN: f64 = 0.05;
 
+/// Bins in a row that end a time of lower rates.
+const LONGEST_PAUSE: usize = 10;
+
 /// Capacity over time, one value a bin.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FitCapacity")]
@@ -38,6 +41,26 @@ impl Capacity {
         let mut known: Vec<f64> = self.served_bps.get(bin(from)..bin(to))?.iter().flatten().copied().collect();
         known.sort_by(f64::total_cmp);
         known.get(known.len() / 2).copied()
+    }
+
+    /// A time, and as much before and behind it as has rates below `rate` without a pause.
+    pub(crate) fn lower_around(&self, from: f64, to: f64, rate: f64) -> (f64, f64) {
+        let count = self.served_bps.len();
+        let bin = |at: f64| ((at / self.bin_s).max(0.0) as usize).min(count);
+        let is_lower = |k: usize| self.served_bps[k].is_some_and(|r| r < rate);
+        let walk = |bins: &mut dyn Iterator<Item = usize>, start: usize| {
+            let (mut last, mut others) = (start, 0);
+            for k in bins {
+                (last, others) = if is_lower(k) { (k, 0) } else { (last, others + 1) };
+                if others > LONGEST_PAUSE {
+                    break;
+                }
+            }
+            last
+        };
+        let first = walk(&mut (0..bin(from)).rev(), bin(from));
+        let last = walk(&mut (bin(to)..count), bin(to));
+        (from.min(first as f64 * self.bin_s), to.max((last + 1).min(count) as f64 * self.bin_s))
     }
 
     /// Sets the rate in a time.

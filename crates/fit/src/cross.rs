@@ -2,6 +2,7 @@
 
 use crate::capacity::Capacity;
 use crate::jitter::{self, JitterStep};
+use crate::packets::Entered;
 use crate::service::{Served, Service};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,7 +43,10 @@ const LASTING: f64 = 3.0;
 const IRREGULAR: f64 = 0.12;
 const OVER_STEADIEST: f64 = 4.0;
 const LEAST_PAIRS: usize = 5;
-const SIDE: f64 = 3.0;
+const SIDE: f64 = 8.0;
+/// Bits of others before a packet that has waited, and least share of packets that have where others take what they get.
+const WAITED: f64 = 36_000.0;
+const ELASTIC: f64 = 0.5;
 
 #[derive(Clone, Copy)]
 struct Window {
@@ -143,15 +147,36 @@ fn irregular(service: &Service, capacity: &mut Capacity) -> Vec<CrossTraffic> {
         }
     }
     times.retain(|t| t.1 - t.0 >= LASTING);
-    let mut out = Vec::new();
-    for (i, &(from, to)) in times.iter().enumerate() {
-        let begin = times.get(i.wrapping_sub(1)).map_or(0.0, |t| t.1).max(from - SIDE);
-        let stop = times.get(i + 1).map_or(end, |t| t.0).min(to + SIDE);
-        let Some(rate) = capacity.median(begin, from).or_else(|| capacity.median(to, stop)) else { continue };
-        let within = service.served.iter().filter(|s| s.to >= from && s.to < to);
-        let own = within.map(|s| s.bits).sum::<f64>() / (to - from);
-        capacity.set(from, to, rate);
-        out.push(CrossTraffic { from_s: from, to_s: to, rate_bps: (rate - own).max(0.0), elastic: true });
+    let link = |from: f64, to: f64| capacity.median(from - SIDE, from).or_else(|| capacity.median(to, to + SIDE));
+    let mut shared: Vec<CrossTraffic> = Vec::new();
+    for (from, to) in times {
+        let Some(rate) = link(from, to) else { continue };
+        // At the ends, while others begin or end, neighbours may be alike: the rate is lower all the same.
+        let (from_s, to_s) = capacity.lower_around(from, to, ALONE * rate);
+        match shared.last_mut().filter(|last| from_s <= last.to_s + PAUSE) {
+            Some(last) => last.to_s = to_s,
+            None => shared.push(CrossTraffic { from_s, to_s, rate_bps: rate, elastic: true }),
+        }
     }
-    out
+    for c in &mut shared {
+        let within = service.served.iter().filter(|s| s.to >= c.from_s && s.to < c.to_s);
+        let own = within.map(|s| s.bits).sum::<f64>() / (c.to_s - c.from_s);
+        capacity.set(c.from_s, c.to_s, c.rate_bps);
+        c.rate_bps = (c.rate_bps - own).max(0.0);
+    }
+    shared
+}
+
+/// Tells traffic that takes what the call leaves from that of a rate of its own: the call, which keeps queues short, waits all the same.
+pub(crate) fn tell_elastic(cross: &mut [CrossTraffic], packets: &[Entered], capacity: &Capacity) {
+    for c in cross {
+        let (mut waited, mut all) = (0_u32, 0_u32);
+        let from = packets.partition_point(|p| p.at < c.from_s);
+        for p in packets[from..].iter().take_while(|p| p.at < c.to_s) {
+            let Some(left) = p.left else { continue };
+            all += 1;
+            waited += u32::from((left - p.at) * capacity.likely_at(p.at) > p.bits + WAITED);
+        }
+        c.elastic = f64::from(waited) >= ELASTIC * f64::from(all);
+    }
 }

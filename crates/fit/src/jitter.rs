@@ -30,6 +30,8 @@ const SLACK: f64 = 0.02;
 const LEAST_SLACK: f64 = 0.1e-3;
 /// Largest share of the jitter for which a packet may have been held.
 const HELD: f64 = 0.6;
+/// Share of the range of all delays by chance above which those of a time are taken to have it.
+const WHOLE: f64 = 0.5;
 /// Quantile of the delays that stands for the largest: single packets are late for other reasons.
 const HIGHEST: f64 = 0.9995;
 /// Jitters that differ by less than this share are one.
@@ -44,8 +46,9 @@ struct Excess {
 }
 
 /// Looks for delay by chance: packets take longer than a queue of the link's rate accounts for, each another time. `rate_at` is the link's
-/// rate in bit/s at a time, 0 if it is not known. Empty if there is none at any time.
-pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> Vec<JitterStep> {
+/// rate in bit/s at a time, 0 if it is not known. Empty if there is none at any time. Also
+/// returns the least delay by chance in s, which is not zero if the base delay has other parts.
+pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> (Vec<JitterStep>, f64) {
     let end = packets.last().map_or(0.0, |p| p.at);
     let mut windows: Vec<Vec<Excess>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
     let (mut served, mut arrived) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
@@ -69,15 +72,6 @@ pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> Vec<Jit
         if extra.len() < LEAST_PACKETS {
             continue;
         }
-        if std::env::var("DBG2").is_ok() {
-            let mut v = extra.clone();
-            v.sort_by(f64::total_cmp);
-            let n = v.len() - 1;
-            let m = extra.iter().sum::<f64>() / extra.len() as f64;
-            let va = extra.iter().map(|d| (d - m) * (d - m)).sum::<f64>();
-            let to = extra.windows(2).map(|w| (w[0] - m) * (w[1] - m)).sum::<f64>();
-            eprintln!("{k} n {n} {:.4} {:.4} {:.4} {:.4} {:.4} cor {:.2}", v[n / 20], v[n / 4], v[n / 2], v[n * 3 / 4], v[n * 19 / 20], to / va);
-        }
         let max_ms = jitter(&extra).unwrap_or(0.0) * 1e3;
         match out.last_mut() {
             Some((last, all)) if (last.max_ms - max_ms).abs() <= SAME * last.max_ms.max(max_ms) => {
@@ -90,8 +84,11 @@ pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> Vec<Jit
             }
         }
     }
-    let steps: Vec<JitterStep> = out.into_iter().map(|o| o.0).collect();
-    if steps.iter().all(|s| s.max_ms == 0.0) { Vec::new() } else { steps }
+    // Quantiles of those that were not held are rather low; the range of all is nearer, where it is not another time's.
+    let whole = |s: f64| if s >= WHOLE * span * 1e3 { span * 1e3 } else { s };
+    let steps = out.into_iter().map(|(step, _)| JitterStep { max_ms: whole(step.max_ms), ..step });
+    let steps: Vec<JitterStep> = steps.collect();
+    if steps.iter().all(|s| s.max_ms == 0.0) { (Vec::new(), 0.0) } else { (steps, least) }
 }
 
 /// The least delay by chance by the base delay's clock, and the length of the range of all above it. Some packet of a call had the largest,

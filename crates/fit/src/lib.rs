@@ -142,7 +142,9 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
             let common = common.get((at / mode::WINDOW).max(0.0) as usize).copied().flatten();
             common.unwrap_or_else(|| capacity.likely_at(at))
         };
-        jitter = jitter::find(&entered, &rate_at);
+        let (steps, least) = jitter::find(&entered, &rate_at);
+        jitter = steps;
+        base.iter_mut().for_each(|s| s.transmission -= least);
         if !jitter.is_empty() {
             // Neighbours that jitter pushed together did not wait for one another.
             service = service::service(&entered, &queue, &jitter, packets.resolution, false);
@@ -150,10 +152,8 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
             capacity.steady(&common);
         }
     }
-    if std::env::var("DBG").is_ok() {
-        eprintln!("lone {lone} jitter {jitter:?} modes {:?} seg {base:?}", mode::rates(&entered));
-    }
-    let cross = cross::find(&service, &jitter, &mut capacity);
+    let mut cross = cross::find(&service, &jitter, &mut capacity);
+    cross::tell_elastic(&mut cross, &entered, &capacity);
     let mut queue = queue;
     queue.beside(&entered, &cross, &capacity);
     let loss = losses::find(&entered, &queue, policer.as_ref());
@@ -205,7 +205,9 @@ impl Fit {
             out.push(format!("the capacity in {:.0} % of the time, in which no packet queued", (1.0 - known) * 100.0));
         }
         if !self.cross.is_empty() {
-            out.push("whether the others' traffic gives way to the call: both are drawn".into());
+            out.push(
+                "how the others' traffic gives way to the call: what it seems to do is drawn for the most part".into(),
+            );
         }
         if self.queue.limit_bytes.is_none() && self.policer.is_none() {
             out.push(format!(

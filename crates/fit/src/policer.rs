@@ -69,6 +69,10 @@ pub(crate) fn find(packets: &[Entered]) -> Option<PolicerFit> {
                 }
             }
         }
+        // Losses by chance are far from those of any bucket.
+        if best.0 < LIKE {
+            return None;
+        }
         steps = (steps.0 * FINER, steps.1 * FINER);
     }
     let (like, rate_bps, burst) = best;

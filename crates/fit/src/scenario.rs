@@ -36,6 +36,8 @@ impl FittedScenario {
 
 /// Greatest factor on rates and on rooms that nothing bounds.
 const BEYOND: f64 = 3.0;
+/// Share of the draws in which others' traffic is of the kind that the fit tells.
+const TOLD: f64 = 0.8;
 /// Error of rates that are known.
 const KNOWN: f64 = 0.02;
 /// Room of a queue that never overflowed, in s of the mean rate: what access links usually have.
@@ -86,8 +88,8 @@ impl Fit {
             let _ = writeln!(t, "loss = {lost:.4}");
         }
         t += &self.flows();
-        let gives_way = random.one().is_none_or(|u| u < 0.5);
-        t += &self.others(gives_way);
+        let is_as_told = random.one().is_none_or(|u| u < TOLD);
+        t += &self.others(is_as_told);
         FittedScenario { text: t, trace: trace(&rates, self.capacity.bin_s) }
     }
 
@@ -199,12 +201,12 @@ impl Fit {
 }
 
 impl Fit {
-    /// Others' traffic: a download that takes what it gets, or a constant rate.
-    fn others(&self, gives_way: bool) -> String {
+    /// Others' traffic: a download that takes what it gets, or a constant rate; `is_as_told` by the fit, else the other one.
+    fn others(&self, is_as_told: bool) -> String {
         let mut t = String::new();
         for (i, c) in self.cross.iter().enumerate() {
             let (start, stop) = (format!("{:.1} s", c.from_s), format!("{:.1} s", c.to_s));
-            let _ = if gives_way {
+            let _ = if c.elastic == is_as_told {
                 write!(t, "\n[tcp.others-{i}]\nalgorithm = \"cubic\"\nstart = \"{start}\"\nstop = \"{stop}\"\n")
             } else {
                 write!(
