@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(crate) const BIN: f64 = 0.05;
 
 /// Bins in a row that end a time of lower rates.
-const LONGEST_PAUSE: usize = 10;
+const LONGEST_PAUSE: usize = 40;
 
 /// Capacity over time, one value a bin.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]

@@ -44,6 +44,8 @@ const IRREGULAR: f64 = 0.12;
 const OVER_STEADIEST: f64 = 4.0;
 const LEAST_PAIRS: usize = 5;
 const SIDE: f64 = 8.0;
+/// Share of the link's rate below which others begin or end.
+const LOWER: f64 = 0.97;
 /// Bits of others before a packet that has waited, and least share of packets that have where others take what they get.
 const WAITED: f64 = 36_000.0;
 const ELASTIC: f64 = 0.5;
@@ -147,12 +149,16 @@ fn irregular(service: &Service, capacity: &mut Capacity) -> Vec<CrossTraffic> {
         }
     }
     times.retain(|t| t.1 - t.0 >= LASTING);
-    let link = |from: f64, to: f64| capacity.median(from - SIDE, from).or_else(|| capacity.median(to, to + SIDE));
+    // Others only make the rate seem lower.
+    let link = |from: f64, to: f64| {
+        let sides = [capacity.median(from - SIDE, from), capacity.median(to, to + SIDE)];
+        sides.into_iter().flatten().max_by(f64::total_cmp)
+    };
     let mut shared: Vec<CrossTraffic> = Vec::new();
     for (from, to) in times {
         let Some(rate) = link(from, to) else { continue };
         // At the ends, while others begin or end, neighbours may be alike: the rate is lower all the same.
-        let (from_s, to_s) = capacity.lower_around(from, to, ALONE * rate);
+        let (from_s, to_s) = capacity.lower_around(from, to, LOWER * rate);
         match shared.last_mut().filter(|last| from_s <= last.to_s + PAUSE) {
             Some(last) => last.to_s = to_s,
             None => shared.push(CrossTraffic { from_s, to_s, rate_bps: rate, elastic: true }),

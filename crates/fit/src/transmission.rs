@@ -11,6 +11,12 @@ use std::collections::BTreeMap;
 const LEAST: usize = 20;
 const ALIKE: f64 = 0.05;
 const NOISE: f64 = 0.15e-3;
+/// Shares of the votes that have to agree: of a time between two steps of the base delay, and where there would be none.
+const HALF: f64 = 0.5;
+const MOST: f64 = 0.75;
+/// Votes that are too few to tell a longer path from a queue, and what part of the packets is then too short for one.
+const FEW: usize = 5;
+const SHORT: usize = 6;
 /// Time within which a packet that waited tells the rate of one that did not, in s, where few come right behind such.
 const FAR: f64 = 1.0;
 /// Classes of packet sizes in bits, least packets in a class, and least ratio of the largest size to the smallest.
@@ -23,7 +29,38 @@ type Vote = (f64, f64);
 
 /// Takes the transmission time of the fastest packet out of each base delay. Returns whether packets that found the link idle tell its
 /// rate.
-pub(crate) fn settle(packets: &Packets, base: &mut [Segment]) -> bool {
+pub(crate) fn settle(packets: &Packets, base: &mut Vec<Segment>) -> bool {
+    // Where one base delay accounts for all packets, steps were those of a queue, or of the rate.
+    let whole = base.iter().min_by(|a, b| a.delay.total_cmp(&b.delay)).copied();
+    if let Some(whole) = whole.filter(|_| base.len() > 1) {
+        let mut one = vec![Segment { from: f64::NEG_INFINITY, ..whole }];
+        if settle_by(packets, &mut one, MOST) && holds(packets, base, &one) {
+            *base = one;
+            return true;
+        }
+    }
+    settle_by(packets, base, HALF)
+}
+
+/// Whether one base delay accounts for packets between all steps that were found.
+fn holds(packets: &Packets, steps: &[Segment], one: &[Segment]) -> bool {
+    let entered = packets.entered(one);
+    let margin = one.first().map_or(0.0, |s| 2.0 * s.transmission);
+    steps.iter().enumerate().all(|(k, step)| {
+        let from = entered.partition_point(|p| p.at < step.from);
+        let to = steps.get(k + 1).map_or(entered.len(), |next| entered.partition_point(|p| p.at < next.from));
+        let votes = votes(entered.get(from..to).unwrap_or_default(), margin, true);
+        // The base delay has the transmission time in it already, so that nothing should be left.
+        let near = votes.iter().filter(|v| v.0.abs() <= (ALIKE * v.1).max(NOISE)).count();
+        if votes.len() < FEW {
+            return to - from < entered.len() / SHORT;
+        }
+        // A longer path is so for all, a queue is not.
+        2 * near >= votes.len() || agreed(votes, HALF).is_none()
+    })
+}
+
+fn settle_by(packets: &Packets, base: &mut [Segment], share: f64) -> bool {
     let entered = packets.entered(base);
     let usual = usual(&entered);
     let mut told = Vec::new();
@@ -33,7 +70,8 @@ pub(crate) fn settle(packets: &Packets, base: &mut [Segment]) -> bool {
         let of = entered.get(from..to).unwrap_or_default();
         let margin = if usual > 0.0 { 2.0 * base[k].bits / usual } else { 0.0 };
         let pairs = [false, true].map(|far| votes(of, margin, far)).into_iter().find(|v| v.len() >= LEAST);
-        told.push(pairs.map_or_else(|| by_size(of, margin, base[k].bits), agreed));
+        let told_by = pairs.map_or_else(|| by_size(of, margin, base[k].bits, share), |votes| agreed(votes, share));
+        told.push(told_by.filter(|transmission| *transmission > 0.0));
     }
     let lone = told.iter().all(Option::is_some);
     for (segment, told) in base.iter_mut().zip(told) {
@@ -87,18 +125,18 @@ fn votes(packets: &[Entered], margin: f64, far: bool) -> Vec<Vote> {
     idle.iter().filter_map(vote).collect()
 }
 
-/// The median of the votes, if they agree.
-fn agreed(mut votes: Vec<Vote>) -> Option<f64> {
+/// The median of the votes, if a share of them agrees.
+fn agreed(mut votes: Vec<Vote>, share: f64) -> Option<f64> {
     let middle = votes.len() / 2;
     votes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let vote = votes[middle].0;
     let mut off: Vec<f64> = votes.iter().map(|v| (v.0 - vote).abs() / (ALIKE * v.1).max(NOISE)).collect();
     off.sort_by(f64::total_cmp);
-    (off[middle] <= 1.0 && vote > 0.0).then_some(vote)
+    (off[((off.len() - 1) as f64 * share) as usize] <= 1.0).then_some(vote)
 }
 
 /// Where few wait: larger packets take longer, by the rate.
-fn by_size(packets: &[Entered], margin: f64, bits: f64) -> Option<f64> {
+fn by_size(packets: &[Entered], margin: f64, bits: f64, share: f64) -> Option<f64> {
     let mut idle: Vec<(f64, f64)> = Vec::new();
     let mut busy_until = f64::NEG_INFINITY;
     for p in packets {
@@ -121,6 +159,6 @@ fn by_size(packets: &[Entered], margin: f64, bits: f64) -> Option<f64> {
     let line = |bits: f64| small.0 + slope * (bits - small.1);
     let near = |p: &&(f64, f64)| (p.0 - line(p.1)).abs() <= (ALIKE * slope * p.1).max(NOISE);
     // Not the least ones alone.
-    let alike = 2 * idle.iter().filter(near).count() >= idle.len();
+    let alike = idle.iter().filter(near).count() as f64 >= share * idle.len() as f64;
     (slope > 0.0 && alike).then_some(slope * bits)
 }
