@@ -17,8 +17,9 @@ const MOST: f64 = 0.75;
 /// Votes that are too few to tell a longer path from a queue, and what part of the packets is then too short for one.
 const FEW: usize = 5;
 const SHORT: usize = 6;
-/// Time within which a packet that waited tells the rate of one that did not, in s, where few come right behind such.
-const FAR: f64 = 1.0;
+/// Times within which a packet that waited tells the rate of one that did not, in s: right behind it, or, where few are or these do not
+/// agree, farther away.
+const REACHES: [f64; 3] = [0.0, 0.1, 1.0];
 /// Classes of packet sizes in bits, least packets in a class, and least ratio of the largest size to the smallest.
 const CLASS: f64 = 400.0;
 const IN_CLASS: usize = 5;
@@ -49,7 +50,7 @@ fn holds(packets: &Packets, steps: &[Segment], one: &[Segment]) -> bool {
     steps.iter().enumerate().all(|(k, step)| {
         let from = entered.partition_point(|p| p.at < step.from);
         let to = steps.get(k + 1).map_or(entered.len(), |next| entered.partition_point(|p| p.at < next.from));
-        let votes = votes(entered.get(from..to).unwrap_or_default(), margin, true);
+        let votes = votes(entered.get(from..to).unwrap_or_default(), margin, REACHES[2]);
         // The base delay has the transmission time in it already, so that nothing should be left.
         let near = votes.iter().filter(|v| v.0.abs() <= (ALIKE * v.1).max(NOISE)).count();
         if votes.len() < FEW {
@@ -62,42 +63,45 @@ fn holds(packets: &Packets, steps: &[Segment], one: &[Segment]) -> bool {
 
 fn settle_by(packets: &Packets, base: &mut [Segment], share: f64) -> bool {
     let entered = packets.entered(base);
-    let usual = usual(&entered);
+    let rate = fastest(&entered);
     let mut told = Vec::new();
     for k in 0..base.len() {
         let from = entered.partition_point(|p| p.at < base[k].from);
         let to = base.get(k + 1).map_or(entered.len(), |next| entered.partition_point(|p| p.at < next.from));
         let of = entered.get(from..to).unwrap_or_default();
-        let margin = if usual > 0.0 { 2.0 * base[k].bits / usual } else { 0.0 };
-        let pairs = [false, true].map(|far| votes(of, margin, far)).into_iter().find(|v| v.len() >= LEAST);
-        let told_by = pairs.map_or_else(|| by_size(of, margin, base[k].bits, share), |votes| agreed(votes, share));
+        let margin = if rate > 0.0 { 2.0 * base[k].bits / rate } else { 0.0 };
+        let by_pairs = REACHES.into_iter().find_map(|reach| {
+            let votes = votes(of, margin, reach);
+            if votes.len() >= LEAST { agreed(votes, share) } else { None }
+        });
+        let told_by = by_pairs.or_else(|| by_size(of, margin, base[k].bits, share));
         told.push(told_by.filter(|transmission| *transmission > 0.0));
     }
     let lone = told.iter().all(Option::is_some);
     for (segment, told) in base.iter_mut().zip(told) {
-        let first = if usual > 0.0 { segment.bits / usual } else { 0.0 };
+        let first = if rate > 0.0 { segment.bits / rate } else { 0.0 };
         segment.transmission = told.filter(|_| lone).unwrap_or(first);
     }
     lone
 }
 
-/// Mean rate in bit/s at which packets were served that waited for the one before; 0 if none did.
-fn usual(packets: &[Entered]) -> f64 {
-    let (mut bits, mut time, mut before) = (0.0, 0.0, f64::NEG_INFINITY);
+/// A high rate in bit/s at which packets were served that waited for the one before, as the fastest packet will have been; 0 if none did.
+fn fastest(packets: &[Entered]) -> f64 {
+    let (mut rates, mut before) = (Vec::new(), f64::NEG_INFINITY);
     for p in packets {
         let Some(left) = p.left else { continue };
         if p.at < before && left > before {
-            bits += p.bits;
-            time += left - before;
+            rates.push(p.bits / (left - before));
         }
         before = left;
     }
-    if time > 0.0 { bits / time } else { 0.0 }
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len().saturating_sub(1) * 9 / 10).copied().unwrap_or(0.0)
 }
 
 /// Packets that came `margin` s and more after the last one had left, each with the transmission time that the rate of a packet right
-/// behind it gives, or with `far` that of the nearest packet that waited.
-fn votes(packets: &[Entered], margin: f64, far: bool) -> Vec<Vote> {
+/// behind it gives, or that of the nearest packet that waited within `reach` s.
+fn votes(packets: &[Entered], margin: f64, reach: f64) -> Vec<Vote> {
     let (mut idle, mut rates) = (Vec::new(), Vec::new());
     let mut busy_until = f64::NEG_INFINITY;
     let mut before: Option<Entered> = None;
@@ -114,7 +118,6 @@ fn votes(packets: &[Entered], margin: f64, far: bool) -> Vec<Vote> {
         busy_until = p.left.unwrap_or(p.at).max(busy_until);
         before = Some(*p);
     }
-    let reach = if far { FAR } else { 0.0 };
     let vote = |p: &Entered| {
         let next = rates.partition_point(|r| r.0 < p.at);
         let near = rates.get(next).into_iter().chain(next.checked_sub(1).and_then(|k| rates.get(k)));
