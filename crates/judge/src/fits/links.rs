@@ -167,7 +167,7 @@ impl KnownLink {
     }
 
     /// The text of its scenario.
-    pub fn text(&self, controller: &str) -> String {
+    fn text(&self, controller: &str) -> String {
         let (ceiling, length) = (self.ceiling_bps, super::LENGTH);
         format!(
             "title = \"Known link {}: {}\"\nduration = \"{length} s\"\nsample_interval = \"500 ms\"\n\n[links.access]\n{}\n\
