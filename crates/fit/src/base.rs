@@ -99,24 +99,24 @@ pub(crate) fn segments(packets: &Packets) -> Vec<Segment> {
             continue;
         }
         let Some(before) = out.last() else {
-            out.push(Segment { from: f64::NEG_INFINITY, delay, bits });
+            out.push(Segment { from: f64::NEG_INFINITY, delay, bits, transmission: 0.0 });
             continue;
         };
         let from = jump_at(from, delay - before.delay).1;
         // Two steps may take the same jump for theirs: one alone can be there.
         if from >= before.from.max(first).max(0.0) + APART {
-            out.push(Segment { from, delay, bits });
+            out.push(Segment { from, delay, bits, transmission: 0.0 });
         }
     }
     if out.is_empty() {
-        out.push(Segment { from: f64::NEG_INFINITY, delay: 0.0, bits: 0.0 });
+        out.push(Segment { from: f64::NEG_INFINITY, delay: 0.0, bits: 0.0, transmission: 0.0 });
     }
     out
 }
 
 /// As changes from the first.
 pub(crate) fn changes(segments: &[Segment]) -> Vec<BaseDelay> {
-    let first = segments.first().map_or(0.0, |s| s.delay);
-    let change = |s: &Segment| BaseDelay { from_s: s.from.max(0.0), more_ms: (s.delay - first) * 1e3 };
+    let first = segments.first().map_or(0.0, Segment::propagation);
+    let change = |s: &Segment| BaseDelay { from_s: s.from.max(0.0), more_ms: (s.propagation() - first) * 1e3 };
     segments.iter().map(change).collect()
 }

@@ -5,6 +5,9 @@ use crate::cross::CrossTraffic;
 use crate::packets::Entered;
 use crate::queue::{Discipline, LEAST, Queue};
 
+/// Half of a full packet, in bytes.
+const IN_TRANSMISSION: f64 = 750.0;
+
 impl Queue {
     /// Beside others' traffic the call's own bytes say little of the room: the time that packets waited at a loss does.
     pub(crate) fn beside(&mut self, packets: &[Entered], cross: &[CrossTraffic], capacity: &Capacity) {
@@ -15,7 +18,8 @@ impl Queue {
             let Some(rate) = capacity.likely_bps.get(bin).filter(|_| beside(p.at)) else { continue };
             match p.left {
                 Some(left) => {
-                    waited = (left - p.at).max(0.0) * rate / 8.0;
+                    // Half of a packet, on average, was in transmission and is no part of the room.
+                    waited = ((left - p.at) * rate / 8.0 - IN_TRANSMISSION).max(0.0);
                     longest = longest.max(waited);
                 }
                 None => {
@@ -28,7 +32,7 @@ impl Queue {
         rooms.sort_by(f64::total_cmp);
         if let Some(room) = rooms.get(rooms.len() / 2).filter(|_| rooms.len() >= LEAST as usize) {
             self.fit.discipline = Discipline::DropTail;
-            self.fit.limit_bytes = Some(room.max(longest * 0.9));
+            self.fit.limit_bytes = Some(room.max(longest));
         }
     }
 }

@@ -10,6 +10,10 @@ const BUSY: f64 = 0.4;
 const NEAR: f64 = 0.2;
 const LEAST_TIME: f64 = 0.01;
 const LEAST_BITS: f64 = 20_000.0;
+/// The same where lone packets tell the rate, and how many bins these are looked for on either side.
+const LONE_TIME: f64 = 2e-3;
+const LONE_BITS: f64 = 6_000.0;
+const LONE_REACH: usize = 4;
 /// Time over which the rate that arrived is a lower bound, in s.
 const ARRIVED: f64 = 0.5;
 /// Reach of known rates for bins between them, in s: as many bins nearby, else those farther away.
@@ -67,11 +71,18 @@ pub(crate) fn capacity(packets: &[Entered], service: &Service) -> Capacity {
         }
     }
     let around = |of: &[f64], k: usize, reach: f64| -> f64 {
-        let reach = (reach / BIN) as usize;
+        let reach = (reach / BIN + 0.5) as usize;
         of[k.saturating_sub(reach)..(k + reach + 1).min(count)].iter().sum()
     };
     let served_bps: Vec<Option<f64>> = (0..count)
         .map(|k| {
+            if service.lone {
+                // Each packet tells the rate at its time.
+                let mut reaches = (0..=LONE_REACH).map(|reach| reach as f64 * BIN);
+                let enough =
+                    |reach: &f64| around(&bits, k, *reach) >= LONE_BITS && around(&time, k, *reach) >= LONE_TIME;
+                return reaches.find(enough).map(|reach| around(&bits, k, reach) / around(&time, k, reach));
+            }
             if time[k] >= BUSY * BIN {
                 return Some(bits[k] / time[k]);
             }

@@ -1,8 +1,9 @@
 //! Traffic of others in the same queue.
 
-use crate::capacity::{BIN, Capacity};
+use crate::capacity::Capacity;
 use crate::jitter::{self, JitterStep};
-use crate::service::Service;
+use crate::packets::Entered;
+use crate::service::{Served, Service};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub struct CrossTraffic {
     pub to_s: f64,
     /// Their rate in bit/s, while packets of the call waited.
     pub rate_bps: f64,
+    /// Whether it takes what the call leaves, as TCP does: the queue is seldom empty, whatever the call sends.
+    pub elastic: bool,
 }
 
 /// Windows in which the gaps between packets are compared, in s, and least number of them.
@@ -34,6 +37,19 @@ const STILL: f64 = 0.1;
 const PAUSE: f64 = 2.0;
 const LASTING: f64 = 3.0;
 
+/// Where lone packets tell the rate: least median ratio of the rates of neighbours, as a logarithm, that is irregular, over that of the
+/// steadiest quarter of the windows too; least pairs of neighbours in a window; and the time on either side in which the link's own rate is
+/// taken, in s.
+const IRREGULAR: f64 = 0.12;
+const OVER_STEADIEST: f64 = 4.0;
+const LEAST_PAIRS: usize = 5;
+const SIDE: f64 = 8.0;
+/// Share of the link's rate below which others begin or end.
+const LOWER: f64 = 0.97;
+/// Bits of others before a packet that has waited, and least share of packets that have where others take what they get.
+const WAITED: f64 = 36_000.0;
+const ELASTIC: f64 = 0.5;
+
 #[derive(Clone, Copy)]
 struct Window {
     at: f64,
@@ -46,6 +62,9 @@ struct Window {
 /// of others too. Where the fastest are as fast as packets that were alone, and most are slower, the difference is theirs. Capacity in
 /// these times is set to the link's.
 pub(crate) fn find(service: &Service, jitter: &[JitterStep], capacity: &mut Capacity) -> Vec<CrossTraffic> {
+    if service.lone {
+        return irregular(service, capacity);
+    }
     let mut windows: Vec<Window> = Vec::new();
     let mut rates: Vec<f64> = Vec::new();
     let (mut bits, mut time, mut at) = (0.0, 0.0, 0.0);
@@ -92,20 +111,78 @@ pub(crate) fn find(service: &Service, jitter: &[JitterStep], capacity: &mut Capa
             }
             None => {
                 let rate_bps = rate - w.mean;
-                out.push((CrossTraffic { from_s: w.at, to_s: w.at + WINDOW, rate_bps }, 1.0));
+                out.push((CrossTraffic { from_s: w.at, to_s: w.at + WINDOW, rate_bps, elastic: true }, 1.0));
             }
         }
     }
     let out: Vec<CrossTraffic> = out.into_iter().map(|o| o.0).filter(|c| c.to_s - c.from_s >= LASTING).collect();
     for c in &out {
-        let count = capacity.served_bps.len();
-        let bins = ((c.from_s / BIN) as usize).min(count)..((c.to_s / BIN) as usize).min(count);
-        for k in bins {
-            capacity.served_bps[k] = Some(rate);
-            capacity.likely_bps[k] = rate;
-            capacity.least_bps[k] = rate;
-            capacity.most_bps[k] = Some(rate);
-        }
+        capacity.set(c.from_s, c.to_s, rate);
     }
     out
+}
+
+/// Looks for others' traffic where each packet tells the link's rate: neighbours then tell the same one, but for those with packets of others
+/// between them.
+fn irregular(service: &Service, capacity: &mut Capacity) -> Vec<CrossTraffic> {
+    let end = service.served.last().map_or(0.0, |s| s.to);
+    let mut windows: Vec<Vec<f64>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
+    for pair in service.served.windows(2) {
+        let rate = |s: &Served| s.bits / (s.to - s.from).max(1e-9);
+        windows[(pair[1].to / WINDOW).max(0.0) as usize].push(libm::log(rate(&pair[1]) / rate(&pair[0])).abs());
+    }
+    let median = |mut of: Vec<f64>| {
+        of.sort_by(f64::total_cmp);
+        (of.len() >= LEAST_PAIRS).then(|| of[of.len() / 2])
+    };
+    let unlike: Vec<Option<f64>> = windows.into_iter().map(median).collect();
+    let mut sorted: Vec<f64> = unlike.iter().flatten().copied().collect();
+    sorted.sort_by(f64::total_cmp);
+    let steadiest = sorted.get(sorted.len() / 4).copied().unwrap_or(0.0);
+    let is_shared = |u: &Option<f64>| u.is_some_and(|u| u > IRREGULAR.max(OVER_STEADIEST * steadiest));
+    let mut times: Vec<(f64, f64)> = Vec::new();
+    for (k, _) in unlike.iter().enumerate().filter(|(_, u)| is_shared(u)) {
+        let (from, to) = (k as f64 * WINDOW, (k + 1) as f64 * WINDOW);
+        match times.last_mut().filter(|t| from - t.1 <= PAUSE) {
+            Some(last) => last.1 = to,
+            None => times.push((from, to)),
+        }
+    }
+    times.retain(|t| t.1 - t.0 >= LASTING);
+    // Others only make the rate seem lower.
+    let link = |from: f64, to: f64| {
+        let sides = [capacity.median(from - SIDE, from), capacity.median(to, to + SIDE)];
+        sides.into_iter().flatten().max_by(f64::total_cmp)
+    };
+    let mut shared: Vec<CrossTraffic> = Vec::new();
+    for (from, to) in times {
+        let Some(rate) = link(from, to) else { continue };
+        // At the ends, while others begin or end, neighbours may be alike: the rate is lower all the same.
+        let (from_s, to_s) = capacity.lower_around(from, to, LOWER * rate);
+        match shared.last_mut().filter(|last| from_s <= last.to_s + PAUSE) {
+            Some(last) => last.to_s = to_s,
+            None => shared.push(CrossTraffic { from_s, to_s, rate_bps: rate, elastic: true }),
+        }
+    }
+    for c in &mut shared {
+        let within = service.served.iter().filter(|s| s.to >= c.from_s && s.to < c.to_s);
+        let own = within.map(|s| s.bits).sum::<f64>() / (c.to_s - c.from_s);
+        capacity.set(c.from_s, c.to_s, c.rate_bps);
+        c.rate_bps = (c.rate_bps - own).max(0.0);
+    }
+    shared
+}
+
+/// Tells traffic that takes what the call leaves from that of a rate of its own: the call, which keeps queues short, waits all the same.
+pub(crate) fn tell_elastic(cross: &mut [CrossTraffic], packets: &[Entered], capacity: &Capacity) {
+    for c in cross {
+        let (mut waited, mut all) = (0_u32, 0_u32);
+        let from = packets.partition_point(|p| p.at < c.from_s);
+        for p in packets[from..].iter().take_while(|p| p.at < c.to_s) {
+            let Some(left) = p.left else { continue };
+            all += 1;
+            waited += u32::from((left - p.at) * capacity.likely_at(p.at) > p.bits + WAITED);
+        }
+        c.elastic = f64::from(waited) >= ELASTIC * f64::from(all);
+    }
 }

@@ -1,6 +1,5 @@
 //! Delay by chance of packets that found no queue.
 
-use crate::capacity::Capacity;
 use crate::packets::Entered;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,44 +25,101 @@ const OUTER: f64 = 0.05;
 const EVEN: f64 = 0.25;
 /// Greatest correlation of one packet's with the next one's: a queue of others' changes slowly.
 const ALIKE: f64 = 0.6;
+/// Slack of the gap to the packet before of one that was held behind it, as a share of its transmission time and in s.
+const SLACK: f64 = 0.02;
+const LEAST_SLACK: f64 = 0.1e-3;
+/// Largest share of the jitter for which a packet may have been held.
+const HELD: f64 = 0.6;
+/// Share of the range of all delays by chance above which those of a time are taken to have it.
+const WHOLE: f64 = 0.5;
+/// Quantile of the delays that stands for the largest: single packets are late for other reasons.
+const HIGHEST: f64 = 0.9995;
 /// Jitters that differ by less than this share are one.
 const SAME: f64 = 0.4;
 
-/// Looks for delay by chance: a packet that came when the one before had left should take its transmission time alone. `capacity` is that
-/// found without jitter. Empty if there is none at any time.
-pub(crate) fn find(packets: &[Entered], capacity: &Capacity) -> Vec<JitterStep> {
+/// What a packet took beyond its queue and its transmission, and how much of that it waited behind one that chance had delayed more, in s.
+#[derive(Clone, Copy)]
+struct Excess {
+    all: f64,
+    held: f64,
+    is_held: bool,
+}
+
+/// Looks for delay by chance: packets take longer than a queue of the link's rate accounts for, each another time. `rate_at` is the link's
+/// rate in bit/s at a time, 0 if it is not known. Empty if there is none at any time. Also
+/// returns the least delay by chance in s, which is not zero if the base delay has other parts.
+pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> (Vec<JitterStep>, f64) {
     let end = packets.last().map_or(0.0, |p| p.at);
-    let mut windows: Vec<Vec<f64>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
-    let mut before = f64::NEG_INFINITY;
+    let mut windows: Vec<Vec<Excess>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
+    let (mut served, mut arrived) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for p in packets {
+        let rate = rate_at(p.at);
+        let transmission = if rate > 0.0 { p.bits / rate } else { 0.0 };
+        served = served.max(p.at) + transmission;
         let Some(left) = p.left else { continue };
-        if p.at >= before {
-            let bin = ((p.at / capacity.bin_s).max(0.0) as usize).min(capacity.likely_bps.len().saturating_sub(1));
-            let rate = capacity.likely_bps.get(bin).copied().unwrap_or(0.0);
-            // The base delay has the transmission time of its own packet in it, so that this is rather too little.
-            let transmission = if rate > 0.0 { p.bits / rate } else { 0.0 };
-            windows[(p.at / WINDOW).max(0.0) as usize].push((left - p.at - transmission).max(0.0));
-        }
-        before = left;
+        let held = arrived + transmission;
+        let is_held = left <= held + (SLACK * transmission).max(LEAST_SLACK);
+        windows[(p.at / WINDOW).max(0.0) as usize].push(Excess { all: left - served, held: held - served, is_held });
+        arrived = left;
+        // A queue that the rates do not account for is none of chance.
+        served = served.min(left);
     }
-    let mut out: Vec<JitterStep> = Vec::new();
-    for (k, extra) in windows.into_iter().enumerate() {
-        let max_ms = jitter(extra).unwrap_or(0.0) * 1e3;
+    let (least, span) = range(&windows);
+    let windows = windows.into_iter().map(|window| by_chance(&window, least, span));
+    let mut out: Vec<(JitterStep, Vec<f64>)> = Vec::new();
+    for (k, extra) in windows.enumerate() {
+        // A queue that never empties says nothing of jitter.
+        if extra.len() < LEAST_PACKETS {
+            continue;
+        }
+        let max_ms = jitter(&extra).unwrap_or(0.0) * 1e3;
         match out.last_mut() {
-            Some(last) if (last.max_ms - max_ms).abs() <= SAME * last.max_ms.max(max_ms) => {
-                last.max_ms = last.max_ms.max(max_ms);
+            Some((last, all)) if (last.max_ms - max_ms).abs() <= SAME * last.max_ms.max(max_ms) => {
+                all.extend(extra);
+                last.max_ms = if max_ms > 0.0 { largest(all).min(span) * 1e3 } else { 0.0 };
             }
-            _ => out.push(JitterStep { from_s: k as f64 * WINDOW, max_ms }),
+            _ => {
+                let from_s = if out.is_empty() { 0.0 } else { k as f64 * WINDOW };
+                out.push((JitterStep { from_s, max_ms }, extra));
+            }
         }
     }
-    if out.iter().all(|s| s.max_ms == 0.0) { Vec::new() } else { out }
+    // Quantiles of those that were not held are rather low; the range of all is nearer, where it is not another time's.
+    let whole = |s: f64| if s >= WHOLE * span * 1e3 { span * 1e3 } else { s };
+    let steps = out.into_iter().map(|(step, _)| JitterStep { max_ms: whole(step.max_ms), ..step });
+    let steps: Vec<JitterStep> = steps.collect();
+    if steps.iter().all(|s| s.max_ms == 0.0) { (Vec::new(), 0.0) } else { (steps, least) }
+}
+
+/// The least delay by chance by the base delay's clock, and the length of the range of all above it. Some packet of a call had the largest,
+/// and one about the least.
+fn range(windows: &[Vec<Excess>]) -> (f64, f64) {
+    let mut all: Vec<f64> = windows.iter().flatten().map(|e| e.all).collect();
+    all.sort_by(f64::total_cmp);
+    let at = |q: f64| all.get((all.len().saturating_sub(1) as f64 * q) as usize).copied().unwrap_or(0.0);
+    (at(0.0), at(HIGHEST) - at(0.0))
+}
+
+/// Delays by chance of packets that were hardly held, as if none had been: what is left of a uniform value above a bound is uniform too.
+fn by_chance(window: &[Excess], least: f64, span: f64) -> Vec<f64> {
+    let free = window.iter().filter(|e| !e.is_held && e.held - least <= HELD * span);
+    let value = |e: &Excess| {
+        let held = (e.held - least).max(0.0);
+        ((e.all - least - held) / (span - held).max(1e-9) * span).max(0.0)
+    };
+    free.map(value).collect()
+}
+
+/// The end of delays that are uniform from zero.
+fn largest(extra: &[f64]) -> f64 {
+    let mut sorted = extra.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |q: f64| sorted[((sorted.len() - 1) as f64 * q) as usize];
+    (at(1.0 - OUTER) - at(OUTER)) / (1.0 - 2.0 * OUTER)
 }
 
 /// Largest extra delay in s, if extra delays are chance.
-fn jitter(mut extra: Vec<f64>) -> Option<f64> {
-    if extra.len() < LEAST_PACKETS {
-        return None;
-    }
+fn jitter(extra: &[f64]) -> Option<f64> {
     let n = extra.len() as f64;
     let mean = extra.iter().sum::<f64>() / n;
     let variance = extra.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>();
@@ -71,9 +127,10 @@ fn jitter(mut extra: Vec<f64>) -> Option<f64> {
     if variance <= 0.0 || together > ALIKE * variance {
         return None;
     }
-    extra.sort_by(f64::total_cmp);
-    let at = |q: f64| extra[((n - 1.0) * q) as usize];
-    let largest = (at(1.0 - OUTER) - at(OUTER)) / (1.0 - 2.0 * OUTER);
+    let mut sorted = extra.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |q: f64| sorted[((n - 1.0) * q) as usize];
+    let largest = largest(extra);
     (largest >= LEAST && at(0.25) >= EVEN * at(0.5) && at(0.5) > 0.0).then_some(largest)
 }
 

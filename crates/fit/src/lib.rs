@@ -16,12 +16,14 @@ mod cross;
 mod jitter;
 mod losses;
 mod measured;
+mod mode;
 mod packets;
 mod policer;
 mod queue;
 mod scenario;
 mod service;
 mod source;
+mod transmission;
 mod whatif;
 
 pub use base::BaseDelay;
@@ -125,24 +127,38 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
     if packets.all.len() < LEAST_PACKETS || last - first < LEAST_SECONDS {
         return Err(FitError::TooShort { packets: packets.all.len(), seconds: last - first });
     }
-    let base = base::segments(&packets);
+    let mut base = base::segments(&packets);
+    let lone = transmission::settle(&packets, &mut base);
     let entered = packets.entered(&base);
     let policer = policer::find(&entered);
     let queue = queue::find(&entered, policer.is_some());
-    let mut service = service::service(&entered, &queue, &[], packets.resolution);
+    let mut service = service::service(&entered, &queue, &[], packets.resolution, lone);
     let mut capacity = bins::capacity(&entered, &service);
-    let jitter = jitter::find(&entered, &capacity);
-    if !jitter.is_empty() {
-        // Neighbours that jitter pushed together did not wait for one another.
-        service = service::service(&entered, &queue, &jitter, packets.resolution);
-        capacity = bins::capacity(&entered, &service);
+    // Packets that all take their transmission time leave no room for jitter.
+    let mut jitter = Vec::new();
+    if !lone {
+        let common = mode::rates(&entered);
+        let rate_at = |at: f64| {
+            let common = common.get((at / mode::WINDOW).max(0.0) as usize).copied().flatten();
+            common.unwrap_or_else(|| capacity.likely_at(at))
+        };
+        let (steps, least) = jitter::find(&entered, &rate_at);
+        jitter = steps;
+        base.iter_mut().for_each(|s| s.transmission -= least);
+        if !jitter.is_empty() {
+            // Neighbours that jitter pushed together did not wait for one another.
+            service = service::service(&entered, &queue, &jitter, packets.resolution, false);
+            capacity = bins::capacity(&entered, &service);
+            capacity.steady(&common);
+        }
     }
-    let cross = cross::find(&service, &jitter, &mut capacity);
+    let mut cross = cross::find(&service, &jitter, &mut capacity);
+    cross::tell_elastic(&mut cross, &entered, &capacity);
     let mut queue = queue;
     queue.beside(&entered, &cross, &capacity);
     let loss = losses::find(&entered, &queue, policer.as_ref());
     let source = source::find(call, &passages);
-    let rtt_ms = packets.rtt(call, &passages, &base, service.usual);
+    let rtt_ms = packets.rtt(call, &passages, &base);
     let mut out = Fit {
         length_s: last,
         rtt_ms,
@@ -189,7 +205,9 @@ impl Fit {
             out.push(format!("the capacity in {:.0} % of the time, in which no packet queued", (1.0 - known) * 100.0));
         }
         if !self.cross.is_empty() {
-            out.push("whether the others' traffic gives way to the call: both are drawn".into());
+            out.push(
+                "how the others' traffic gives way to the call: what it seems to do is drawn for the most part".into(),
+            );
         }
         if self.queue.limit_bytes.is_none() && self.policer.is_none() {
             out.push(format!(

@@ -24,6 +24,15 @@ pub(crate) struct Segment {
     pub(crate) delay: f64,
     /// Size of the packet that had it.
     pub(crate) bits: f64,
+    /// Part of the delay in which that packet was transmitted.
+    pub(crate) transmission: f64,
+}
+
+impl Segment {
+    /// Delay of the path but for the transmission of packets.
+    pub(crate) fn propagation(&self) -> f64 {
+        self.delay - self.transmission
+    }
 }
 
 /// Packets of a call.
@@ -103,14 +112,14 @@ impl Packets {
                 segment += 1;
                 latest = f64::NEG_INFINITY;
             }
-            out.push(at(p, &mut latest, base.get(segment).map_or(0.0, |s| s.delay)));
+            out.push(at(p, &mut latest, base.get(segment).map_or(0.0, Segment::propagation)));
         }
         out
     }
 
     /// Least round-trip time in ms: the least ways there and back by captures at both ends, whose clocks then do not matter, else the
-    /// least that RTCP measured. `usual` is the usual rate of the link in bit/s.
-    pub(crate) fn rtt(&self, call: &Call, passages: &Passages, base: &[Segment], usual: f64) -> Option<f64> {
+    /// least that RTCP measured.
+    pub(crate) fn rtt(&self, call: &Call, passages: &Passages, base: &[Segment]) -> Option<f64> {
         let arrived =
             passages.packets.iter().filter_map(|p| if let Fate::Arrived(d) = p.fate { Some(d) } else { None });
         let there = arrived.fold(f64::INFINITY, f64::min);
@@ -119,8 +128,8 @@ impl Packets {
         let measured = call.recordings.iter().flat_map(|r| &r.blocks).filter(|b| b.direction == Direction::Received);
         let measured = measured.filter_map(|b| b.rtt).map(|t| t.as_secs_f64() * 1e3).fold(f64::INFINITY, f64::min);
         // The fastest packet too had to be transmitted.
-        let first = base.first().map_or(0.0, |s| s.bits / usual.max(1.0) * 1e3);
-        let first = if usual > 0.0 { first } else { 0.0 };
+        let fastest = base.iter().min_by(|a, b| a.delay.total_cmp(&b.delay));
+        let first = fastest.map_or(0.0, |s| s.transmission * 1e3);
         let rtt = if passages.captured && (there + back).is_finite() { there + back - first } else { measured };
         rtt.is_finite().then_some(rtt.max(0.0))
     }

@@ -17,10 +17,16 @@ pub struct PolicerFit {
 const WINDOW: f64 = 1.0;
 const LEAST: usize = 4;
 const LOSSY: f64 = 0.02;
-/// Step of the second search.
-const FINE: f64 = 0.005;
-/// Rates that are tried, over the one that arrived: a window may begin with a full bucket.
-const FACTORS: [f64; 13] = [0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1, 1.15, 1.2];
+/// Rates that are tried over the one that arrived, as a factor up and down, and bits of buckets that are: from a packet to a time in s at
+/// that rate. Each is divided into so many steps up and down; each next search is around the best, in steps so much finer.
+const RATES: f64 = 1.4;
+const BURST: (f64, f64) = (12_000.0, 1.0);
+const COUNT: i32 = 8;
+const STEPS: f64 = 8.0;
+const FINER: f64 = 0.2;
+const SEARCHES: usize = 4;
+/// Packets that are looked at: what a longer call takes is bounded.
+const MOST_PACKETS: usize = 200_000;
 /// Largest share of the losses behind packets that waited, and time that counts as waiting, in s.
 const QUEUED: f64 = 0.5;
 const WAITED: f64 = 4e-3;
@@ -47,14 +53,30 @@ pub(crate) fn find(packets: &[Entered]) -> Option<PolicerFit> {
     }
     lossy.sort_by(f64::total_cmp);
     let rate = lossy[lossy.len() / 2];
-    let try_rate = |rate_bps: f64| {
-        let burst = burst(packets, rate_bps);
-        (likeness(packets, rate_bps, burst), PolicerFit { rate_bps, burst_bytes: burst / 8.0 })
-    };
-    let coarse = FACTORS.into_iter().map(|f| try_rate(rate * f)).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let fine = (-6..=6).map(|k| try_rate(coarse.1.rate_bps * (1.0 + FINE * f64::from(k))));
-    let (like, fit) = fine.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (like > LIKE).then_some(fit)
+    let packets = packets.get(..MOST_PACKETS).unwrap_or(packets);
+    let mut best = (f64::NEG_INFINITY, rate, libm::sqrt(BURST.0 * BURST.1 * rate));
+    // A step of either is a factor.
+    let mut steps = (libm::log(RATES) / STEPS, libm::log(BURST.1 * rate / BURST.0) / 2.0 / STEPS);
+    for _ in 0..SEARCHES {
+        let (_, rate, burst) = best;
+        for i in -COUNT..=COUNT {
+            for k in -COUNT..=COUNT {
+                let rate = rate * libm::exp(steps.0 * f64::from(i));
+                let burst = burst * libm::exp(steps.1 * f64::from(k));
+                let like = likeness(packets, rate, burst) + agreement(packets, rate, burst);
+                if like > best.0 {
+                    best = (like, rate, burst);
+                }
+            }
+        }
+        // Losses by chance are far from those of any bucket.
+        if best.0 < LIKE {
+            return None;
+        }
+        steps = (steps.0 * FINER, steps.1 * FINER);
+    }
+    let (like, rate_bps, burst) = best;
+    (like > 2.0 * LIKE).then_some(PolicerFit { rate_bps, burst_bytes: burst / 8.0 })
 }
 
 /// Share of the losses behind packets that waited.
@@ -73,17 +95,6 @@ fn queued_losses(packets: &[Entered]) -> f64 {
         }
     }
     f64::from(queued) / f64::from(lost.max(1))
-}
-
-/// Most bits that passed beyond the rate, over all times: the bucket's depth.
-fn burst(packets: &[Entered], rate: f64) -> f64 {
-    let (mut level, mut most, mut before) = (0.0_f64, 0.0_f64, 0.0);
-    for p in packets.iter().filter(|p| p.left.is_some()) {
-        level = (level - rate * (p.at - before)).max(0.0) + p.bits;
-        before = p.at;
-        most = most.max(level);
-    }
-    most
 }
 
 /// Likeness of the losses to those of a bucket, by bin: 1 is the same, 0 as far as their mean is.
@@ -106,4 +117,25 @@ fn likeness(packets: &[Entered], rate: f64, burst: f64) -> f64 {
     let off: f64 = bins.iter().map(|b| (b.0 - b.1) * (b.0 - b.1)).sum();
     let spread: f64 = bins.iter().map(|b| (b.0 - mean) * (b.0 - mean)).sum();
     if spread > 0.0 { 1.0 - off / spread } else { 0.0 }
+}
+
+/// Share of the losses less that of errors, where the bucket is set right by each packet's fate: 1 is no error. Errors of the rate do not
+/// add up, so that it tells the bucket's size.
+fn agreement(packets: &[Entered], rate: f64, burst: f64) -> f64 {
+    let (mut tokens, mut before) = (burst, 0.0);
+    let (mut lost, mut wrong) = (0.0, 0.0);
+    for p in packets {
+        tokens = (tokens + rate * (p.at - before)).min(burst);
+        before = p.at;
+        let has_enough = tokens >= p.bits;
+        if p.left.is_some() {
+            wrong += f64::from(u8::from(!has_enough));
+            tokens = (tokens - p.bits).max(0.0);
+        } else {
+            lost += 1.0;
+            wrong += f64::from(u8::from(has_enough));
+            tokens = tokens.min(p.bits);
+        }
+    }
+    if lost > 0.0 { 1.0 - wrong / lost } else { 0.0 }
 }

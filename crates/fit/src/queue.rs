@@ -51,8 +51,8 @@ const BEYOND_CHANCE: f64 = 0.003;
 /// Share of the losses with a queue that a full queue accounts for under drop tail.
 const TAIL: f64 = 0.6;
 
-/// Bits in the queue when each packet came.
-fn backlogs(packets: &[Entered]) -> Vec<f64> {
+/// Bits in the queue when each packet came, and those of the packet in transmission then, which has no place in its room.
+fn backlogs(packets: &[Entered]) -> Vec<(f64, f64)> {
     let mut left = 0;
     let (mut entered, mut gone) = (0.0, 0.0);
     let mut out = Vec::with_capacity(packets.len());
@@ -65,7 +65,8 @@ fn backlogs(packets: &[Entered]) -> Vec<f64> {
             }
             left += 1;
         }
-        out.push(entered - gone);
+        let in_transmission = if left < i { packets[left].bits } else { 0.0 };
+        out.push((entered - gone, in_transmission));
         if p.left.is_some() {
             entered += p.bits;
         }
@@ -73,8 +74,18 @@ fn backlogs(packets: &[Entered]) -> Vec<f64> {
     out
 }
 
+/// The room in bits between what was taken and what was dropped; where these overlap, such that most dropped ones did not fit.
+fn room(mut taken: Vec<f64>, mut dropped: Vec<f64>) -> Option<f64> {
+    taken.sort_by(f64::total_cmp);
+    dropped.sort_by(f64::total_cmp);
+    let most = *taken.get(taken.len().saturating_sub(1) * 999 / 1000)?;
+    let (few, middle) = (*dropped.get(dropped.len() / 10)?, dropped[dropped.len() / 2]);
+    Some(if few > most { 0.5 * (most + few) } else { middle.max(most) })
+}
+
 pub(crate) fn find(packets: &[Entered], policed: bool) -> Queue {
-    let backlog = backlogs(packets);
+    let backlogs = backlogs(packets);
+    let backlog: Vec<f64> = backlogs.iter().map(|b| b.0).collect();
     let mut sorted: Vec<f64> =
         packets.iter().zip(&backlog).filter(|(p, _)| p.left.is_some()).map(|(p, b)| b + p.bits).collect();
     sorted.sort_by(f64::total_cmp);
@@ -116,19 +127,21 @@ pub(crate) fn find(packets: &[Entered], policed: bool) -> Queue {
         let at_full = f64::from(counts[2][0]);
         let tail = at_full >= TAIL * (between + at_full);
         fit.discipline = if tail { Discipline::DropTail } else { Discipline::Managed };
-        let mut at_loss: Vec<f64> = Vec::new();
+        // What the queue had to have room for, of packets that it took and of those that it dropped.
+        let (mut taken, mut dropped) = (Vec::new(), Vec::new());
         for (i, p) in packets.iter().enumerate() {
             let class = class(backlog[i], p.bits);
             full[i] = class == 2 || (class == 1 && !tail);
-            if full[i] && p.left.is_none() {
-                overflowed[i] = true;
-                at_loss.push(backlog[i] + 0.5 * p.bits);
+            overflowed[i] = full[i] && p.left.is_none();
+            let needed = backlog[i] - backlogs[i].1 + p.bits;
+            if overflowed[i] {
+                dropped.push(needed);
+            } else if p.left.is_some() {
+                taken.push(needed);
             }
         }
-        at_loss.sort_by(f64::total_cmp);
-        if let Some(middle) = at_loss.get(at_loss.len() / 2).filter(|_| tail) {
-            // Larger than what was in it: the packet that was dropped did not fit.
-            fit.limit_bytes = Some(middle.max(most) / 8.0);
+        if tail {
+            fit.limit_bytes = room(taken, dropped).map(|bits| bits / 8.0);
         }
     }
     Queue { fit, overflowed, full }
@@ -142,6 +155,8 @@ mod tests {
     fn bytes_in_the_queue_are_those_that_came_and_have_not_left() {
         let p = |at: f64, left: Option<f64>| Entered { at, left, bits: 1_000.0 };
         let packets = [p(0.0, Some(1.0)), p(0.1, Some(2.0)), p(0.5, None), p(1.5, Some(3.0)), p(9.0, Some(9.1))];
-        assert_eq!(backlogs(&packets), [0.0, 1_000.0, 2_000.0, 1_000.0, 0.0]);
+        let (all, in_transmission): (Vec<f64>, Vec<f64>) = backlogs(&packets).into_iter().unzip();
+        assert_eq!(all, [0.0, 1_000.0, 2_000.0, 1_000.0, 0.0]);
+        assert_eq!(in_transmission, [0.0, 1_000.0, 1_000.0, 1_000.0, 0.0]);
     }
 }

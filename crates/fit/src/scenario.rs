@@ -36,6 +36,13 @@ impl FittedScenario {
 
 /// Greatest factor on rates and on rooms that nothing bounds.
 const BEYOND: f64 = 3.0;
+/// Share of the draws in which others' traffic is of the kind that the fit tells.
+const TOLD: f64 = 0.8;
+/// Share of the draws in which a queue that never dropped would do so before it is full.
+const MANAGED: f64 = 0.2;
+/// Errors of a policer's bucket and of jitter that were found.
+const BUCKET: f64 = 0.2;
+const SPREAD: f64 = 0.1;
 /// Error of rates that are known.
 const KNOWN: f64 = 0.02;
 /// Room of a queue that never overflowed, in s of the mean rate: what access links usually have.
@@ -51,6 +58,11 @@ struct Draw(Option<Pcg64Mcg>);
 impl Draw {
     fn one(&mut self) -> Option<f64> {
         self.0.as_mut().map(|r| r.random::<f64>())
+    }
+
+    /// A factor that is uniform around 1, as much as `most` from it; 1 without a draw.
+    fn error(&mut self, most: f64) -> f64 {
+        self.one().map_or(1.0, |u| 1.0 + most * (2.0 * u - 1.0))
     }
 
     /// A value uniform in its logarithm from 1 to `most`; `likely` without a draw.
@@ -76,25 +88,25 @@ impl Fit {
         t += &self.delay(delay);
         t += &self.queue_line(mean, &mut random);
         if let Some(p) = &self.policer {
-            let burst = p.burst_bytes.max(3_000.0);
-            let _ = writeln!(t, "policer = {{ rate = \"{:.0} bps\", burst = \"{burst:.0} B\" }}", p.rate_bps);
+            let (rate, burst) = (p.rate_bps * random.error(KNOWN), p.burst_bytes.max(3_000.0) * random.error(BUCKET));
+            let _ = writeln!(t, "policer = {{ rate = \"{rate:.0} bps\", burst = \"{burst:.0} B\" }}");
         }
         t += &self.loss_line();
-        t += &self.jitter_line();
+        t += &self.jitter_line(random.error(SPREAD));
         let _ = writeln!(t, "\n[links.path.reverse]\ndelay = \"{delay:.1} ms\"");
         if let Some(lost) = self.answers_lost.filter(|l| *l > 0.002) {
             let _ = writeln!(t, "loss = {lost:.4}");
         }
         t += &self.flows();
-        let gives_way = random.one().is_none_or(|u| u < 0.5);
-        t += &self.others(gives_way);
+        let is_as_told = random.one().is_none_or(|u| u < TOLD);
+        t += &self.others(is_as_told);
         FittedScenario { text: t, trace: trace(&rates, self.capacity.bin_s) }
     }
 
     /// A rate a bin.
     fn rates(&self, random: &mut Draw) -> Vec<f64> {
         let Capacity { served_bps, likely_bps, least_bps, most_bps, .. } = &self.capacity;
-        let known = random.one().map_or(1.0, |u| 1.0 + KNOWN * (2.0 * u - 1.0));
+        let known = random.error(KNOWN);
         let between = random.one();
         let beyond = random.factor(1.25, BEYOND);
         let greatest = least_bps.iter().copied().fold(0.0, f64::max);
@@ -121,15 +133,15 @@ impl Fit {
 
     fn queue_line(&self, mean: f64, random: &mut Draw) -> String {
         let q = &self.queue;
-        let more = random.factor(1.0, BEYOND);
         let at_least = q.at_least_bytes.max(3_000.0);
+        let likely = at_least.max(ROOM_S * mean / 8.0);
+        // Nothing says how a queue drops that never did.
+        let is_managed = random.one().is_some_and(|u| u < MANAGED);
+        let room = at_least * random.factor(likely / at_least, likely / at_least * BEYOND);
         match (q.discipline, q.limit_bytes) {
-            (Discipline::Managed, _) => {
-                let limit = at_least.max(ROOM_S * mean / 8.0);
-                format!("queue = {{ discipline = \"codel\", limit = \"{limit:.0} B\" }}\n")
-            }
             (_, Some(limit)) => format!("queue = \"{limit:.0} B\"\n"),
-            (_, None) => format!("queue = \"{:.0} B\"\n", at_least.max(ROOM_S * mean / 8.0) * more),
+            (Discipline::Unknown, None) if !is_managed => format!("queue = \"{room:.0} B\"\n"),
+            (_, None) => format!("queue = {{ discipline = \"codel\", limit = \"{likely:.0} B\" }}\n"),
         }
     }
 
@@ -155,13 +167,14 @@ impl Fit {
         }
     }
 
-    fn jitter_line(&self) -> String {
+    fn jitter_line(&self, error: f64) -> String {
         match &self.jitter[..] {
             [] => String::new(),
-            [one] => format!("jitter = {{ max = \"{:.1} ms\" }}\n", one.max_ms),
+            [one] => format!("jitter = {{ max = \"{:.1} ms\" }}\n", one.max_ms * error),
             steps => {
-                let step =
-                    |s: &crate::JitterStep| format!("{{ at = \"{:.1} s\", max = \"{:.1} ms\" }}", s.from_s, s.max_ms);
+                let step = |s: &crate::JitterStep| {
+                    format!("{{ at = \"{:.1} s\", max = \"{:.1} ms\" }}", s.from_s, s.max_ms * error)
+                };
                 let steps: Vec<String> = steps.iter().map(step).collect();
                 format!("jitter.steps = [{}]\n", steps.join(", "))
             }
@@ -199,12 +212,12 @@ impl Fit {
 }
 
 impl Fit {
-    /// Others' traffic: a download that takes what it gets, or a constant rate.
-    fn others(&self, gives_way: bool) -> String {
+    /// Others' traffic: a download that takes what it gets, or a constant rate; `is_as_told` by the fit, else the other one.
+    fn others(&self, is_as_told: bool) -> String {
         let mut t = String::new();
         for (i, c) in self.cross.iter().enumerate() {
             let (start, stop) = (format!("{:.1} s", c.from_s), format!("{:.1} s", c.to_s));
-            let _ = if gives_way {
+            let _ = if c.elastic == is_as_told {
                 write!(t, "\n[tcp.others-{i}]\nalgorithm = \"cubic\"\nstart = \"{start}\"\nstop = \"{stop}\"\n")
             } else {
                 write!(

@@ -18,12 +18,21 @@ pub(crate) struct Service {
     pub(crate) served: Vec<Served>,
     /// Mean rate in bit/s; 0 if nothing waited.
     pub(crate) usual: f64,
+    /// Whether packets that found the link idle are among them.
+    pub(crate) lone: bool,
 }
 
 /// A packet that came to the link before the one before had left it was served right behind it: the gap between both is its
-/// transmission time. Packets that were lost behind the link took time too; those that found its queue full did not.
-pub(crate) fn service(packets: &[Entered], queue: &Queue, jitter: &[JitterStep], resolution: f64) -> Service {
-    let mut out = Service::default();
+/// transmission time. Packets that were lost behind the link took time too; those that found its queue full did not. With `lone` a packet
+/// that found the link idle was served from the time at which it came.
+pub(crate) fn service(
+    packets: &[Entered],
+    queue: &Queue,
+    jitter: &[JitterStep],
+    resolution: f64,
+    lone: bool,
+) -> Service {
+    let mut out = Service { lone, ..Service::default() };
     let (mut before, mut lost) = (f64::NEG_INFINITY, 0.0);
     for (i, p) in packets.iter().enumerate() {
         let Some(left) = p.left else {
@@ -34,6 +43,8 @@ pub(crate) fn service(packets: &[Entered], queue: &Queue, jitter: &[JitterStep],
         };
         if p.at + resolution + jitter::at(jitter, p.at) < before && left >= before {
             out.served.push(Served { from: before, to: left, bits: p.bits + lost });
+        } else if lone && lost == 0.0 && left > p.at.max(before) {
+            out.served.push(Served { from: p.at.max(before), to: left, bits: p.bits });
         }
         lost = 0.0;
         before = left;

@@ -20,18 +20,37 @@ struct Link<'a> {
 
 /// A sender of 1,000-byte packets at a rate in bit/s at a time, for 20 s, recorded at both ends.
 fn call(sent: &dyn Fn(f64) -> f64, link: &Link<'_>) -> Call {
+    call_of(sent, &|_| 1_000, &|_| 0.0, link)
+}
+
+/// The same with packets of some sizes in bytes, beside others' packets of 1,500 bytes at a rate in bit/s at a time.
+fn call_of(
+    sent: &dyn Fn(f64) -> f64,
+    size: &dyn Fn(usize) -> usize,
+    others: &dyn Fn(f64) -> f64,
+    link: &Link<'_>,
+) -> Call {
     let (mut sender, mut receiver) = (Observed::new("sender", None), Observed::new("receiver", None));
     let time = Timestamp::from_secs_f64;
     let (mut at, mut free, mut i) = (0.0, 0.0_f64, 0_usize);
+    let (mut theirs, mut before) = (0.0, 0.0);
     while at < 20.0 {
         let bytes = header(i as u16, (at * 90_000.0) as u32);
-        sender.datagram(time(at), Direction::Sent, &bytes, 1_000);
-        let (bits, rate) = (1_028.0 * 8.0, (link.rate)(at));
+        sender.datagram(time(at), Direction::Sent, &bytes, size(i));
+        let (bits, rate) = ((size(i) + 28) as f64 * 8.0, (link.rate)(at));
+        theirs += others(at) * (at - before);
+        before = at;
+        while theirs >= 12_000.0 {
+            theirs -= 12_000.0;
+            if (free - at).max(0.0) * rate + 12_000.0 <= link.room {
+                free = free.max(at) + 12_000.0 / rate;
+            }
+        }
         let waiting = (free - at).max(0.0) * rate;
         if waiting + bits <= link.room {
             free = free.max(at) + bits / rate;
             if !(link.loses)(i) {
-                receiver.datagram(time(free + (link.delay)(at)), Direction::Received, &bytes, 1_000);
+                receiver.datagram(time(free + (link.delay)(at)), Direction::Received, &bytes, size(i));
             }
         }
         if i % 50 == 0 {
@@ -39,7 +58,7 @@ fn call(sent: &dyn Fn(f64) -> f64, link: &Link<'_>) -> Call {
             receiver.datagram(time(at), Direction::Sent, &report, 8);
             sender.datagram(time(at + 0.03), Direction::Received, &report, 8);
         }
-        at += 8_000.0 / sent(at);
+        at += 8.0 * size(i) as f64 / sent(at);
         i += 1;
     }
     Call::new(vec![sender.finish(), receiver.finish()])
@@ -74,6 +93,39 @@ fn a_sender_below_the_capacity_shows_a_bound_alone() {
     assert!((0.35e6..0.6e6).contains(&least), "{least}");
     assert!(found.unknown.iter().any(|u| u.starts_with("the capacity")), "{:?}", found.unknown);
     assert!(found.queue.limit_bytes.is_none());
+}
+
+#[test]
+fn packets_that_found_the_link_idle_tell_its_rate() {
+    // A sixth of the rate in packets of two sizes, of which none waits.
+    let link = Link { rate: &|_| 3e6, delay: &|_| 0.03, room: 1e9, loses: NONE };
+    let size = |i: usize| if i.is_multiple_of(3) { 400 } else { 1_000 };
+    let found = fit(&call_of(&|_| 0.5e6, &size, &|_| 0.0, &link)).expect("a fit");
+    let rates: Vec<f64> = found.capacity.served_bps.iter().flatten().copied().collect();
+    assert!(found.capacity.known_share() > 0.95, "{}", found.capacity.known_share());
+    assert!(rates.iter().all(|r| (r / 3e6 - 1.0).abs() < 0.02), "{rates:?}");
+    let rtt = found.rtt_ms.expect("answers");
+    assert!((rtt - 60.0).abs() < 0.5, "{rtt}");
+}
+
+#[test]
+fn others_are_told_from_a_slower_link_by_neighbours_that_differ() {
+    let size = |i: usize| if i.is_multiple_of(3) { 400 } else { 1_000 };
+    let link = Link { rate: &|_| 2e6, delay: &|_| 0.03, room: 40.0 * 8_224.0, loses: NONE };
+    let beside = |t: f64| if (8.0..14.0).contains(&t) { 1.7e6 } else { 0.0 };
+    let found = fit(&call_of(&|_| 0.8e6, &size, &beside, &link)).expect("a fit");
+    let [others] = &found.cross[..] else { panic!("{found:?}") };
+    assert!((7.5..9.0).contains(&others.from_s) && (13.5..15.0).contains(&others.to_s), "{others:?}");
+    assert!(others.elastic && (1.0e6..1.8e6).contains(&others.rate_bps), "{others:?}");
+    let room = found.queue.limit_bytes.expect("it overflowed");
+    assert!((room / (40.0 * 1_028.0) - 1.0).abs() < 0.1, "{room}");
+    // A link that is slower in that time is told apart.
+    let slower = |t: f64| if (8.0..14.0).contains(&t) { 0.9e6 } else { 2e6 };
+    let link = Link { rate: &slower, delay: &|_| 0.03, room: 1e9, loses: NONE };
+    let found = fit(&call_of(&|_| 0.8e6, &size, &|_| 0.0, &link)).expect("a fit");
+    assert!(found.cross.is_empty(), "{:?}", found.cross);
+    let middle = found.capacity.served_bps[220].expect("known");
+    assert!((middle / 0.9e6 - 1.0).abs() < 0.02, "{middle}");
 }
 
 #[test]

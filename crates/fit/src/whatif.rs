@@ -13,7 +13,7 @@ use weir_lab::scenario::{InputError, Scenario};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WhatIfEstimate")]
 pub struct Estimate {
-    /// On the likeliest link.
+    /// On the likeliest link: the median of its runs.
     pub likely: f64,
     /// Its 5th percentile over the draws.
     pub low: f64,
@@ -65,6 +65,9 @@ pub struct Order {
 /// Share of the draws on which one has to be better for an order to be decided.
 pub const DECIDED: f64 = 0.9;
 
+/// Runs over the likeliest link, each with another seed: a controller that is sensitive to single losses differs from run to run.
+const SEEDS: usize = 5;
+
 /// Controllers over the links that a call may have gone through.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct WhatIf {
@@ -98,7 +101,7 @@ impl Numbers {
     }
 }
 
-/// Runs each controller over the likeliest link and over `draws` links within the bounds, `threads` runs at a time.
+/// Runs each controller over the likeliest link, with some seeds, and over `draws` links within the bounds, `threads` runs at a time.
 ///
 /// # Errors
 /// A controller does not exist, or cannot run here.
@@ -110,7 +113,7 @@ pub fn whatif(
     options: &RunOptions<'_>,
 ) -> Result<WhatIf, WhatIfError> {
     let mut scenarios: Vec<Scenario> = Vec::new();
-    for draw in std::iter::once(None).chain((0..draws).map(Some)) {
+    for draw in [None; SEEDS].into_iter().chain((0..draws).map(Some)) {
         let file = fit.scenario("What if", controllers, draw).open("what-if", options.registry)?;
         for controller in controllers {
             scenarios.push(file.one(None, Some(controller), options.registry)?);
@@ -157,13 +160,15 @@ pub enum WhatIfError {
     Run(Box<RunError>),
 }
 
-/// The first run is of the likeliest link.
+/// The first runs are of the likeliest link.
 fn estimate(runs: &[Numbers], number: impl Fn(&Numbers) -> f64) -> Estimate {
-    let likely = runs.first().map_or(f64::NAN, &number);
-    let mut drawn: Vec<f64> = runs.iter().map(&number).collect();
-    drawn.sort_by(f64::total_cmp);
-    let at = |q: f64| drawn.get(((drawn.len().max(1) - 1) as f64 * q + 0.5) as usize).copied().unwrap_or(f64::NAN);
-    Estimate { likely, low: at(0.05), high: at(0.95) }
+    let quantile = |runs: &[Numbers], q: f64| {
+        let mut values: Vec<f64> = runs.iter().map(&number).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(((values.len().max(1) - 1) as f64 * q + 0.5) as usize).copied().unwrap_or(f64::NAN)
+    };
+    let likely = quantile(runs.get(..SEEDS).unwrap_or(runs), 0.5);
+    Estimate { likely, low: quantile(runs, 0.05), high: quantile(runs, 0.95) }
 }
 
 fn orders(names: &[String], all: &[Vec<Numbers>]) -> Vec<Order> {

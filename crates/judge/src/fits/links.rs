@@ -162,8 +162,14 @@ impl KnownLink {
 
     /// Its scenario with a controller. Errors: the controller does not exist, or has no such parameter.
     pub fn scenario(&self, controller: &str, registry: &Registry) -> Result<Scenario, InputError> {
+        ScenarioFile::parse(&format!("link-{}", self.number), &self.text(controller), Path::new("."), registry)?
+            .one(None, None, registry)
+    }
+
+    /// The text of its scenario.
+    fn text(&self, controller: &str) -> String {
         let (ceiling, length) = (self.ceiling_bps, super::LENGTH);
-        let text = format!(
+        format!(
             "title = \"Known link {}: {}\"\nduration = \"{length} s\"\nsample_interval = \"500 ms\"\n\n[links.access]\n{}\n\
              [rtp.{FLOW}]\ncontroller = \"{controller}\"\nfloor = \"50 kbps\"\nceiling = \"{ceiling:.0} bps\"\n\
              start_rate = \"300 kbps\"\nplayout_deadline = \"{:.0} ms\"\nsource = {{ model = \"perfect-frames\", fps = 30 }}\n",
@@ -171,8 +177,6 @@ impl KnownLink {
             self.kind.name(),
             self.lines,
             self.delay_ms + 400.0,
-        );
-        ScenarioFile::parse(&format!("link-{}", self.number), &text, Path::new("."), registry)?
-            .one(None, None, registry)
+        )
     }
 }

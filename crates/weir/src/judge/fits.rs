@@ -59,16 +59,19 @@ fn rows(scores: &[FitScore]) -> Vec<Vec<String>> {
             near(s.delay_p95_near, of.len()),
             near(s.both_near, of.len()),
             near(s.naive[0], of.len()),
+            near(s.ceiling[0], of.len()),
         ]
     };
     Kind::ALL.into_iter().map(Some).chain([None]).map(row).filter(|r| r[1] != "0").collect()
 }
 
-const HEADS: [&str; 10] = ["link", "n", "known", "capacity", "delay", "queue", "goodput", "p95", "both", "naive"];
+const HEADS: [&str; 11] =
+    ["link", "n", "known", "capacity", "delay", "queue", "goodput", "p95", "both", "naive", "ceiling"];
 
 const MEANING: &str = "In percent. Known: time in which the capacity is known. Near, of links: capacity within a tenth where it is known, delay \
                        within 3 ms, the queue\'s room within a fifth. Near, of predictions: goodput, 95th percentile of the delay, and both, \
-                       within 15 %; naive: both, where the rate that arrived is taken for the capacity.";
+                       within 15 %; naive: both, where the rate that arrived is taken for the capacity; \
+                       ceiling: both, of a run over the true link with another seed.";
 
 fn covered(s: &Summary) -> String {
     format!(
