@@ -75,19 +75,20 @@ impl Packets {
             })
             .collect();
         all.sort_by(|a, b| a.sent.total_cmp(&b.sent));
-        let (mut latest, mut behind, mut arrived) = (f64::NEG_INFINITY, 0_u32, 0_u32);
-        for p in &all {
-            let Some(delay) = p.delay else { continue };
-            arrived += 1;
-            behind += u32::from(p.sent + delay < latest);
-            latest = latest.max(p.sent + delay);
+        // In the order of arrival (RFC 4737, section 3.3): one packet that is held back is one that is reordered.
+        let mut arrivals: Vec<(f64, f64)> = all.iter().filter_map(|p| Some((p.sent + p.delay?, p.sent))).collect();
+        arrivals.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let (mut newest, mut behind) = (f64::NEG_INFINITY, 0_u32);
+        for (_, sent) in &arrivals {
+            behind += u32::from(*sent < newest);
+            newest = newest.max(*sent);
         }
         let asked = passages.answers.iter().filter(|a| a.sent.is_some());
         let lost = asked.clone().filter(|a| a.arrived.is_none()).count();
         let answers_lost =
             (passages.captured && asked.clone().count() >= 20).then(|| lost as f64 / asked.count() as f64);
         let resolution = if passages.captured { 0.3e-3 } else { 1.0e-3 };
-        Self { all, reordered: f64::from(behind) / f64::from(arrived.max(1)), answers_lost, resolution }
+        Self { all, reordered: f64::from(behind) / arrivals.len().max(1) as f64, answers_lost, resolution }
     }
 
     /// First and last time at which a packet was sent.

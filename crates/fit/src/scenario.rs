@@ -50,7 +50,7 @@ const ROOM_S: f64 = 0.3;
 /// Delay within which frames are played, in ms.
 const DEADLINE_MS: f64 = 400.0;
 /// Delay of a path whose round-trip time is not known, in ms.
-const RTT_MS: f64 = 60.0;
+pub(crate) const RTT_MS: f64 = 60.0;
 
 /// The place of a drawn value between its bounds, 0 to 1, and the number of the draw; the likeliest values without it.
 struct Draw(Option<Pcg64Mcg>);

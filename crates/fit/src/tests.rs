@@ -67,6 +67,18 @@ fn call_of(
 const NONE: &dyn Fn(usize) -> bool = &|_| false;
 
 #[test]
+fn one_packet_that_is_held_back_is_one_that_is_reordered() {
+    use crate::packets::Packets;
+    use weir_timeline::why::{Fate, Passage, Passages};
+    // 100 packets 10 ms apart; each twentieth takes 45 ms more.
+    let delay = |k: usize| if k % 20 == 0 { 65.0 } else { 20.0 };
+    let packet =
+        |k: usize| Passage { at: k as f64 * 0.01, size: 1_000.0, ssrc: 1, timestamp: 0, fate: Fate::Arrived(delay(k)) };
+    let passages = Passages { packets: (0..100).map(packet).collect(), ..Passages::default() };
+    assert!((Packets::of(&passages).reordered - 0.05).abs() < 1e-9);
+}
+
+#[test]
 fn a_queue_shows_the_rate_and_its_room() {
     // 1 Mbit/s with room for 40 packets; 1.3 Mbit/s are sent for 10 s of 20.
     let link = Link { rate: &|_| 1e6, delay: &|_| 0.03, room: 40.0 * 8_224.0, loses: NONE };

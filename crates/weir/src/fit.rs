@@ -220,6 +220,8 @@ fn prediction(f: &Fit, answer: &WhatIf) -> String {
         m.received_kbps, m.delay_p95_ms, answer.draws
     ));
     let _ = writeln!(out, "\n{t}");
+    out.push_str(&fold("Frames are late 400 ms after their capture. No lost packet is sent again and none is protected, whatever the call did."));
+    out.push('\n');
     for (by, words) in [(Judged::Late, "Fewer frames late or lost"), (Judged::Goodput, "More goodput")] {
         let of = || answer.orders.iter().filter(|o| o.by == by);
         let decided: Vec<String> =
