@@ -130,7 +130,14 @@ mod tests {
     #[test]
     fn an_episode_is_one_sentence() {
         let cause = Cause { name: "capacity-fell".into(), confidence: 0.85, evidence: vec!["2 to 1 Mbit/s".into()] };
-        let mut episode = Episode { from_ms: 12_000, to_ms: 20_500, kind: EpisodeKind::Fall, causes: vec![cause] };
+        let mut episode = Episode {
+            from_ms: 12_000,
+            to_ms: 20_500,
+            kind: EpisodeKind::Fall,
+            freezes: None,
+            frozen_ms: None,
+            causes: vec![cause],
+        };
         let said = in_words("video", &episode);
         assert_eq!(said, "video, 12.0 to 20.5 s: the rate was low, most likely capacity-fell (85 %): 2 to 1 Mbit/s");
         episode.causes.clear();
