@@ -27,7 +27,14 @@ pub(crate) fn rules(data: &[u8]) {
     let not_known = Cause { name: "not-known".into(), confidence: 0.0, evidence: vec![] };
     let mut episodes: Vec<Episode> = (kinds.into_iter())
         .flat_map(|kind| {
-            times.map(|(from_ms, to_ms)| Episode { from_ms, to_ms, kind, causes: vec![not_known.clone()] })
+            times.map(|(from_ms, to_ms)| Episode {
+                from_ms,
+                to_ms,
+                kind,
+                freezes: None,
+                frozen_ms: None,
+                causes: vec![not_known.clone()],
+            })
         })
         .collect();
     rules.apply(&mut episodes, &curves);
