@@ -37,7 +37,7 @@ const HIGHEST: f64 = 0.9995;
 /// Jitters that differ by less than this share are one.
 const SAME: f64 = 0.4;
 
-/// What a packet took beyond its queue and its transmission, and how much of that it waited behind one that chance had delayed more, in s.
+/// The time that a packet took beyond its queue and its transmission, and how much of that it waited behind one that chance had delayed more, in s.
 #[derive(Clone, Copy)]
 struct Excess {
     all: f64,

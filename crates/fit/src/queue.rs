@@ -127,7 +127,7 @@ pub(crate) fn find(packets: &[Entered], policed: bool) -> Queue {
         let at_full = f64::from(counts[2][0]);
         let tail = at_full >= TAIL * (between + at_full);
         fit.discipline = if tail { Discipline::DropTail } else { Discipline::Managed };
-        // What the queue had to have room for, of packets that it took and of those that it dropped.
+        // Room that the queue had to have, by packets that it took and by those that it dropped.
         let (mut taken, mut dropped) = (Vec::new(), Vec::new());
         for (i, p) in packets.iter().enumerate() {
             let class = class(backlog[i], p.bits);

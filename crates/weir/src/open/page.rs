@@ -348,7 +348,7 @@ mod tests {
         };
         let found = Found { call: Call::new(vec![]), report, curves: Some(curves), start_ms: 1_000 };
         let html = render_document(&document(&found)).expect("renders");
-        for there in ["1.0 to 2.0 s: fall", "<td>capacity-fell</td>", "<td>85</td>", "474 &lt;kbit"] {
+        for there in ["1.0 to 2.0 s: fall", ">capacity-fell</td>", "<td>85</td>", "474 &lt;kbit"] {
             assert!(html.contains(there), "{there}");
         }
         let charts = plots(&found, found.curves.as_ref().expect("curves"));
