@@ -3,7 +3,7 @@
 use crate::recording::Recording;
 use crate::schema::{Direction, Packet, Rtcp};
 use crate::{Call, RtcpKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_units::Timestamp;
 
 /// Packets whose arrivals tell their clock's resolution, and the least one, in ms.
@@ -90,15 +90,27 @@ pub fn passages(call: &Call) -> Option<Passages> {
     };
     let mut sender = with(Direction::Sent);
     let mut receiver = with(Direction::Received).filter(|r| Some(r.name.as_str()) != sender.map(|s| s.name.as_str()));
+    let mut streams = None;
     if sender.is_none() {
         // Two logs that do not tell: the sender's has every packet first.
         let mut passing: Vec<&Recording> =
             call.recordings.iter().filter(|r| bytes(r, Direction::Passing) > 0).collect();
         passing.sort_by_key(|r| r.packets.first().map(|p| p.at));
+        if let [first, second, ..] = passing[..]
+            && let Some(found) = two_ways(first, second)
+        {
+            if found.is_back {
+                passing.swap(0, 1);
+            }
+            streams = Some(found.streams);
+        }
         (sender, receiver) = (passing.first().copied(), passing.get(1).copied());
     }
     let sender = sender?;
-    let sent: Vec<&Packet> = sender.packets.iter().filter(|p| p.direction != Direction::Received).collect();
+    let is_of = |p: &&Packet| {
+        p.direction != Direction::Received && streams.as_ref().is_none_or(|streams| streams.contains(&p.ssrc))
+    };
+    let sent: Vec<&Packet> = sender.packets.iter().filter(is_of).collect();
     let zero = ms(sent.first()?.at);
     let mut out = Passages { zero, captured: receiver.is_some(), ..Passages::default() };
     let seconds = |at: Timestamp| (ms(at) - zero) * 1e-3;
@@ -130,6 +142,42 @@ pub fn passages(call: &Call) -> Option<Passages> {
         .map(|o| (seconds(o.at), o.bytes as f64))
         .collect();
     Some(out)
+}
+
+/// Streams of the heavier direction between two recordings of passing packets.
+struct Heavier {
+    streams: BTreeSet<u32>,
+    /// Whether it is from the second recording to the first.
+    is_back: bool,
+}
+
+/// The heavier direction where streams go both ways between two recordings: whatever their clocks, what goes one way takes longer by
+/// them than anything that goes the other way. `None` where all streams go one way, or none is in both.
+fn two_ways(first: &Recording, second: &Recording) -> Option<Heavier> {
+    let key = |p: &Packet| (p.ssrc, p.sequence, p.timestamp);
+    let mut seen: BTreeMap<(u32, u16, u32), Timestamp> = BTreeMap::new();
+    for packet in &first.packets {
+        seen.entry(key(packet)).or_insert(packet.at);
+    }
+    // Least and greatest difference of the clocks' times of a stream, and its bytes.
+    let mut streams: BTreeMap<u32, (f64, f64, u64)> = BTreeMap::new();
+    for packet in &second.packets {
+        let Some(at) = seen.remove(&key(packet)) else { continue };
+        let difference = ms(packet.at) - ms(at);
+        let stream = streams.entry(packet.ssrc).or_insert((f64::INFINITY, f64::NEG_INFINITY, 0));
+        stream.0 = stream.0.min(difference);
+        stream.1 = stream.1.max(difference);
+        stream.2 += u64::from(packet.size);
+    }
+    let longest = streams.values().map(|s| s.0).reduce(f64::max)?;
+    let (back, there): (Vec<_>, Vec<_>) = streams.iter().partition(|(_, s)| s.1 < longest);
+    if back.is_empty() {
+        return None;
+    }
+    let sum = |of: &[(&u32, &(f64, f64, u64))]| of.iter().map(|(_, s)| s.2).sum::<u64>();
+    let is_back = sum(&back) > sum(&there);
+    let streams = if is_back { back } else { there };
+    Some(Heavier { streams: streams.into_iter().map(|(ssrc, _)| *ssrc).collect(), is_back })
 }
 
 /// The least time between two arrivals, in ms: that of a clock in whole ms is one. Digits that are lost on the way are no time.

@@ -271,3 +271,44 @@ fn curves_of_clocks_that_lie_years_apart_are_bounded() {
 
 mod log;
 mod one_end;
+
+#[test]
+fn recordings_that_do_not_tell_the_ends_apart_are_looked_at_in_the_heavier_direction() {
+    // 40 packets a stream: source 1 there in 20 ms and more, source 2 back in 30 ms. The second clock is 5 s behind.
+    let passing = |size_back: u32| {
+        let mut ends = ["left", "right"].map(|name| Recording::new(name, Format::Pcap));
+        for i in 0..80_u16 {
+            let (ssrc, there) = (1 + u32::from(i % 2), i % 2 == 0);
+            let sent = Timestamp::from_secs(1_700_000_000) + TimeDelta::from_millis(10 * i64::from(i));
+            let (first, second) = if there { (0, 20 + i64::from(i)) } else { (30, 0) };
+            let packet = |at, direction| Packet {
+                at,
+                number: 0,
+                direction,
+                ssrc,
+                sequence: i,
+                timestamp: u32::from(i),
+                payload_type: 96,
+                marker: true,
+                size: if there { 1_000 } else { size_back },
+                padding: None,
+                transport_sequence: None,
+            };
+            ends[0].packets.push(packet(sent + TimeDelta::from_millis(first), Direction::Passing));
+            ends[1].packets.push(packet(sent + TimeDelta::from_millis(second - 5_000), Direction::Passing));
+        }
+        for end in &mut ends {
+            end.packets.sort_by_key(|p| p.at);
+        }
+        let found = super::passages(&Call::new(ends.to_vec())).expect("packets with fates");
+        let sources: std::collections::BTreeSet<u32> = found.packets.iter().map(|p| p.ssrc).collect();
+        let grows = found.packets.iter().filter_map(|p| match p.fate {
+            super::Fate::Arrived(delay) => Some(delay),
+            _ => None,
+        });
+        let grows: Vec<f64> = grows.collect();
+        (sources.into_iter().collect::<Vec<_>>(), grows.len(), grows.windows(2).all(|w| w[1] >= w[0]))
+    };
+    assert_eq!(passing(100), (vec![1], 40, true));
+    assert_eq!(passing(5_000), (vec![2], 40, true), "a delay that does not change");
+}
