@@ -90,7 +90,7 @@ pub(super) fn all() -> Vec<Case> {
 fn core() -> Vec<Case> {
     vec![
         Case {
-            sections: &["6", "7.2", "8.5", "13.1", "15"],
+            sections: &["6", "7.2", "8.7", "13.1", "15"],
             seconds: 6.0,
             ceiling: 1_500_000,
             ..case(
@@ -105,7 +105,7 @@ fn core() -> Vec<Case> {
             ..case("core-steady-link", "A link of 0.83 Mbit/s: start, correction, drains.", Plan::even(0.83e6))
         },
         Case {
-            sections: &["8.5", "13.1"],
+            sections: &["8.7", "13.1"],
             seconds: 14.0,
             ..case(
                 "core-fall-and-rise",
@@ -180,7 +180,7 @@ fn core() -> Vec<Case> {
             )
         },
         Case {
-            sections: &["8.5", "10"],
+            sections: &["8.7", "10"],
             requires: &["BURST"],
             seconds: 8.0,
             start: 50_000,
@@ -207,7 +207,7 @@ fn core() -> Vec<Case> {
 fn noise() -> Vec<Case> {
     vec![
         Case {
-            sections: &["8.3", "8.4", "8.5", "10"],
+            sections: &["8.3", "8.4", "8.7", "10"],
             outputs: NOISE,
             seconds: 14.0,
             ..case(
@@ -217,7 +217,7 @@ fn noise() -> Vec<Case> {
             )
         },
         Case {
-            sections: &["8.2", "8.5", "13.1"],
+            sections: &["8.2", "8.7", "13.1"],
             outputs: NOISE,
             ..case(
                 "core-stalls",

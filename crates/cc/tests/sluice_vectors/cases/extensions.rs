@@ -40,7 +40,7 @@ fn losses() -> Vec<Case> {
     let lossy = |share: f64| Plan { loss: vec![(0.0, 0.0), (2.0, share)], ..Plan::even(0.9e6) };
     vec![
         Case {
-            sections: &["8.6", "10", "13.1"],
+            sections: &["8.5", "10", "13.1"],
             outputs: LOSSES,
             ..case("core-loss", "A link of 0.9 Mbit/s that loses 2 % by chance from 2 s on.", lossy(0.02))
         },
@@ -184,7 +184,7 @@ fn company() -> Vec<Case> {
 fn marks() -> Vec<Case> {
     vec![
         Case {
-            sections: &["8.6", "10", "15.1"],
+            sections: &["8.5", "10", "15.1"],
             requires: &["ECN"],
             outputs: MARKS,
             ..case(
@@ -194,7 +194,7 @@ fn marks() -> Vec<Case> {
             )
         },
         Case {
-            sections: &["8.7", "13.1", "15.1"],
+            sections: &["8.6", "13.1", "15.1"],
             requires: &["ECN"],
             outputs: MARKS,
             seconds: 8.5,
