@@ -84,7 +84,7 @@ const MARKS: &[&str] = &["marked", "mark_bound_bps", "mark_alpha"];
 
 /// All cases, the core's first.
 pub(super) fn all() -> Vec<Case> {
-    [core(), noise(), extensions::all()].concat()
+    [core(), noise(), gaps(), extensions::all()].concat()
 }
 
 fn core() -> Vec<Case> {
@@ -200,6 +200,81 @@ fn core() -> Vec<Case> {
                 ("drain_interval", 4_000.0),
             ],
             ..case("core-parameters", "A link of 0.9 Mbit/s with other values of five parameters.", Plan::even(0.9e6))
+        },
+    ]
+}
+
+/// What these cases show is in no other one of the core.
+fn gaps() -> Vec<Case> {
+    vec![
+        Case {
+            sections: &["4.1", "6.2"],
+            seconds: 13.0,
+            feedback: 99_877,
+            params: &[("base_window", 3_000.0)],
+            ..case(
+                "core-longer-path",
+                "A link of 0.4 Mbit/s that becomes longer by steps of 4 ms, 25 to 57 ms from 4 s to 5.5 s; the least delay expires after 3 s.",
+                Plan {
+                    one_way: (0..9)
+                        .map(|k| (if k > 0 { 4.0 + 0.17 * f64::from(k) } else { 0.0 }, 25.0 + 4.0 * f64::from(k)))
+                        .collect(),
+                    ..Plan::even(0.4e6)
+                },
+            )
+        },
+        Case {
+            sections: &["3.1", "13.1"],
+            seconds: 7.0,
+            start: 4_000_000,
+            floor: 30_000,
+            acts: vec![
+                (4.0, Act::Limits(30_000, 60_000)),
+                (5.0, Act::Limits(30_000, 1_600_000)),
+                (6.0, Act::Limits(30_000, 60_000)),
+                (6.5, Act::Limits(30_000, 1_600_000)),
+            ],
+            ceiling: 1_600_000,
+            ..case(
+                "core-recovery",
+                "A link of 1.3 Mbit/s; the start rate is above the ceiling, and the ceiling is 60 kbit/s from 4 s to 5 s and from 6 s to 6.5 s.",
+                Plan::even(1.3e6),
+            )
+        },
+        Case {
+            sections: &["3.1", "14.1"],
+            seconds: 6.0,
+            start: 60_000,
+            floor: 150_000,
+            ceiling: 800_000,
+            acts: vec![(2.0, Act::Limits(900_000, 500_000)), (3.5, Act::Limits(150_000, 1_000_000))],
+            ..case(
+                "core-floor",
+                "A link of 2 Mbit/s; the start rate is below the floor, and later the floor above the ceiling.",
+                Plan::even(2e6),
+            )
+        },
+        Case {
+            sections: &["8.2", "8.7", "13.1"],
+            outputs: NOISE,
+            seconds: 9.0,
+            ..case(
+                "core-clumps",
+                "A link that serves in clumps each 60 ms, 0.3 Mbit/s, 1.3 from 4 s to 7 s.",
+                Plan { clumps: 60, capacity: vec![(0.0, 0.3e6), (4.0, 1.3e6), (7.0, 0.3e6)], ..Plan::even(0.0) },
+            )
+        },
+        Case {
+            sections: &["7.2", "8.4"],
+            outputs: NOISE,
+            seconds: 17.0,
+            feedback: 149_873,
+            slow_return: vec![(0.0, 0.0), (9.0, 140.0), (12.0, 0.0)],
+            ..case(
+                "core-seldom",
+                "A link of 0.5 Mbit/s with jitter of up to 20 ms, in order; feedback each 150 ms, 140 ms later from 9 s to 12 s.",
+                Plan { jitter: 20.0, ..Plan::even(0.5e6) },
+            )
         },
     ]
 }

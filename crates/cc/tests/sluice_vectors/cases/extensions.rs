@@ -4,7 +4,7 @@ use super::super::link::Plan;
 use super::{Act, Case, LOSSES, MARKS, NOISE, case};
 
 pub(super) fn all() -> Vec<Case> {
-    [feedback(), losses(), company(), marks(), bounds()].concat()
+    [feedback(), gaps(), losses(), company(), marks(), bounds()].concat()
 }
 
 fn feedback() -> Vec<Case> {
@@ -31,6 +31,80 @@ fn feedback() -> Vec<Case> {
                 "silence",
                 "A link of 0.9 Mbit/s; no message arrives for 0.6 s and 0.3 s, and all are 180 ms later from 9 s on.",
                 Plan::even(0.9e6),
+            )
+        },
+    ]
+}
+
+/// What these cases show is in no other one.
+fn gaps() -> Vec<Case> {
+    vec![
+        Case {
+            sections: &["6.4", "6.5", "6.6"],
+            requires: &["ECN", "LATE"],
+            outputs: MARKS,
+            seconds: 9.0,
+            ..case(
+                "late-detours",
+                "A link of 1.1 Mbit/s that marks; for moments packets take 19 to 70 ms longer and are overtaken; it loses 3 % from 5 s to 7 s.",
+                Plan {
+                    detour: vec![
+                        (0.0, 0.0),
+                        (2.0, 19.0),
+                        (2.4, 0.0),
+                        (3.0, 60.0),
+                        (3.09, 0.0),
+                        (4.0, 70.0),
+                        (4.13, 0.0),
+                        (6.0, 21.0),
+                        (6.2, 0.0),
+                    ],
+                    marks: Some((14.0, 100.0)),
+                    loss: vec![(0.0, 0.0), (5.0, 0.03), (7.0, 0.0)],
+                    ..Plan::even(1.1e6)
+                },
+            )
+        },
+        Case {
+            sections: &["13.1", "14.2"],
+            requires: &["NOTICE"],
+            feedback: 99_877,
+            acts: vec![(2.0, Act::Notice(1_300_000)), (7.0, Act::Notice(700_000))],
+            seconds: 18.5,
+            ..case(
+                "notice-old",
+                "A link of 0.45 Mbit/s, 0.8 from 5 s on; a device announces 1.3 Mbit/s, which is wrong, then 0.7, and nothing for more than 10 s.",
+                Plan { capacity: vec![(0.0, 0.45e6), (5.0, 0.8e6)], ..Plan::even(0.0) },
+            )
+        },
+        Case {
+            sections: &["9.4", "9.6"],
+            requires: &["ANSWER"],
+            outputs: LOSSES,
+            params: &[("answer_losses", 10.0)],
+            seconds: 16.0,
+            ceiling: 1_000_000,
+            ..case(
+                "answer-again",
+                "A link of 3 Mbit/s with a policer of 700 kbit/s from 2 s, 420 from 5 s to 10 s; it loses 8 % by chance from 10 s on.",
+                Plan {
+                    policer: vec![(0.0, 0.0), (2.0, 0.7e6), (5.0, 0.42e6), (10.0, 0.0)],
+                    loss: vec![(0.0, 0.0), (10.0, 0.08)],
+                    ..Plan::even(3e6)
+                },
+            )
+        },
+        Case {
+            sections: &["5.3", "11.2"],
+            requires: &["COMPETE", "SILENCE"],
+            outputs: &["compete"],
+            seconds: 16.0,
+            feedback: 99_877,
+            mute: vec![(0.0, 0.0), (13.0, 1.0), (14.6, 0.0)],
+            ..case(
+                "compete-again",
+                "A link of 0.6 Mbit/s with a loss-based flow from 4 s to 8 s and from 9 s to 16 s; no message arrives from 13 s to 14.6 s.",
+                Plan { rival: vec![(4.0, 8.0), (9.0, 16.0)], limit: 160.0, ..Plan::even(0.6e6) },
             )
         },
     ]
@@ -135,7 +209,7 @@ fn company() -> Vec<Case> {
             ..case(
                 "compete",
                 "A link of 1.2 Mbit/s with a loss-based flow from 6 s to 14 s.",
-                Plan { rival: Some((6.0, 14.0)), limit: 160.0, ..Plan::even(1.2e6) },
+                Plan { rival: vec![(6.0, 14.0)], limit: 160.0, ..Plan::even(1.2e6) },
             )
         },
         Case {
@@ -242,10 +316,10 @@ fn bounds() -> Vec<Case> {
             sections: &["5.3", "10"],
             requires: &["COUPLED"],
             seconds: 12.0,
-            acts: vec![(4.0, Act::Coupled(0.5)), (8.0, Act::Coupled(1.0))],
+            acts: vec![(4.0, Act::Coupled(0.5)), (7.0, Act::Coupled(0.004)), (9.0, Act::Coupled(1.7))],
             ..case(
                 "coupled",
-                "A link of 1.6 Mbit/s with 0.5 Mbit/s of others; the flow is coupled at one half from 4 s to 8 s.",
+                "A link of 1.6 Mbit/s with 0.5 Mbit/s of others; the flow is coupled at one half from 4 s to 7 s, then at less than the least, from 9 s on at more than the most.",
                 Plan { others: vec![(0.0, 0.5e6)], ..Plan::even(1.6e6) },
             )
         },
