@@ -96,15 +96,79 @@ fn gaps() -> Vec<Case> {
         },
         Case {
             sections: &["5.3", "11.2"],
-            requires: &["COMPETE", "SILENCE"],
+            requires: &["COMPETE", "HOLE", "SILENCE"],
             outputs: &["compete"],
             seconds: 16.0,
             feedback: 99_877,
             mute: vec![(0.0, 0.0), (13.0, 1.0), (14.6, 0.0)],
             ..case(
                 "compete-again",
-                "A link of 0.6 Mbit/s with a loss-based flow from 4 s to 8 s and from 9 s to 16 s; no message arrives from 13 s to 14.6 s.",
-                Plan { rival: vec![(4.0, 8.0), (9.0, 16.0)], limit: 160.0, ..Plan::even(0.6e6) },
+                "A link of 0.8 Mbit/s with a loss-based flow from 3 s to 7 s and from 9 s to 16 s; no message arrives from 13 s to 14.6 s.",
+                Plan { rival: vec![(3.0, 7.0), (9.0, 16.0)], limit: 220.0, ..Plan::even(0.8e6) },
+            )
+        },
+        Case {
+            sections: &["9.5", "9.6"],
+            requires: &["ANSWER"],
+            outputs: LOSSES,
+            params: &[("answer_losses", 10.0), ("answer_interval", 3_000.0)],
+            seconds: 16.0,
+            ..case(
+                "answer-asked",
+                "A link of 0.5 Mbit/s that loses 9 % by chance from 2 s to 4 s and from 6 s to 8 s, 30 % from 10 s to 12 s and from 14 s on.",
+                Plan {
+                    loss: vec![
+                        (0.0, 0.0),
+                        (2.0, 0.09),
+                        (4.0, 0.0),
+                        (6.0, 0.09),
+                        (8.0, 0.0),
+                        (10.0, 0.3),
+                        (12.0, 0.0),
+                        (14.0, 0.3),
+                    ],
+                    ..Plan::even(0.5e6)
+                },
+            )
+        },
+        Case {
+            sections: &["14.2"],
+            requires: &["NOTICE"],
+            feedback: 99_877,
+            acts: vec![(1.0, Act::Notice(200_000)), (8.0, Act::Notice(200_000))],
+            seconds: 15.0,
+            ..case(
+                "notice-exceeded",
+                "A link of 0.45 Mbit/s; a device announces 0.2 Mbit/s, which is wrong, and does so again.",
+                Plan::even(0.45e6),
+            )
+        },
+        Case {
+            sections: &["6.7", "11.1"],
+            requires: &["LONGER"],
+            seconds: 5.7,
+            acts: vec![(3.9, Act::Limits(500_000, 500_000))],
+            ..case(
+                "longer-steady",
+                "A link of 1.2 Mbit/s, 25 ms long, 100 ms from 4.3 s on; the limits keep the rate steady from 3.9 s on, so that the delay shows nothing.",
+                Plan { one_way: vec![(0.0, 25.0), (4.3, 100.0)], ..Plan::even(1.2e6) },
+            )
+        },
+        Case {
+            sections: &["11.2"],
+            requires: &["COMPETE"],
+            outputs: &["compete"],
+            seconds: 10.5,
+            feedback: 99_877,
+            ..case(
+                "compete-shrinks",
+                "A link of 1.2 Mbit/s, 0.2 from 3 s on, with a queue of 3 s that shrinks until others send 0.1 Mbit/s from 3.9 s on.",
+                Plan {
+                    capacity: vec![(0.0, 1.2e6), (3.0, 0.2e6)],
+                    others: vec![(0.0, 0.0), (3.9, 0.1e6)],
+                    limit: 3_000.0,
+                    ..Plan::even(0.0)
+                },
             )
         },
     ]
