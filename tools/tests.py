@@ -172,6 +172,7 @@ class Sluice:
 
 
 RUNNER = Path(__file__).resolve().parent / "sluice-vectors.py"
+EXAMPLES = RUNNER.parent.parent / "examples/python"
 
 
 class Vectors(unittest.TestCase):
@@ -224,10 +225,16 @@ class Vectors(unittest.TestCase):
         self.assertIn(f"no vectors in {Path(place).resolve()}", text)
 
     def test_the_implementation_in_python_passes_all_vectors(self):
-        module = RUNNER.parent.parent / "examples/python/sluice.py"
-        code, text = self.runner(RUNNER, module)
+        code, text = self.runner(RUNNER, EXAMPLES / "sluice.py")
         self.assertEqual(code, 0, text)
         self.assertNotIn("differ", text)
+
+    def test_its_core_passes_the_vectors_that_require_no_extension(self):
+        with tempfile.TemporaryDirectory() as place:
+            module = Path(place) / "core.py"
+            module.write_text(f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\nfrom sluice import Core as Sluice\n")
+            code, text = self.runner("-B", RUNNER, "--core", module)
+        self.assertEqual(code, 0, text)
 
 
 if __name__ == "__main__":

@@ -255,6 +255,16 @@ fn gaps() -> Vec<Case> {
             )
         },
         Case {
+            sections: &["5.3", "12.4"],
+            params: &[("drain_depth", 120.0)],
+            seconds: 6.0,
+            ..case(
+                "core-outage-drain",
+                "A link of 0.4 Mbit/s that serves nothing from 0.86 s to 1.5 s, during a drain, whose end then does not raise the rate.",
+                Plan { capacity: vec![(0.0, 0.4e6), (0.86, 0.0), (1.5, 0.4e6)], limit: 4_000.0, ..Plan::even(0.0) },
+            )
+        },
+        Case {
             sections: &["8.2", "8.7", "13.1"],
             outputs: NOISE,
             seconds: 9.0,
