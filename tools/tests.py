@@ -149,6 +149,7 @@ GROWING = """
 class Sluice:
     def __init__(self, start_ns, floor_bps, ceiling_bps, start_bps, params):
         self.rate, self.due, self.factor = start_bps, None, params.get("growth", 1.1)
+        self.queue = params.get("queue_target", 2.0)
 
     def on_sent(self, now_ns, sequence, size):
         pass
@@ -166,18 +167,22 @@ class Sluice:
         return self.due
 
     def internals(self):
-        return {"mode": 1, "queue_ms": 2.0 + (self.factor != 1.1)}
+        return {"mode": 1, "queue_ms": self.queue + (self.factor != 1.1)}
 """
 
 
+RUNNER = Path(__file__).resolve().parent / "sluice-vectors.py"
+EXAMPLES = RUNNER.parent.parent / "examples/python"
+
+
 class Vectors(unittest.TestCase):
-    def replay(self, growth):
+    def replay(self, *options, **params):
         """What the runner prints of a vector with three packets, of which the last one has come after all."""
         sent = [["s", 10, 4, [2]], ["s", 14, 9, []]]
         message = ["f", 40, 30, 0, 4, [3, None, [9, 4, 3]], [110, 220, 100_040_000, 1, 2.0]]
         vector = {
-            "name": "made", "requires": [], "tick_ns": 1_000, "clock_offset": 20, "size": 100,
-            "config": {"start": 0, "floor_bps": 1, "ceiling_bps": 1_000, "start_bps": 100, "params": {"growth": growth}},
+            "name": "made", "requires": ["ECN"], "tick_ns": 1_000, "clock_offset": 20, "size": 100,
+            "config": {"start": 0, "floor_bps": 1, "ceiling_bps": 1_000, "start_bps": 100, "params": params},
             "outputs": ["media_bps", "pacing_bps", "timeout_ns", "mode", "queue_ms"],
             "begin": [100, 200, None, 1, 2.0], "events": [*sent, message],
         }
@@ -185,16 +190,51 @@ class Vectors(unittest.TestCase):
             module, file = Path(place) / "growing.py", Path(place) / "made.json"
             module.write_text(GROWING)
             file.write_text(json.dumps(vector))
-            runner = Path(__file__).resolve().parent / "sluice-vectors.py"
-            done = subprocess.run([sys.executable, runner, module, file], capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout
+            return self.runner(RUNNER, module, *options, file)
+
+    def runner(self, *arguments):
+        done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
 
     def test_a_vector_passes_or_its_first_difference_is_told(self):
-        self.assertEqual(self.replay(1.1), (0, "made: passes\n1 of 1 pass\n"))
-        code, text = self.replay(1.2)
+        self.assertEqual(self.replay(growth=1.1), (0, "made: passes\n1 of 1 pass\n"))
+        code, text = self.replay(growth=1.2)
         self.assertEqual(code, 1)
         self.assertIn("event 2 (f) at 0.000040 s: media_bps is 120.0, expected 110", text)
         self.assertIn("before it: at the start: queue_ms is 3.0, expected 2.0", text)
+
+    def test_internal_values_that_differ_are_counted(self):
+        code, text = self.replay(queue_target=5.0)
+        self.assertEqual(code, 0)
+        self.assertIn("made: passes, but 2 of 2 internal values differ\n    the first: at the start: queue_ms is 5.0", text)
+
+    def test_options_may_stand_after_the_module(self):
+        self.assertEqual(self.replay("--with", "ECN,LATE")[0], 0)
+        code, text = self.replay("--core")
+        self.assertEqual(code, 2, text)
+        self.assertIn("leave no vector", text)
+
+    def test_without_vectors_the_runner_says_where_it_looked(self):
+        with tempfile.TemporaryDirectory() as place:
+            tools = Path(place) / "tools"
+            tools.mkdir()
+            alone = tools / RUNNER.name
+            alone.write_text(RUNNER.read_text())
+            code, text = self.runner(alone, "json")
+        self.assertEqual(code, 2)
+        self.assertIn(f"no vectors in {Path(place).resolve()}", text)
+
+    def test_the_implementation_in_python_passes_all_vectors(self):
+        code, text = self.runner(RUNNER, EXAMPLES / "sluice.py")
+        self.assertEqual(code, 0, text)
+        self.assertNotIn("differ", text)
+
+    def test_its_core_passes_the_vectors_that_require_no_extension(self):
+        with tempfile.TemporaryDirectory() as place:
+            module = Path(place) / "core.py"
+            module.write_text(f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\nfrom sluice import Core as Sluice\n")
+            code, text = self.runner("-B", RUNNER, "--core", module)
+        self.assertEqual(code, 0, text)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) clumps: i64,
     /// Each so many-th packet arrives later, by so many ms.
     pub(super) held_back: (u64, f64),
+    /// Addition to the delay of packets by the time at which they are sent, in ms, out of order: those sent later overtake them.
+    pub(super) detour: Course,
     /// Share of packets lost by chance.
     pub(super) loss: Course,
     /// Rate in bit/s of a policer with a bucket of 20,000 bits; 0 for none.
@@ -31,7 +33,7 @@ pub(super) struct Plan {
     /// Queueing delay from which packets are marked, in ms, and the least interval of marks, in ms.
     pub(super) marks: Option<(f64, f64)>,
     /// Seconds between which a loss-based flow shares the link.
-    pub(super) rival: Option<(f64, f64)>,
+    pub(super) rival: Vec<(f64, f64)>,
     /// Rate of other packets, in bit/s.
     pub(super) others: Course,
 }
@@ -47,10 +49,11 @@ impl Plan {
             jitter: 0.0,
             clumps: 0,
             held_back: (0, 0.0),
+            detour: none(),
             loss: none(),
             policer: none(),
             marks: None,
-            rival: None,
+            rival: vec![],
             others: none(),
         }
     }
@@ -147,7 +150,9 @@ impl Link {
         let jitter = (self.plan.jitter * 1e3 * self.random()) as i64;
         let arrival = left + (at(&self.plan.one_way, now) * 1e3) as i64 + jitter;
         let (each, late) = self.plan.held_back;
-        if each > 0 && self.count.is_multiple_of(each) {
+        let detour = at(&self.plan.detour, now);
+        let late = if each > 0 && self.count.is_multiple_of(each) { late } else { detour };
+        if late > 0.0 {
             return Passed { arrival: Some(arrival + (late * 1e3) as i64), is_ce };
         }
         self.last_arrival = self.last_arrival.max(arrival);
@@ -192,7 +197,8 @@ impl Link {
     }
 
     fn send_others(&mut self, now: i64) {
-        if let Some((from, to)) = self.plan.rival {
+        let spans = self.plan.rival.clone();
+        for (from, to) in spans.into_iter().filter(|(from, _)| from * 1e6 <= now as f64) {
             self.rival.next = self.rival.next.max((from * 1e6) as i64);
             while self.rival.next <= now.min((to * 1e6) as i64) {
                 let when = self.rival.next;
