@@ -71,7 +71,7 @@ fn one_packet_that_is_held_back_is_one_that_is_reordered() {
     use crate::packets::Packets;
     use weir_timeline::why::{Fate, Passage, Passages};
     // 100 packets 10 ms apart; each twentieth takes 45 ms more.
-    let delay = |k: usize| if k % 20 == 0 { 65.0 } else { 20.0 };
+    let delay = |k: usize| if k.is_multiple_of(20) { 65.0 } else { 20.0 };
     let packet =
         |k: usize| Passage { at: k as f64 * 0.01, size: 1_000.0, ssrc: 1, timestamp: 0, fate: Fate::Arrived(delay(k)) };
     let passages = Passages { packets: (0..100).map(packet).collect(), ..Passages::default() };
