@@ -204,7 +204,7 @@ fn core() -> Vec<Case> {
     ]
 }
 
-/// What these cases show is in no other one of the core.
+/// Branches that no other case of the core shows.
 fn gaps() -> Vec<Case> {
     vec![
         Case {

@@ -36,7 +36,7 @@ fn feedback() -> Vec<Case> {
     ]
 }
 
-/// What these cases show is in no other one.
+/// Branches that no other case shows.
 fn gaps() -> Vec<Case> {
     vec![
         Case {
