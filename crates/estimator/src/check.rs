@@ -44,7 +44,7 @@ pub struct Checked {
     pub sides: Vec<Side>,
     /// Calls whose times these are.
     pub calls: u32,
-    /// Events of a call that it was told, batched ones included.
+    /// Events of a call that it received, batched ones included.
     pub events: u64,
     /// Turns of a call: messages with these events, each with an answer.
     pub turns: u64,

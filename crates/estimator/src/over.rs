@@ -14,7 +14,7 @@ pub(crate) struct Over {
 }
 
 impl Over {
-    /// The process is told the target at once.
+    /// The process receives the target at once.
     pub(crate) fn new(base: Sender, remote: Remote, now: Timestamp) -> Self {
         let mut out = Self { base, remote, known: None };
         out.tell(now);

@@ -131,7 +131,7 @@ fn others_are_told_from_a_slower_link_by_neighbours_that_differ() {
     assert!(others.elastic && (1.0e6..1.8e6).contains(&others.rate_bps), "{others:?}");
     let room = found.queue.limit_bytes.expect("it overflowed");
     assert!((room / (40.0 * 1_028.0) - 1.0).abs() < 0.1, "{room}");
-    // A link that is slower in that time is told apart.
+    // A link that is slower in that time is no traffic of others.
     let slower = |t: f64| if (8.0..14.0).contains(&t) { 0.9e6 } else { 2e6 };
     let link = Link { rate: &slower, delay: &|_| 0.03, room: 1e9, loses: NONE };
     let found = fit(&call_of(&|_| 0.8e6, &size, &|_| 0.0, &link)).expect("a fit");

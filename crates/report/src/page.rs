@@ -133,7 +133,7 @@ pub fn sections(outcome: &Outcome) -> Vec<ScenarioReport> {
     }
     let titles: Vec<String> = sections.iter().map(|s| s.1.title.clone()).collect();
     let with_limits = |((name, _), section, scenarios): Group<'_>| {
-        // Scenarios of one title are told apart by their names.
+        // Scenarios of one title also show their names.
         let is_shared = titles.iter().filter(|t| **t == section.title).count() > 1;
         let title = if is_shared { format!("{} ({name})", section.title) } else { section.title };
         ScenarioReport { limits: differing_limits(scenarios), title, ..section }
