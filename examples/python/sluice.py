@@ -33,7 +33,7 @@ PARAMETERS_MS = dict(
 Change = namedtuple("Change", "at bits ref_bits rate ref")
 Service = namedtuple("Service", "rate busy sending since")
 Standing = namedtuple("Standing", "delay departure")
-Moment = namedtuple("Moment", "now departure delay service is_even")
+Moment = namedtuple("Moment", "now departure sent delay service is_even")
 
 
 def clamp(x, low, high):
@@ -116,6 +116,7 @@ class CoreSampler:
 
     def __init__(self):
         self.base = Base()
+        self.sent = 0
         self.forget_last()
 
     def forget_last(self):
@@ -128,7 +129,7 @@ class CoreSampler:
         m = State(
             received=0, lost=0, revoked=0, unreported=0, marked=0, size=0, largest=0, elapsed=0,
             busy=State(time=0, size=0, packets=0, sending=0), gaps=State(sum=0, squares=0, count=0),
-            least=0, least_departure=0, last=0, most=0, is_same=False, first_departure=0, last_departure=0,
+            least=0, least_departure=0, least_sent=0, last=0, most=0, is_same=False, first_departure=0, last_departure=0,
             begin=(packets[0].departure_ns - start) * 1e-9)
         at = packets[-1].departure_ns - start
         delays = [p.arrival_ns - p.departure_ns for p in packets if p.arrival_ns is not None]
@@ -150,6 +151,7 @@ class CoreSampler:
 
     def observe_packets(self, m, packets, start, base):
         for p in packets:
+            self.sent += 8 * p.size
             if p.arrival_ns is None:
                 m.lost += 1
             else:
@@ -161,7 +163,7 @@ class CoreSampler:
         if m.received == 0:
             m.first_departure = departure
         if m.received == 0 or queue < m.least:
-            m.least, m.least_departure = queue, departure
+            m.least, m.least_departure, m.least_sent = queue, departure, self.sent
         m.last, m.last_departure, m.most = queue, departure, max(m.most, queue)
         m.received += 1
         m.marked += p.is_ce
@@ -220,7 +222,7 @@ class Core:
             service=None, capacity=None, steady=None, standing=Standing(0, 0), packet=0, busy=0, stall=0, jitter=0,
             noise=0, residual=0, marked=0, lost=0, is_classic=False, bound=None)
         self.marks = State(marked=0, lost=0, cut_at=0)
-        nothing = Moment(0, 0, 0, None, False)
+        nothing = Moment(0, 0, 0, 0, None, False)
         self.drain = State(emptied_at=0, until=0, begun=0, then=None, peak=nothing, before=nothing, last=nothing)
         self.growth = State(rounds=0, grown_at=0)
         self.recovery = State(mean=0, updated=0)
@@ -532,7 +534,7 @@ class Core:
     def observe_moment(self):
         drain, now, view = self.drain, self.now, self.view
         moment = Moment(
-            now, self.m.last_departure, self.m.base + self.m.least,
+            now, self.m.least_departure, self.m.least_sent, self.m.base + self.m.least,
             None if view.steady is None else view.steady.rate, self.residual.noise < 0.0012 and view.jitter < 0.0016)
         is_falling = moment.is_even and drain.last.delay - moment.delay > 0.001
         if is_falling and now < drain.until and now - drain.begun < 0.6:
@@ -548,9 +550,9 @@ class Core:
         if not last.is_even or last.now - drain.emptied_at < 0.5 * self.params.drain_interval:
             return False
         p = drain.before if drain.before.delay > drain.peak.delay else drain.peak
-        sent = self.history.mean(p.departure, last.departure)
-        yielded = 0 if sent is None or p.service is None else max(1 - sent / p.service, 0)
-        return p.delay - last.delay > 0.004 + yielded * (last.departure - p.departure)
+        time, sent = last.departure - p.departure, last.sent - p.sent
+        yielded = 0 if p.service is None else max(time - sent / p.service, 0)
+        return p.delay - last.delay > 0.004 + yielded
 
     def begin_drain(self):
         drain, share = self.drain, self.share
@@ -695,6 +697,7 @@ class Sampler(CoreSampler):
         self.next = max(either(self.next, 0), p.sequence + 1)
         if hole > 0:
             m.unreported += hole
+            self.sent += hole * 8 * p.size
             self.forget_last()
 
     def hold(self, p, queue):
@@ -704,6 +707,7 @@ class Sampler(CoreSampler):
         held.marked += p.is_ce
         held.size += bits
         held.served += bits
+        self.sent += 0 if p.was_lost else bits
         if p.was_lost:
             held.revoked += 1
             held.lateness = max(held.lateness, queue)

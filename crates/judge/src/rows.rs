@@ -19,8 +19,8 @@ mod text;
 mod trace_row;
 mod traces;
 
+pub(crate) use board::variants;
 pub use board::{LIVE, Maker, Order, scenario, write_rows};
-pub(crate) use board::{split, variants};
 pub use fluid::Fluid;
 pub use page::{Page, write};
 pub use reading::Reading;

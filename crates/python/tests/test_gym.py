@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import tempfile
 import unittest
 import warnings
 
@@ -141,9 +142,13 @@ class Document(unittest.TestCase):
         blocks = re.findall(r"^```python\n(.*?)^```", DOC.read_text(), re.S | re.M)
         self.assertGreaterEqual(len(blocks), 4)
         names = {}
-        # Paths in the document are those of the checkout.
+        # Paths in the document are those of the checkout, and files that it writes stay out of it.
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for entry in DOC.parents[1].iterdir():
+            os.symlink(entry, os.path.join(folder.name, entry.name))
         self.addCleanup(os.chdir, os.getcwd())
-        os.chdir(DOC.parents[1])
+        os.chdir(folder.name)
         for n, block in enumerate(blocks):
             exec(compile(block, f"{DOC}, block {n + 1}", "exec"), names)
 

@@ -18,6 +18,11 @@ use std::sync::Arc;
 use weir_lab::results::RunResult;
 use weir_lab::series::Series;
 
+/// Format of the files, in the metadata of Parquet; it counts up when columns get another name, unit or meaning. New columns are
+/// no other format.
+pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT_KEY: &str = "weir.format";
+
 /// Why series could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -121,6 +126,7 @@ fn table(subject: &'static str, time_s: &[f64], parts: Vec<Part<'_>>) -> Table {
 
 fn write_parquet(table: &Table, run: &RunResult, out: &mut dyn Write) -> io::Result<()> {
     let about = [
+        (FORMAT_KEY, FORMAT.to_string()),
         ("weir.scenario", run.scenario.clone()),
         ("weir.condition", run.condition.clone()),
         ("weir.controller", run.controller.clone()),

@@ -1,5 +1,6 @@
 //! Reads the series that [`super::series_files`] writes.
 
+use crate::series_files::{FORMAT, FORMAT_KEY};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -118,6 +119,16 @@ fn link((name, _, mut columns): (String, String, BTreeMap<String, Vec<f64>>)) ->
     }
 }
 
+/// Refuses files that a newer Weir has written otherwise; those of before formats had numbers have none.
+fn check_format(reader: &SerializedFileReader<std::fs::File>) -> Result<(), String> {
+    let about = reader.metadata().file_metadata().key_value_metadata().map_or(&[][..], Vec::as_slice);
+    match about.iter().find(|a| a.key == FORMAT_KEY).map(|a| a.value.as_deref().unwrap_or_default()) {
+        Some(format) if format.parse().is_ok_and(|n: u32| n <= FORMAT) => Ok(()),
+        Some(format) => Err(format!("written in format {format:?} of series; this Weir reads formats up to {FORMAT}")),
+        None => Ok(()),
+    }
+}
+
 /// The times of the first subject, and the columns of each.
 fn table(path: &Path, subject: &str) -> Result<(Vec<f64>, Columns), ReadError> {
     let failed = |source| ReadError::Read { path: path.display().to_string(), source };
@@ -127,6 +138,7 @@ fn table(path: &Path, subject: &str) -> Result<(Vec<f64>, Columns), ReadError> {
     }
     let bad = |e: ParquetError| content(path, e);
     let reader = SerializedFileReader::new(file).map_err(bad)?;
+    check_format(&reader).map_err(|why| content(path, why))?;
     if reader.metadata().file_metadata().num_rows() > MAX_ROWS {
         return Err(content(path, format!("more than {MAX_ROWS} rows")));
     }
@@ -175,6 +187,9 @@ fn table(path: &Path, subject: &str) -> Result<(Vec<f64>, Columns), ReadError> {
 mod tests {
     use super::super::series_files::write_series;
     use super::*;
+    use parquet::file::metadata::KeyValue;
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
     use std::sync::atomic::AtomicBool;
     use weir_cc::Registry;
     use weir_lab::run::{RunOptions, run};
@@ -203,6 +218,30 @@ mod tests {
         assert!(!internals(a).is_empty());
         assert_eq!(internals(a), internals(b));
         assert_eq!(read.links[0].capacity_bps, made.links[0].capacity_bps);
+    }
+
+    /// A folder for each format, and for files that state none, stays in `tests/`.
+    #[test]
+    fn files_of_former_formats_are_read_and_those_of_later_ones_refused() {
+        let former = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/series-without-format"));
+        let read = read_series(former).expect("read");
+        assert_eq!((read.time_s.len(), read.flows[0].controller.as_str()), (5, "fixed"));
+        assert!(read.flows[0].goodput_bps.iter().any(|g| *g > 200e3) && !read.links[0].capacity_bps.is_empty());
+        let written = |format: &str| {
+            let about = vec![KeyValue::new(FORMAT_KEY.into(), format.to_owned())];
+            let file = std::fs::File::open(former.join("tiny.flows.parquet")).expect("there");
+            let rows = SerializedFileReader::new(file).expect("Parquet");
+            let schema = rows.metadata().file_metadata().schema_descr().root_schema_ptr();
+            let properties = WriterProperties::builder().set_key_value_metadata(Some(about)).build();
+            let dir = tempfile::tempdir().expect("a folder");
+            let file = std::fs::File::create(dir.path().join("x.flows.parquet")).expect("made");
+            SerializedFileWriter::new(file, schema, properties.into()).expect("begun").close().expect("written");
+            read_series(dir.path()).expect_err("no rows").to_string()
+        };
+        assert!(written("1").contains("it has no rows"));
+        let later = written("2");
+        assert!(later.contains("format \"2\" of series") && later.contains("reads formats up to 1"), "{later}");
+        assert!(written("x").contains("format \"x\""));
     }
 
     #[test]

@@ -96,6 +96,11 @@ fn is_utf16(head: &[u8]) -> bool {
     }
 }
 
+/// Times that are taken for Unix times in ms, from 2001 to 2286: columns of other numbers are no log.
+const UNIX_MS: std::ops::Range<u64> = 1_000_000_000_000..10_000_000_000_000;
+/// Bytes of the longest RTP or RTCP packet in a UDP datagram.
+const LONGEST_DATAGRAM: u64 = 65_535;
+
 /// The formats of text.
 fn text(head: &[u8]) -> Option<Format> {
     let first = head.iter().position(|b| !b.is_ascii_whitespace())?;
@@ -114,17 +119,20 @@ fn text(head: &[u8]) -> Option<Format> {
         }
         b'0'..=b'9' => {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            let numeric = |f: &[u8]| {
-                let f = f.trim_ascii();
-                !f.is_empty() && f.iter().all(u8::is_ascii_digit)
-            };
+            let number = |f: &[u8]| std::str::from_utf8(f).ok().and_then(|f| f.trim().parse::<u64>().ok());
+            let is_time = |f: &[u8]| number(f).is_some_and(|ms| UNIX_MS.contains(&ms));
+            let is_size = |f: &[u8]| number(f).is_some_and(|n| n <= LONGEST_DATAGRAM);
+            let is_flag = |f: &[u8]| matches!(f.trim_ascii(), b"true" | b"false");
             let fields: Vec<&[u8]> = line.split(|b| *b == b',').collect();
             match fields.as_slice() {
-                [at, value] if numeric(at) && numeric(value) => {
-                    // Both logs have two columns: a target is written with a space and is a rate.
-                    Some(if value.first() == Some(&b' ') { Format::PionTarget } else { Format::PionRtcp })
+                // Both logs have two columns: a target is written with a space and is a rate.
+                [at, rate] if is_time(at) && rate.first() == Some(&b' ') => {
+                    number(rate).is_some().then_some(Format::PionTarget)
                 }
-                [at, pt, ..] if fields.len() >= 7 && numeric(at) && numeric(pt) => Some(Format::PionRtp),
+                [at, size] if is_time(at) && is_size(size) => Some(Format::PionRtcp),
+                [at, kind, _, _, _, marker, size, ..] if is_time(at) && number(kind).is_some() => {
+                    (is_flag(marker) && is_size(size)).then_some(Format::PionRtp)
+                }
                 _ => None,
             }
         }
@@ -195,6 +203,10 @@ mod tests {
         assert!(why(b"\x89PNG\r\n").contains("89 50 4e 47"));
         assert!(why(b"\"\"\"A program in Python, whose quotes are the key of field 4.").contains("22 22 22"));
         assert!(why(b"").contains("empty"));
+        // Columns of numbers that are no log of Pion: no Unix time, no size, no marker.
+        for text in [&b"1,2\n"[..], b"0,28\n", b"1747225741356,2800000\n", b"2026, 100000\n", b"1,2,3,4,5,6,7\n"] {
+            assert!(why(text).contains("it begins with"), "{text:?}");
+        }
         for text in [&b"\xff\xfe{\0\"\0t\0"[..], b"\xfe\xff\0{\0\"", b"1\x007\x004\x007\0", b"\0[\0\"\0g"] {
             assert!(why(text).contains("UTF-16: save it as UTF-8"), "{text:?}");
         }

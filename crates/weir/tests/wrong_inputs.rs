@@ -35,6 +35,11 @@ fn refused(cases: &[Case<'_>]) {
 fn of_commands_that_simulate() {
     refused(&[
         ("run quick --controller ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("run quick --controller ncc:beta=1", &["no controller is named `ncc:beta=1`"]),
+        ("run quick --controller gcc:betta=1", &["controller `gcc` has no parameter `betta`", "did you mean `beta`?"]),
+        ("run quick --controller gcc:beta=7", &["beta: expected a number between 0.5 and 0.99, found 7"]),
+        ("run quick --controller gcc:beta", &["gcc:beta", "`beta` is no PARAMETER=VALUE:..."]),
+        ("compare --scenario quick --controllers nada,gcc:beta=x", &["gcc:beta=x", "no PARAMETER=VALUE"]),
         ("run quick --seed -1", &["--seed", "'-1'", "expected a whole number"]),
         ("run quick --seed 1.5", &["--seed", "'1.5'", "expected a whole number"]),
         ("run quick --seed 99999999999999999999", &["--seed", "too large"]),

@@ -228,13 +228,14 @@ impl Sluice {
         let view = self.path.view();
         let moment = Moment {
             now,
-            departure: sample.last_departure,
+            departure: sample.queue.least.departure,
+            sent: sample.queue.least.sent,
             interval: self.timing.interval(),
             delay: sample.base + sample.queue.least.delay,
             service: view.steady.map(|s| s.rate),
             is_even: self.path.residual_noise() < EVEN.0 && view.jitter < EVEN.1,
         };
-        self.state.step((view, self.queue, share), is_doubtful, &moment, &self.history, &self.config)
+        self.state.step((view, self.queue, share), is_doubtful, &moment, &self.config)
     }
 
     /// The sixth stage.

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 use weir_cc::Registry;
 use weir_lab::results::RunResult;
-use weir_lab::scenario::{InputError, Scenario, ScenarioFile, builtin_scenarios, suggest};
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile, builtin_scenarios, split_parameters, suggest};
 
 /// Most budgets of a file, each counted for each controller and scenario.
 const MAX_CHECKS: usize = 10_000;
@@ -84,7 +84,7 @@ impl<'a> Plan<'a> {
     /// budget to pass.
     pub fn new(file: &'a GateFile, registry: &Registry) -> Result<Self, InputError> {
         for name in file.named() {
-            if let Err(e) = registry.find(rows::split(name, registry).0) {
+            if let Err(e) = registry.find(split_parameters(name, registry).0) {
                 let error = file.at_name(name, &e.to_string(), "weir show controllers");
                 return Err(suggest::controller(error, &e, registry, &[]));
             }
@@ -226,7 +226,7 @@ impl<'a> Plan<'a> {
         for controller in &names {
             let all = rows::variants(scenario, controller, registry).map_err(|e| self.of_controller(e, controller))?;
             flows = all.iter().flat_map(|s| s.flows.iter().map(|f| f.name.clone())).collect();
-            let plain = rows::split(controller, registry).0.to_owned();
+            let plain = split_parameters(controller, registry).0.to_owned();
             for (i, scenario) in all.into_iter().enumerate() {
                 let (controller, plain) = (controller.clone(), plain.clone());
                 self.places.push(Place { condition: first + i, controller, plain, scenario });
@@ -254,7 +254,7 @@ impl<'a> Plan<'a> {
         let only = row.only;
         let applied = applied::of_row(&row, suite);
         for controller in self.judged_and_compared(suite) {
-            let plain = rows::split(&controller, registry).0.to_owned();
+            let plain = split_parameters(&controller, registry).0.to_owned();
             if only.is_some_and(|only| !only.contains(&plain.as_str())) {
                 continue;
             }

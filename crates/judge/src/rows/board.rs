@@ -7,10 +7,9 @@ use super::row::{Row, Source};
 use super::traces::Trace;
 use std::path::Path;
 use weir_cc::Registry;
-use weir_cc::tunable::SetupError;
 use weir_lab::results::RunResult;
 use weir_lab::run::{RunError, RunOptions, Task, run, run_each};
-use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile, split_parameters, with_parameters};
 
 /// Suffix of a controller's name whose runs are not simulated but made by [`Order::live`].
 pub const LIVE: &str = "@live";
@@ -178,8 +177,8 @@ fn tally(controller: &str, rows: &[RowScores]) -> Tally {
 
 /// A row's scenario under a controller, `NAME` or `NAME:PARAMETER=VALUE:...`. Errors: the name, a parameter or its value.
 pub fn scenario(row: &Row, controller: &str, registry: &Registry) -> Result<Scenario, InputError> {
-    let (name, params) = split(controller, registry);
-    let with = |text: &str, params| with_params(text, name, params).ok_or_else(|| unread(controller, params));
+    let (name, params) = split_parameters(controller, registry);
+    let with = |text: &str, params| with_parameters(text, name, params);
     let file = match (&row.source, params) {
         (Source::BuiltIn(built_in), None) => ScenarioFile::builtin(built_in, registry)?,
         (Source::BuiltIn(built_in), Some(params)) => {
@@ -200,41 +199,11 @@ pub(crate) fn variants(
     controller: &str,
     registry: &Registry,
 ) -> Result<Vec<Scenario>, InputError> {
-    let (name, params) = split(controller, registry);
+    let (name, params) = split_parameters(controller, registry);
     let name = [name.to_owned()];
     let Some(params) = params else { return file.scenarios(Some(&name), registry) };
-    let text = with_params(file.text(), &name[0], params).ok_or_else(|| unread(controller, params))?;
+    let text = with_parameters(file.text(), &name[0], params)?;
     file.with_text(file.name(), &text, registry)?.scenarios(Some(&name), registry)
-}
-
-/// A controller's name, and its parameters.
-pub(crate) fn split<'a>(controller: &'a str, registry: &Registry) -> (&'a str, Option<&'a str>) {
-    // The name of a learned policy has a colon itself.
-    match registry.find(controller) {
-        Err(SetupError::UnknownController { .. }) => {
-            controller.split_once(':').map_or((controller, None), |(name, params)| (name, Some(params)))
-        }
-        _ => (controller, None),
-    }
-}
-
-fn unread(controller: &str, params: &str) -> InputError {
-    InputError::whole(controller, format!("`{params}` is no PARAMETER=VALUE:..."))
-        .help("such as `gcc:beta=0.9:probe_in_alr=false`")
-}
-
-/// A scenario's text with `PARAMETER=VALUE:...` among the parameters of a controller, in place of its own values. `None` if a value is
-/// no TOML or the text has something else there.
-fn with_params(text: &str, name: &str, params: &str) -> Option<String> {
-    let mut scenario: toml::Table = text.parse().ok()?;
-    let own: toml::Table = params.split(':').map(|p| format!("{p}\n")).collect::<String>().parse().ok()?;
-    let table = || toml::Value::Table(toml::Table::new());
-    let mut place = &mut scenario;
-    for key in ["controllers", name, "params"] {
-        place = place.entry(key).or_insert_with(table).as_table_mut()?;
-    }
-    place.extend(own);
-    toml::to_string(&scenario).ok()
 }
 
 /// Writes the rows' scenarios and what they name into a folder, for `weir run`: one folder a row.

@@ -80,7 +80,7 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
     let flow = |f: &Flow| FlowInfo {
         name: f.name.clone(),
         controller: match &f.kind {
-            FlowKind::Rtp(r) => r.controller.clone(),
+            FlowKind::Rtp(r) => s.controller_of(r).to_owned(),
             FlowKind::Tcp(t) => t.algorithm.name().into(),
             FlowKind::Udp(_) => "none".into(),
             FlowKind::Dccp(d) => format!("ccid{}", d.connection.ccid),

@@ -4,6 +4,7 @@ use super::builtin;
 use super::error::InputError;
 use super::limits;
 use super::model::Scenario;
+use super::parameters::{split_parameters, with_parameters};
 use super::raw::RawScenario;
 use super::request::Request;
 use super::resolve::flow::PLACEHOLDER;
@@ -274,14 +275,16 @@ impl ScenarioFile {
     }
 
     /// The scenario of one variant and controller. `controller` is required if the file has the placeholder, and
-    /// otherwise ignored. Errors: an unknown name.
+    /// otherwise ignored; parameters may follow its name, as in `gcc:beta=0.9`, and count for every flow under it. Errors: an
+    /// unknown name.
     pub fn scenario(
         &self,
         variant: Option<&str>,
         controller: Option<&str>,
         registry: &Registry,
     ) -> Result<Scenario, InputError> {
-        self.resolve(variant, controller, registry, &mut self.traces.clone())
+        let under = self.under(controller, registry)?;
+        under.scenario(self, variant, registry, &mut self.traces.clone())
     }
 
     /// The scenario of one variant and controller; where none is given, the first that the file has. Errors: an unknown
@@ -297,17 +300,33 @@ impl ScenarioFile {
         self.scenario(variant, controller, registry)
     }
 
-    /// Every variant with every controller: those given, or those that the file compares. Errors: an unknown name, or a
-    /// controller that cannot be configured as the file states.
+    /// Every variant with every controller: those given, as for [`Self::scenario`], or those that the file compares. Errors: an
+    /// unknown name, or a controller that cannot be configured as the file states.
     pub fn scenarios(&self, controllers: Option<&[String]>, registry: &Registry) -> Result<Vec<Scenario>, InputError> {
         let mut all = Vec::new();
         let mut traces = self.traces.clone();
+        let each = self.each_controller(controllers);
+        let each: Vec<Under<'_>> = each.iter().map(|c| self.under(c.as_deref(), registry)).collect::<Result<_, _>>()?;
         for variant in self.variants() {
-            for controller in self.each_controller(controllers) {
-                all.push(self.resolve(variant, controller.as_deref(), registry, &mut traces)?);
+            for under in &each {
+                all.push(under.scenario(self, variant, registry, &mut traces)?);
             }
         }
         Ok(all)
+    }
+
+    /// A controller, and the file with the parameters behind its name.
+    fn under<'a>(&self, controller: Option<&'a str>, registry: &Registry) -> Result<Under<'a>, InputError> {
+        let controller = controller.filter(|_| !self.compare.is_empty());
+        let (name, params) = controller.map_or(("", None), |c| split_parameters(c, registry));
+        // A name that is unknown is refused where it is resolved.
+        let Some(params) = params.filter(|_| registry.find(name).is_ok()) else {
+            return Ok(Under { controller, name: controller, with: None });
+        };
+        let text = Text { file: self.text.file.clone(), text: with_parameters(self.text(), name, params)?.into() };
+        let mut with = Self::load(self.name.clone(), text, self.traces.folder().clone(), registry)?;
+        with.is_told_apart = self.is_told_apart;
+        Ok(Under { controller, name: Some(name), with: Some(with) })
     }
 
     fn each_controller(&self, given: Option<&[String]>) -> Vec<Option<String>> {
@@ -346,5 +365,28 @@ impl ScenarioFile {
             return Err(suggest::controller(InputError::whole(&self.text.file, e.to_string()), &e, registry, &[]));
         }
         resolve(&self.text, raw, traces, &Request { name: &self.name, variant, controller, registry })
+    }
+}
+
+/// A controller of a file.
+struct Under<'a> {
+    /// As it was given.
+    controller: Option<&'a str>,
+    /// Without parameters.
+    name: Option<&'a str>,
+    /// The file with its parameters, if there are any.
+    with: Option<ScenarioFile>,
+}
+
+impl Under<'_> {
+    fn scenario(
+        &self,
+        file: &ScenarioFile,
+        variant: Option<&str>,
+        registry: &Registry,
+        traces: &mut Traces,
+    ) -> Result<Scenario, InputError> {
+        let scenario = self.with.as_ref().unwrap_or(file).resolve(variant, self.name, registry, traces)?;
+        Ok(Scenario { controller: self.controller.map(Into::into), ..scenario })
     }
 }

@@ -66,6 +66,11 @@ impl Scenario {
         }
         s
     }
+    /// The controller of a flow as results name it: with its parameters, where they were given behind its name.
+    pub fn controller_of<'a>(&'a self, flow: &'a RtpFlow) -> &'a str {
+        let given = self.controller.as_deref().and_then(|c| Some((c, c.split_once(':')?.0)));
+        given.filter(|(_, name)| *name == flow.controller).map_or(&flow.controller, |(controller, _)| controller)
+    }
     /// The index of the flow of a name.
     pub fn flow(&self, name: &str) -> Option<usize> {
         self.flows.iter().position(|f| f.name == name)

@@ -23,6 +23,12 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Scenario")]
 pub(super) struct RawScenario {
+    /// Format of the file, 1: a number that a version of Weir does not know is refused, with what to do. Of the file alone, not
+    /// of a variant; 1 if absent.
+    #[serde(default)]
+    #[schemars(with = "Option<u32>")]
+    #[expect(dead_code, reason = "taken out before the rest is read")]
+    pub(super) format: (),
     /// One line for headings.
     pub(super) title: String,
     /// The scenario's purpose, and its source.

@@ -32,6 +32,29 @@ fn only(text: &str) -> Scenario {
 }
 
 #[test]
+fn a_file_of_the_first_format_may_say_so() {
+    assert_eq!(only(&format!("format = 1\n{SMALL}")), only(SMALL));
+}
+
+#[test]
+fn parameters_behind_a_name_are_those_of_the_file_and_name_the_results() {
+    let registry = Registry::builtin();
+    let given = ["gcc:beta=0.7:loss_v2=1".to_owned(), "gcc".to_owned()];
+    let scenarios = parse(SMALL).expect("a file").scenarios(Some(&given), &registry).expect("both");
+    let written = only(
+        &SMALL
+            .replace("\"fixed\"", "\"gcc\"")
+            .replace("[links.bottleneck]", "controllers.gcc.params = { beta = 0.7, loss_v2 = 1 }\n[links.bottleneck]"),
+    );
+    let rtp = |s: &Scenario| s.flows[0].rtp().expect("rtp").clone();
+    assert_eq!(rtp(&scenarios[0]), rtp(&written));
+    assert_ne!(rtp(&scenarios[0]), rtp(&scenarios[1]));
+    let names: Vec<&str> = scenarios.iter().map(|s| s.controller_of(s.flows[0].rtp().expect("rtp"))).collect();
+    assert_eq!(names, given);
+    assert_eq!(scenarios[0].label(), "test.toml gcc:beta=0.7:loss_v2=1");
+}
+
+#[test]
 fn fills_in_defaults() {
     let s = only(SMALL);
     assert_eq!((s.duration, s.seed, s.sample_interval), (TimeDelta::from_secs(10), 1, TimeDelta::from_millis(100)));

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
+/// Format of scenario files. It counts up when a field gets another meaning or goes; new fields are no other format.
+const FORMAT: u32 = 1;
 /// Combinations of variants and matrix values that one file may have.
 const MAX_VARIANTS: usize = 1_000;
 
@@ -103,6 +105,9 @@ pub(super) struct Version<'i> {
 /// Reads a file into its versions: one without a name if it has neither variants nor a matrix.
 pub(super) fn versions<'i>(text: &Text, source: &'i str) -> Result<Vec<Version<'i>>, InputError> {
     let mut base = DeTable::parse(source).map_err(|e| text.parse_error(&e))?;
+    if let Some(format) = base.get_mut().remove("format") {
+        check_format(text, &format)?;
+    }
     let variants = base.get_mut().remove("variants");
     let matrix = base.get_mut().remove("matrix");
     let mut all = vec![Version { name: None, tree: base.clone() }];
@@ -126,6 +131,20 @@ pub(super) fn versions<'i>(text: &Text, source: &'i str) -> Result<Vec<Version<'
         }
     }
     Ok(all)
+}
+
+fn check_format(text: &Text, format: &Spanned<DeValue<'_>>) -> Result<(), InputError> {
+    let stated = format.get_ref().as_integer().and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok());
+    match stated {
+        Some(1..=FORMAT) => Ok(()),
+        Some(newer) if newer > FORMAT => {
+            let message = format!("the file has format {newer}: this Weir reads formats up to {FORMAT}");
+            Err(text
+                .error(format.span(), message)
+                .help("a newer Weir reads it (weir --version); or write it in format 1"))
+        }
+        _ => Err(text.error(format.span(), format!("expected a whole number from 1 to {FORMAT}"))),
+    }
 }
 
 type Entry<'a, 'i> = (Range<usize>, &'a DeTable<'i>);
@@ -159,7 +178,7 @@ fn variant<'i>(
     for (k, v) in entry {
         match k.get_ref().as_ref() {
             "name" => {}
-            "title" | "doc" | "compare" => {
+            "format" | "title" | "doc" | "compare" => {
                 return Err(text.error(k.span(), format!("`{}` is of the whole file, not of a variant", k.get_ref())));
             }
             _ => overlay(tree.get_mut(), k, v, 1),
@@ -217,7 +236,9 @@ fn cross<'i>(text: &Text, all: &[Version<'i>], (span, entry): Entry<'_, 'i>) -> 
     };
     let set = need("set")?;
     let path: Vec<&str> = string(text, set)?.split('.').collect();
-    if path.iter().any(|p| p.is_empty()) || matches!(path[0], "title" | "doc" | "compare" | "variants" | "matrix") {
+    if path.iter().any(|p| p.is_empty())
+        || matches!(path[0], "format" | "title" | "doc" | "compare" | "variants" | "matrix")
+    {
         return Err(text
             .error(set.span(), "expected the path of one field of the scenario")
             .help("for example: \"links.bottleneck.loss\""));

@@ -149,6 +149,7 @@ pub fn loopback_streams<A: CallObserver>(
     for ((s, sent), player) in streams.into_iter().zip(watched.1.streams).zip(receiving.players) {
         let incoming = b.endpoint().stats().incoming(s.ids.1);
         let (expected, received) = incoming.map_or((0, 0), |i| (i.expected, i.received));
+        let padding = a.endpoint().stats().outgoing(s.ids.0).map_or(0, |o| o.counters.padding_bytes);
         let (audio, video) = match player {
             Player::Audio(hearing) => (hearing.finish(b.endpoint()), None),
             Player::Video(video) => {
@@ -160,6 +161,7 @@ pub fn loopback_streams<A: CallObserver>(
             name: s.name,
             sent_packets: sent.packets,
             sent_rate_bps: sent.rate_bps(ends.sender.duration_s),
+            padding_rate_bps: padding as f64 * 8.0 / ends.sender.duration_s.max(1e-9),
             lost_packets: expected.saturating_sub(received),
             switches: sent.switches,
             audio,

@@ -33,8 +33,10 @@ pub struct StreamSummary {
     pub name: String,
     /// RTP packets sent.
     pub sent_packets: u64,
-    /// Mean rate sent, as UDP payload.
+    /// Mean rate sent, as UDP payload, with padding.
     pub sent_rate_bps: f64,
+    /// Mean rate of the packets among these that have padding alone, in RTP bytes.
+    pub padding_rate_bps: f64,
     /// Packets lost, by their sequence numbers (RFC 3550, appendix A.3).
     pub lost_packets: u64,
     /// Times that the share-out switched it on or off.

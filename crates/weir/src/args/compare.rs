@@ -8,17 +8,19 @@ pub(super) const EXAMPLES: &str = "\
 Ctrl-C or SIGTERM shows what has finished, over as many runs of one controller as of another, and says what is missing.
 Durations: without arguments some 5 s on one core; a run of 300 s of one call takes 20 to 100 ms, with a real encoder up to
 a minute. Progress says how long the rest takes. Up to 1000000 runs; of more than 10000 the statistics alone are kept.
-Parameters of controllers are set in scenario files: controllers.sluice.params = { queue_target = \"20 ms\" }. A file that
-names no controllers to compare gets gcc, nada and scream.
+Parameters may follow a controller's name, and count for every flow under it: gcc:beta=0.9. Scenario files set them too:
+controllers.sluice.params = { queue_target = \"20 ms\" }. A file that names no controllers to compare gets gcc, nada and scream.
 
 Examples:
   weir compare
   weir compare --scenario responsiveness --scenario my-link.toml --runs 10 --out results
+  weir compare --scenario quick --controllers gcc,gcc:beta=0.7:loss_v2=1
   weir compare --controllers gcc,nada --json --quiet | jq '.aggregates[].metrics'";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// Controllers to compare; those named by each scenario if absent, and sluice where no scenario is named
+    /// Controllers to compare, parameters may follow: gcc:beta=0.9; those named by each scenario if absent, and sluice where no
+    /// scenario is named
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub(crate) controllers: Option<Vec<String>>,
     /// A scenario by name or file, any number of times; those of the paper rmcat-comparison if absent

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
 In the place of a scenario, row:e is row e of weir judge rows, and with --explain a folder is one that --series wrote.
-A scenario file sets parameters of its controllers itself; those of a row may follow the name: sluice:queue_target=20.
+Parameters may follow the controller's name, and count for every flow under it: sluice:queue_target=20. Scenario files set
+them too: controllers.sluice.params = { queue_target = \"20 ms\" }.
 --explain prints lines in the place of the table: until when, the target before and after, and why, from the controller's
 internals by name, or from delay, loss and the source's rate where they are not known. Spans with one reason and a steady
 rate are joined. --pcap writes every packet of the run for Wireshark and tshark.
@@ -14,6 +15,7 @@ A run of 300 s of one call takes 20 to 100 ms on one core, with a real encoder u
 Examples:
   weir run quick
   weir run random-loss --variant 5% --controller nada --seed 3
+  weir run quick --controller gcc:beta=0.7
   weir run my-link.toml --json
   weir run quick --json | jq '.flows[] | {name, loss, delay: .one_way_delay_ms.p95}'
   weir run responsiveness --controller gcc --series out
@@ -30,7 +32,7 @@ pub(crate) struct OneArgs {
     /// A scenario file, a built-in scenario's name, or row:KEY for a row of `weir judge rows`
     #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: String,
-    /// The controller, if the scenario compares several; the first of them if absent
+    /// The controller, if the scenario compares several, parameters may follow: gcc:beta=0.9; the first of them if absent
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// The variant, if the scenario has some; the first of them if absent

@@ -4,7 +4,6 @@ mod competition;
 mod drains;
 
 use super::Config;
-use super::history::RateHistory;
 use super::path::View;
 use super::quantity::{Rate, Span, Time};
 use super::queue::Queue;
@@ -114,7 +113,6 @@ impl ModeState {
         (view, queue, share): (&View, Queue, Rate),
         is_uneven: bool,
         moment: &Moment,
-        history: &RateHistory,
         c: &Config,
     ) -> Step {
         let now = moment.now;
@@ -122,7 +120,7 @@ impl ModeState {
         if self.drains.is_on(now) {
             return Step::Drain;
         }
-        let is_due = self.drains.is_due(is_uneven, now, &c.drain) || self.drains.joins(history, &c.drain);
+        let is_due = self.drains.is_due(is_uneven, now, &c.drain) || self.drains.joins(&c.drain);
         if !self.is_starting && is_due {
             return Step::BeginDrain(self.drains.begin(queue.expected, share, now, &c.drain));
         }

@@ -104,6 +104,8 @@ pub(super) struct Standing {
     pub(super) delay: Span,
     /// Departure of the packet that had no more.
     pub(super) departure: Time,
+    /// Data sent up to that packet, itself included.
+    pub(super) sent: Bits,
 }
 
 /// Turns feedback into samples; carries the last arrival from one message to the next.
@@ -116,6 +118,8 @@ pub(super) struct Sampler {
     last_departure: Option<Time>,
     /// Sequence number after the newest packet reported.
     next: Option<u64>,
+    /// Data sent up to the packet that is looked at.
+    sent: Bits,
     /// Packets overtaken that no sample has counted yet.
     overtaken: Overtaken,
     late: Late,
@@ -179,7 +183,7 @@ impl Sampler {
                 self.overtaken.add(p, queue);
                 continue;
             }
-            sample.add(p, Time::of(p.departure, start), queue);
+            sample.add(p, Time::of(p.departure, start), queue, self.sent);
             self.pass(&mut sample, p, Time::of(p.departure, start), arrival.as_nanos(), queue);
         }
         if sample.received == 0 {
@@ -198,10 +202,13 @@ impl Sampler {
         Some(sample)
     }
 
-    /// Counts packets that were never reported between the newest one reported and this one. Nothing is known of what the link did
-    /// then.
+    /// Counts packets that were never reported between the newest one reported and this one, as large as this one. Nothing is known of
+    /// what the link did then.
     fn look_for_holes(&mut self, sample: &mut Sample, p: &PacketResult) {
         let hole = self.next.map_or(0, |next| p.sequence.saturating_sub(next));
+        if !p.was_lost {
+            self.sent += bits(p) * (1.0 + hole as f64);
+        }
         self.next = Some(self.next.unwrap_or(0).max(p.sequence.saturating_add(1)));
         if hole > 0 {
             sample.unreported = sample.unreported.saturating_add(u32::try_from(hole).unwrap_or(u32::MAX));
@@ -276,13 +283,13 @@ impl QueueDelay {
 
 impl Sample {
     /// Counts a packet received.
-    fn add(&mut self, p: &PacketResult, departure: Time, queue: Span) {
+    fn add(&mut self, p: &PacketResult, departure: Time, queue: Span, sent: Bits) {
         if self.received == 0 {
             self.first_departure = departure;
         }
         self.last_departure = departure;
         if self.received == 0 || queue < self.queue.least.delay {
-            self.queue.least = Standing { delay: queue, departure };
+            self.queue.least = Standing { delay: queue, departure, sent };
         }
         self.received += 1;
         self.marked += u32::from(p.ecn == Ecn::Ce);

@@ -249,6 +249,11 @@ fn errors_state_position_fault_and_remedy() {
             change("$controller", "naba"),
             &["rtp.video.controller", "test.toml:9:14", "no controller is named `naba`", "did you mean `nada`?"],
         ),
+        (
+            change("title = ", "format = 2\ntitle = "),
+            &["test.toml:2:10", "format 2: this Weir reads formats up to 1", "weir --version"],
+        ),
+        (change("title = ", "format = \"1\"\ntitle = "), &["format", "a whole number from 1 to 1"]),
         (change("$controller", "$controler"), &["did you mean `$controller`?"]),
         (change("[\"fixed\"]", "[\"fixd\"]"), &["compare[0]", "did you mean `fixed`?"]),
         (change("[\"fixed\"]", "[]"), &["compare", "nothing to compare"]),

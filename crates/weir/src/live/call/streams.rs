@@ -222,8 +222,12 @@ pub(super) fn call(session: &Session, args: &LoopbackArgs, list: &str) -> Done {
 }
 
 fn row(s: &StreamSummary) -> String {
+    let padding = match s.padding_rate_bps / 1e3 {
+        kbps if kbps >= 0.5 => format!(" ({kbps:.0} of padding)"),
+        _ => String::new(),
+    };
     let mut text = format!(
-        "{:.0} kbit/s, {} packets, {} lost, switched {} times",
+        "{:.0} kbit/s{padding}, {} packets, {} lost, switched {} times",
         s.sent_rate_bps / 1e3,
         s.sent_packets,
         s.lost_packets,

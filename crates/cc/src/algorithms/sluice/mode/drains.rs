@@ -1,8 +1,7 @@
 //! Drains: the queue is emptied from time to time, beyond what is known of it, so that the least delay is seen again.
 
 use super::super::config::DrainConfig;
-use super::super::history::RateHistory;
-use super::super::quantity::{Rate, Span, Time};
+use super::super::quantity::{Bits, Rate, Span, Time};
 
 /// Share of the service rate that is sent during a drain.
 pub(in super::super) const SHARE: f64 = 0.5;
@@ -28,8 +27,10 @@ const LONGEST: Span = Span::secs(0.2);
 pub(in super::super) struct Moment {
     /// Arrival of the message.
     pub(in super::super) now: Time,
-    /// Departure of the newest packet reported.
+    /// Departure of the packet with the least delay.
     pub(in super::super) departure: Time,
+    /// Data sent up to that packet.
+    pub(in super::super) sent: Bits,
     /// Feedback interval.
     pub(in super::super) interval: Span,
     /// Least delay of its packets, of queue and path: what is taken for the path's does not move it.
@@ -84,15 +85,16 @@ impl Drains {
 
     /// Whether others drain the queue: it falls by more than this flow has yielded. One flow alone cannot empty a queue that
     /// others hold, and would lose sight of the least delay.
-    pub(super) fn joins(&self, history: &RateHistory, c: &DrainConfig) -> bool {
+    pub(super) fn joins(&self, c: &DrainConfig) -> bool {
         let last = &self.last;
         if !last.is_even || last.now - self.emptied_at < Span::from(c.interval) * JOIN {
             return false;
         }
         let peak = if self.before.delay > self.peak.delay { &self.before } else { &self.peak };
-        let sent = history.mean(peak.departure, last.departure);
-        let yielded = sent.zip(peak.service).map_or(0.0, |(sent, served)| (1.0 - sent / served).max(0.0));
-        peak.delay - last.delay > FALL + yielded * (last.departure - peak.departure)
+        // By what was sent and not by the rate, which a source of frames meets in the mean alone.
+        let (time, sent) = (last.departure - peak.departure, last.sent - peak.sent);
+        let yielded = peak.service.map_or(Span::ZERO, |service| (time - sent / service).max(Span::ZERO));
+        peak.delay - last.delay > FALL + yielded
     }
 
     /// Whether the queue is being drained.
@@ -151,11 +153,17 @@ mod tests {
 
     /// A message every 50 ms from `from` s on with these delays in ms, of a flow that is served at 1 Mbit/s.
     fn delays(d: &mut Drains, from: f64, delays: &[f64]) {
+        fall(d, from, 1e6, delays);
+    }
+
+    /// The same of a flow that sends at this rate.
+    fn fall(d: &mut Drains, from: f64, rate: f64, delays: &[f64]) {
         for (k, delay) in delays.iter().enumerate() {
             let now = Time::secs(from + 0.05 * k as f64);
             let (departure, interval) = (now - Span::secs(0.1), Span::secs(0.05));
             let (delay, service) = (Span::secs(delay * 1e-3), Some(Rate::bps(1e6)));
-            d.observe(&Moment { now, departure, interval, delay, service, is_even: true });
+            let sent = Rate::bps(rate) * (departure - Time::START);
+            d.observe(&Moment { now, departure, sent, interval, delay, service, is_even: true });
         }
     }
 
@@ -164,8 +172,8 @@ mod tests {
         let c = DrainConfig::default();
         let joins = |from: f64, sent: f64, of: &[f64]| {
             let mut d = Drains::default();
-            delays(&mut d, from, of);
-            d.joins(&RateHistory::new(Rate::bps(sent)), &c)
+            fall(&mut d, from, sent, of);
+            d.joins(&c)
         };
         let falls = [30.0, 31.0, 29.0, 25.0];
         assert!(joins(5.0, 1e6, &falls));

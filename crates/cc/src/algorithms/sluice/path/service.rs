@@ -118,7 +118,7 @@ mod tests {
             last_departure: Time::secs(at),
             ..Sample::default()
         };
-        s.queue.least = Standing { delay: Span::secs(queue), departure: Time::secs(at - 0.02) };
+        s.queue.least = Standing { delay: Span::secs(queue), departure: Time::secs(at - 0.02), ..Standing::default() };
         s
     }
 

@@ -99,7 +99,7 @@ mod tests {
         let mut found = None;
         for (k, (mbps, delay)) in messages.iter().enumerate() {
             let at = Time::secs(from + 0.025 * k as f64);
-            let least = Standing { delay: Span::secs(*delay), departure: at };
+            let least = Standing { delay: Span::secs(*delay), departure: at, ..Standing::default() };
             let sample = Sample {
                 received: 10,
                 size: Bits::new(mbps * 25e3),
@@ -137,7 +137,8 @@ mod tests {
         assert_eq!(drive(&mut l, 0.0, &shrinking.collect::<Vec<_>>()), None);
         let mut full = Longer::default();
         for k in 0..40 {
-            let least = Standing { delay: Span::secs(0.3), departure: Time::secs(0.025 * f64::from(k)) };
+            let least =
+                Standing { delay: Span::secs(0.3), departure: Time::secs(0.025 * f64::from(k)), ..Standing::default() };
             let queue = QueueDelay { least, ..QueueDelay::default() };
             let size = Bits::new(if k % 20 < 10 { 75e3 } else { 25e3 });
             let sample =
