@@ -64,8 +64,11 @@ for line in sys.stdin:
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("raw.py");
     std::fs::write(&file, script).expect("written");
-    let first = flows(&format!("exec:python3 {}", file.display()));
+    let command = format!("python3 {}", file.display());
+    let first = flows(&format!("exec:{command}"));
     assert!(first.contains("\"goodput_bps\""), "{first}");
+    let o = weir(&["estimator", "check", &command]);
+    assert!(o.status.success() && text(&o.stdout).contains("No faults found"), "{}", text(&o.stdout));
 }
 
 /// A process that repeats the target of a controller changes nothing; one that paces otherwise does.
