@@ -30,6 +30,15 @@ pub struct Sent {
     pub probe: u32,
 }
 
+/// A packet of which feedback tells. Times are by the clock of each end.
+pub struct Reported {
+    pub sequence: u64,
+    pub sent_ns: i64,
+    /// None for a packet that is lost.
+    pub arrived_ns: Option<i64>,
+    pub size_bytes: usize,
+}
+
 #[derive(Default)]
 pub struct Probe {
     pub id: u32,
@@ -49,10 +58,13 @@ pub struct Answer {
 
 /// A library's estimator. `now_ns` never goes back.
 pub trait Estimator {
-    fn sent(&mut self, now_ns: i64, packet: &Sent);
-    fn rtcp(&mut self, now_ns: i64, datagram: &[u8]);
+    /// Whether it parses RTCP itself. Else it gets `feedback`.
+    const RTCP: bool;
+    fn sent(&mut self, _now_ns: i64, _packet: &Sent) {}
+    fn rtcp(&mut self, _now_ns: i64, _datagram: &[u8]) {}
+    fn feedback(&mut self, _now_ns: i64, _packets: &[Reported]) {}
     fn limits(&mut self, now_ns: i64, floor_bps: u64, ceiling_bps: u64);
-    fn timer(&mut self, now_ns: i64);
+    fn timer(&mut self, _now_ns: i64) {}
     fn answer(&mut self, now_ns: i64) -> Answer;
 }
 
@@ -85,10 +97,11 @@ pub fn serve<E: Estimator>(name: &str, make: impl FnOnce(Call) -> E) -> Result<(
             format!("{{\"id\":{id},\"rate_bps\":{rate:?},\"min_packets\":{packets},\"min_bytes\":{bytes}}}")
         })
         .collect();
+    let (events, answers) = if E::RTCP { ("sent\",\"rtcp", "rtcp") } else { ("feedback", "feedback") };
     writeln!(
         output,
         "{{\"turn\":0,\"media_bps\":{:?}{}{}{timer},\"probes\":[{}],\"about\":{{\"version\":2,\"name\":\"{name}\",\"form\":\"binary\",\
-         \"events\":[\"sent\",\"rtcp\",\"limits\",\"timer\"],\"answers\":[\"rtcp\",\"limits\",\"timer\"]}}}}",
+         \"events\":[\"{events}\",\"limits\",\"timer\"],\"answers\":[\"{answers}\",\"limits\",\"timer\"]}}}}",
         first.media_bps,
         optional("pacing_bps", first.pacing_bps),
         optional("padding_bps", first.padding_bps),
@@ -121,7 +134,17 @@ pub fn serve<E: Estimator>(name: &str, make: impl FnOnce(Call) -> E) -> Result<(
                     };
                     estimator.sent(now_ns, &packet);
                 }
-                FEEDBACK => size += PACKET * u32_at(rest, 4) as usize,
+                FEEDBACK => {
+                    let packets = rest[size..].chunks_exact(PACKET).take(u32_at(rest, 4) as usize);
+                    size += PACKET * u32_at(rest, 4) as usize;
+                    let reported = |p: &[u8]| Reported {
+                        sequence: u64_at(p, 0),
+                        sent_ns: u64_at(p, 8) as i64,
+                        arrived_ns: (u32_at(p, 32) & 1 == 1).then(|| u64_at(p, 16) as i64),
+                        size_bytes: u32_at(p, 24) as usize,
+                    };
+                    estimator.feedback(now_ns, &packets.map(reported).collect::<Vec<_>>());
+                }
                 LIMITS => estimator.limits(now_ns, u64_at(rest, 16), u64_at(rest, 24)),
                 TIMER => estimator.timer(now_ns),
                 RTCP => {

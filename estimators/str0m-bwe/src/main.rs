@@ -7,6 +7,7 @@
 //! Left out: `Session` itself with SRTP, and str0m's pacer. Weir sends at the rates that this pacer would have, and makes the probes.
 
 #[path = "../../exec.rs"]
+#[allow(dead_code, reason = "each adapter needs a part of it")]
 mod exec;
 
 use exec::{Answer, Call, Estimator, Probe, Sent};
@@ -41,6 +42,8 @@ impl Adapter {
 }
 
 impl Estimator for Adapter {
+    const RTCP: bool = true;
+
     fn sent(&mut self, now_ns: i64, p: &Sent) {
         let probe = p.probe.checked_sub(1).map(u64::from);
         self.inner.sent(self.at(now_ns), p.sequence, p.size_bytes.saturating_sub(HEADER), p.is_padding, probe);

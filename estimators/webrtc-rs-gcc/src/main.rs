@@ -5,6 +5,7 @@
 //! an argument. Left out: the chain's other interceptors. Weir numbers the packets, and paces at the target, as the library's pacer does.
 
 #[path = "../../exec.rs"]
+#[allow(dead_code, reason = "each adapter needs a part of it")]
 mod exec;
 
 use bytes::Bytes;
@@ -47,6 +48,8 @@ impl Adapter {
 }
 
 impl exec::Estimator for Adapter {
+    const RTCP: bool = true;
+
     fn sent(&mut self, now_ns: i64, p: &Sent) {
         let number = p.sequence as u16;
         let mut packet = rtc_rtp::Packet::default();
@@ -77,8 +80,6 @@ impl exec::Estimator for Adapter {
     fn limits(&mut self, _: i64, _: u64, ceiling_bps: u64) {
         self.ceiling_bps = ceiling_bps as f64;
     }
-
-    fn timer(&mut self, _: i64) {}
 
     fn answer(&mut self, _: i64) -> Answer {
         let rate = self.inner.estimator().target_bitrate().min(self.ceiling_bps);
