@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what tools/release, tools/site and tools/sluice-vectors.py are made of: python3 tools/tests.py"""
+"""Tests of what tools/release, tools/site, tools/sluice-vectors.py and estimators/ are made of: python3 tools/tests.py"""
 
 import contextlib
 import io
@@ -235,6 +235,50 @@ class Vectors(unittest.TestCase):
             module.write_text(f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\nfrom sluice import Core as Sluice\n")
             code, text = self.runner("-B", RUNNER, "--core", module)
         self.assertEqual(code, 0, text)
+
+
+ESTIMATORS = RUNNER.parent.parent / "estimators"
+
+
+@unittest.skipIf(sys.version_info < (3, 11), "estimators/ needs Python 3.11")
+class Estimators(unittest.TestCase):
+    def script(self, name, *arguments, **env):
+        words = [sys.executable, "-B", ESTIMATORS / name, *arguments]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, **env})
+        return done.returncode, done.stdout + done.stderr
+
+    def test_each_script_explains_itself(self):
+        for name, word in [("build", "pion-gcc"), ("league", "judge rows"), ("faults/run", "reordering")]:
+            code, text = self.script(name, "--help")
+            self.assertEqual(code, 0, text)
+            self.assertIn(word, text)
+            self.assertIn("estimators/", text)
+
+    def test_an_unknown_name_is_refused_with_those_that_are_known(self):
+        for name, known in [("build", "pion-gcc, aiortc-remb"), ("faults/run", "reordering")]:
+            code, text = self.script(name, "absent")
+            self.assertEqual(code, 2)
+            self.assertIn(known, text)
+
+    def test_what_cannot_be_built_is_left_out_with_the_way_to_get_it(self):
+        code, text = self.script("build", "pion-gcc", PATH="/nowhere")
+        self.assertEqual(code, 0, text)
+        self.assertIn("pion-gcc: left out, for it needs go (Go 1.25 or newer, https://go.dev/dl/)", text)
+
+    def test_each_fault_has_two_controllers_and_one_budget(self):
+        import tomllib
+
+        files = sorted(ESTIMATORS.glob("faults/*/gate.toml"))
+        self.assertGreaterEqual(len(files), 9)
+        listed = (ESTIMATORS.parent / "docs/league.md").read_text()
+        for file in files:
+            gate = tomllib.loads(file.read_text())
+            self.assertEqual(len(gate["controllers"]), 2, file)
+            (suite,) = gate["suites"]
+            self.assertEqual(len(suite["budgets"]), 1, file)
+            if "scenario" in suite:
+                self.assertTrue((file.parent / suite["scenario"]).exists(), file)
+            self.assertIn(f"| `{file.parent.name}` |", listed)
 
 
 if __name__ == "__main__":

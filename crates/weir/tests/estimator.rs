@@ -64,8 +64,11 @@ for line in sys.stdin:
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("raw.py");
     std::fs::write(&file, script).expect("written");
-    let first = flows(&format!("exec:python3 {}", file.display()));
+    let command = format!("python3 {}", file.display());
+    let first = flows(&format!("exec:{command}"));
     assert!(first.contains("\"goodput_bps\""), "{first}");
+    let o = weir(&["estimator", "check", &command]);
+    assert!(o.status.success() && text(&o.stdout).contains("No faults found"), "{}", text(&o.stdout));
 }
 
 /// A process that repeats the target of a controller changes nothing; one that paces otherwise does.
@@ -125,6 +128,33 @@ fn the_example_in_c_is_that_in_python_in_both_forms() {
     let python = flows(&format!("exec:python3 {}", script.display()));
     assert_eq!(flows(&format!("exec:{program}")), python);
     assert_eq!(flows(&format!("exec:{program} --json")), python);
+}
+
+/// Where the language is not installed there is nothing to test.
+#[test]
+fn the_examples_in_other_languages_are_that_in_python() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/estimators");
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = |interpreter: &str, name: &str| format!("{interpreter} {}", examples.join(name).display());
+    let runs = |words: &[&str]| Command::new(words[0]).args(&words[1..]).output().is_ok_and(|o| o.status.success());
+    let mut commands = Vec::new();
+    if runs(&["node", "--version"]) {
+        commands.push(script("node", "aimd.js"));
+    }
+    if runs(&["go", "version"]) {
+        let program = folder.path().join("aimd-go");
+        let build = Command::new("go").args(["build", "-o"]).arg(&program).arg(examples.join("aimd.go")).output();
+        let o = build.expect("starts");
+        assert!(o.status.success(), "{}", text(&o.stderr));
+        commands.push(program.display().to_string());
+    }
+    let python = flows(&format!("exec:{}", script("python3", "aimd.py")));
+    for command in commands {
+        let o = weir(&["estimator", "check", &command]);
+        let said = text(&o.stdout);
+        assert!(o.status.success() && said.contains("No faults found"), "{said}{}", text(&o.stderr));
+        assert_eq!(flows(&format!("exec:{command}")), python, "{command}");
+    }
 }
 
 #[test]

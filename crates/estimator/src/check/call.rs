@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use weir_cc::cue::{PacketResult, QueueState, ReportBlock, SentPacket, TransportFeedback};
 use weir_cc::{Controller, Cue, Limits};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_wire::rtcp::twcc;
 
 /// The link of the call: its rate in bit/s, delay one way, and room in s of its rate.
 pub(super) const RATE: f64 = 2e6;
@@ -94,6 +95,22 @@ impl Path {
     }
 }
 
+/// The datagram in which a receiver reports packets, for estimators that read it themselves.
+fn datagram(packets: &[PacketResult], count: u8) -> Vec<u8> {
+    let arrivals = packets.iter().map(|p| (p.sequence as u16, p.arrival.map(|a| Timestamp::from_nanos(a.as_nanos()))));
+    let mut out = Vec::new();
+    let Some(reference) = arrivals.clone().find_map(|(_, arrival)| arrival) else { return out };
+    let first = packets.first().map_or(0, |p| p.sequence as u16);
+    // One message, also after the silence.
+    let mut builder = twcc::Builder::new(1, 2, count, first, reference).with_max_size(60_000);
+    for (sequence, arrival) in arrivals {
+        let has_room = builder.push(sequence, arrival);
+        debug_assert!(has_room);
+    }
+    builder.finish_into(&mut out);
+    out
+}
+
 /// The call with an estimator at the sender.
 pub(super) fn call(remote: &mut impl Controller) -> Call {
     let (mut out, mut path) = (Call::default(), Path::default());
@@ -135,6 +152,10 @@ pub(super) fn call(remote: &mut impl Controller) -> Call {
             let last = packets.iter().rev().find(|p| p.arrival.is_some());
             let rtt = last.map(|p| now - p.departure);
             let bytes_in_flight = DataSize::from_bytes(path.in_flight);
+            let datagram = datagram(&packets, (ms / FEEDBACK_MS) as u8);
+            if !datagram.is_empty() {
+                remote.on_rtcp(&datagram, now);
+            }
             remote.on_cue(&Cue::TransportFeedback(TransportFeedback { now, packets: &packets, bytes_in_flight, rtt }));
             out.targets.push((at, remote.target().media_rate));
         }

@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 pub(super) const EXAMPLES: &str = "\
 An estimator of your own, in any language, is a program that reads events as lines of JSON, or in a binary form, and answers with
-rates; docs/estimators.md has the messages, examples/estimators a start in Python and in C.
+rates; docs/estimators.md has the messages, examples/estimators a start in Python, C, JavaScript and Go.
 
 Examples:
   weir estimator check 'python3 examples/estimators/aimd.py'

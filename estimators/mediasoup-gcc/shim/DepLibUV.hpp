@@ -1,0 +1,8 @@
+// The clock of mediasoup's worker: here that of the simulation.
+#pragma once
+#include <cstdint>
+
+struct DepLibUV {
+  static inline int64_t now_ms = 0;
+  static int64_t GetTimeMsInt64() { return now_ms; }
+};
