@@ -255,7 +255,7 @@ class Estimators(unittest.TestCase):
             self.assertIn("estimators/", text)
 
     def test_an_unknown_name_is_refused_with_those_that_are_known(self):
-        for name, known in [("build", "pion-gcc, aiortc-remb"), ("faults/run", "reordering")]:
+        for name, known in [("build", "pion-gcc, mediasoup-gcc, aiortc-remb"), ("faults/run", "reordering")]:
             code, text = self.script(name, "absent")
             self.assertEqual(code, 2)
             self.assertIn(known, text)

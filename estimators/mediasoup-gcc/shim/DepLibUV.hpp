@@ -4,5 +4,6 @@
 
 struct DepLibUV {
   static inline int64_t now_ms = 0;
+  static uint64_t GetTimeMs() { return uint64_t(now_ms); }
   static int64_t GetTimeMsInt64() { return now_ms; }
 };
