@@ -77,7 +77,8 @@ pub fn serve<E: Estimator>(name: &str, make: impl FnOnce(Call) -> E) -> Result<(
         let digits = line.split(&format!("\"{name}\":")).nth(1)?;
         digits[..digits.find(|c: char| !c.is_ascii_digit())?].parse::<u64>().ok()
     };
-    let needed = |name: &str| field(name).ok_or_else(|| Error::new(ErrorKind::InvalidData, format!("configure has no {name}")));
+    let needed =
+        |name: &str| field(name).ok_or_else(|| Error::new(ErrorKind::InvalidData, format!("configure has no {name}")));
     let mut now_ns = needed("now_ns")? as i64;
     let call = Call {
         now_ns,
@@ -121,7 +122,10 @@ pub fn serve<E: Estimator>(name: &str, make: impl FnOnce(Call) -> E) -> Result<(
         while let Some(&kind) = rest.first() {
             let mut size = SIZES.get(usize::from(kind)).copied().unwrap_or(0);
             if size == 0 || rest.len() < size {
-                return Err(Error::new(ErrorKind::InvalidData, format!("no event of kind {kind} in {} bytes", rest.len())));
+                return Err(Error::new(
+                    ErrorKind::InvalidData,
+                    format!("no event of kind {kind} in {} bytes", rest.len()),
+                ));
             }
             now_ns = u64_at(rest, 8) as i64;
             match kind {
@@ -176,7 +180,9 @@ fn binary(answer: &Answer, turn: u64, now_ns: i64) -> Vec<u8> {
     put(0, &(56 + 24 * answer.probes.len() as u32).to_le_bytes());
     put(4, &(answer.probes.len() as u32).to_le_bytes());
     put(8, &turn.to_le_bytes());
-    let flags = u32::from(answer.pacing_bps.is_some()) + 4 * u32::from(answer.padding_bps.is_some()) + 64 * u32::from(answer.timer_ns.is_some());
+    let flags = u32::from(answer.pacing_bps.is_some())
+        + 4 * u32::from(answer.padding_bps.is_some())
+        + 64 * u32::from(answer.timer_ns.is_some());
     put(16, &flags.to_le_bytes());
     put(24, &answer.media_bps.to_le_bytes());
     put(32, &answer.pacing_bps.unwrap_or(0.0).to_le_bytes());

@@ -76,7 +76,12 @@ impl Estimator for Adapter {
             probes: self
                 .inner
                 .probes()
-                .map(|p| Probe { id: p.id as u32 + 1, rate_bps: p.rate_bps, min_packets: p.min_packets as u32, min_bytes: p.min_bytes })
+                .map(|p| Probe {
+                    id: p.id as u32 + 1,
+                    rate_bps: p.rate_bps,
+                    min_packets: p.min_packets as u32,
+                    min_bytes: p.min_bytes,
+                })
                 .collect(),
         }
     }

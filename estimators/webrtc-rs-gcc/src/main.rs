@@ -11,8 +11,8 @@ mod exec;
 use bytes::Bytes;
 use exec::{Answer, Call, Sent};
 use rtc_interceptor::{
-    BandwidthEstimator, CongestionControlBuilder, CongestionControlInterceptor, Gcc, Interceptor, Packet, RTPHeaderExtension, StreamInfo,
-    TaggedPacket,
+    BandwidthEstimator, CongestionControlBuilder, CongestionControlInterceptor, Gcc, Interceptor, Packet,
+    RTPHeaderExtension, StreamInfo, TaggedPacket,
 };
 use rtc_shared::TransportContext;
 use sansio::Protocol;
@@ -36,7 +36,11 @@ impl Adapter {
         let gcc = Gcc::new(call.start_bps as f64, call.floor_bps as f64, call.ceiling_bps as f64);
         let mut inner = CongestionControlBuilder::new(gcc).build();
         let extension = RTPHeaderExtension { uri: TRANSPORT_CC.into(), id: EXTENSION.into() };
-        inner.bind_local_stream(&StreamInfo { ssrc: SSRC, rtp_header_extensions: vec![extension], ..StreamInfo::default() });
+        inner.bind_local_stream(&StreamInfo {
+            ssrc: SSRC,
+            rtp_header_extensions: vec![extension],
+            ..StreamInfo::default()
+        });
         let zero = Instant::now() - Duration::from_nanos(call.now_ns as u64);
         Self { inner, zero, ceiling_bps: call.ceiling_bps as f64, zeros: Bytes::from_static(&[0; 65_536]) }
     }
@@ -55,7 +59,10 @@ impl exec::Estimator for Adapter {
         let mut packet = rtc_rtp::Packet::default();
         packet.header.ssrc = SSRC;
         packet.header.sequence_number = number;
-        packet.header.set_extension(EXTENSION, Bytes::copy_from_slice(&number.to_be_bytes())).expect("an extension of 2 bytes fits");
+        packet
+            .header
+            .set_extension(EXTENSION, Bytes::copy_from_slice(&number.to_be_bytes()))
+            .expect("an extension of 2 bytes fits");
         packet.payload = self.zeros.slice(..p.size_bytes.saturating_sub(HEADER).min(self.zeros.len()));
         let tagged = self.tagged(now_ns, Packet::Rtp(packet));
         // The pacer of a chain wakes it for each packet.
