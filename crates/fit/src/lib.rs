@@ -12,6 +12,8 @@ mod base;
 mod beside;
 mod bins;
 mod capacity;
+mod changes;
+mod check;
 mod cross;
 mod jitter;
 mod losses;
@@ -28,15 +30,17 @@ mod whatif;
 
 pub use base::BaseDelay;
 pub use capacity::Capacity;
+pub use changes::{CHANGES, ChangeError, Changes};
+pub use check::{Check, Standing};
 pub use cross::CrossTraffic;
 pub use jitter::JitterStep;
-pub use losses::{LossFit, LossStep};
+pub use losses::{LossFit, LossStep, Outage};
 pub use measured::{Measured, Residual, residual};
 pub use policer::PolicerFit;
 pub use queue::{Discipline, QueueFit};
 pub use scenario::{FittedScenario, TRACE};
 pub use source::SourceFit;
-pub use whatif::{DECIDED, Estimate, Judged, Order, Prediction, WhatIf, WhatIfError, whatif};
+pub use whatif::{DECIDED, Estimate, Judged, Order, Prediction, WhatIf, WhatIfError, changed_whatif, whatif};
 
 use packets::Packets;
 use schemars::JsonSchema;

@@ -1,5 +1,6 @@
 //! A fit as a scenario: the likeliest link, or one drawn within the bounds.
 
+use crate::changes::Changes;
 use crate::queue::Discipline;
 use crate::{Capacity, Fit};
 use rand::{RngExt as _, SeedableRng as _};
@@ -13,6 +14,8 @@ use weir_lab::scenario::{InputError, ScenarioFile};
 pub const TRACE: &str = "capacity.csv";
 /// The flow that has the place of the recorded sender.
 pub(crate) const FLOW: &str = "video";
+/// The flow of its audio.
+pub(crate) const AUDIO: &str = "audio";
 
 /// A scenario and the file that it names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,6 +50,9 @@ const SPREAD: f64 = 0.1;
 const KNOWN: f64 = 0.02;
 /// Room of a queue that never overflowed, in s of the mean rate: what access links usually have.
 const ROOM_S: f64 = 0.3;
+/// Least rate of the video, and least rate of audio that is a flow of its own, in bit/s.
+const FLOOR_BPS: f64 = 50e3;
+const LEAST_AUDIO_BPS: f64 = 8e3;
 /// Delay within which frames are played, in ms.
 const DEADLINE_MS: f64 = 400.0;
 /// Delay of a path whose round-trip time is not known, in ms.
@@ -75,10 +81,21 @@ impl Fit {
     /// The path as a scenario with a sender like the recorded one. Without `draw` it has the likeliest values, else those of that draw
     /// within the bounds. `compare` are controllers' names.
     pub fn scenario(&self, title: &str, compare: &[String], draw: Option<u64>) -> FittedScenario {
+        self.changed_scenario(title, compare, draw, &Changes::default())
+    }
+
+    /// The same with changes. They do not change what is drawn.
+    pub fn changed_scenario(
+        &self,
+        title: &str,
+        compare: &[String],
+        draw: Option<u64>,
+        changes: &Changes,
+    ) -> FittedScenario {
         let mut random = Draw(draw.map(|n| Pcg64Mcg::seed_from_u64(n.wrapping_add(1))));
         let rates = self.rates(&mut random);
         let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
-        let delay = self.rtt_ms.unwrap_or(RTT_MS) / 2.0;
+        let delay = self.rtt_ms.unwrap_or(RTT_MS) / 2.0 + changes.extra_delay_ms;
         let names: Vec<String> = compare.iter().map(|c| format!("{c:?}")).collect();
         let mut t = format!(
             "title = {title:?}\nduration = \"{:.1} s\"\ncompare = [{}]\n\n[links.path]\nrate = {{ trace = \"{TRACE}\", format = \"csv\" }}\n",
@@ -86,7 +103,7 @@ impl Fit {
             names.join(", "),
         );
         t += &self.delay(delay);
-        t += &self.queue_line(mean, &mut random);
+        t += &self.queue_line(mean, &mut random, changes);
         if let Some(p) = &self.policer {
             let (rate, burst) = (p.rate_bps * random.error(KNOWN), p.burst_bytes.max(3_000.0) * random.error(BUCKET));
             let _ = writeln!(t, "policer = {{ rate = \"{rate:.0} bps\", burst = \"{burst:.0} B\" }}");
@@ -94,10 +111,10 @@ impl Fit {
         t += &self.loss_line();
         t += &self.jitter_line(random.error(SPREAD));
         let _ = writeln!(t, "\n[links.path.reverse]\ndelay = \"{delay:.1} ms\"");
-        if let Some(lost) = self.answers_lost.filter(|l| *l > 0.002) {
+        if let Some(lost) = changes.reverse_loss.or(self.answers_lost).filter(|l| *l > 0.002) {
             let _ = writeln!(t, "loss = {lost:.4}");
         }
-        t += &self.flows();
+        t += &self.flows(changes);
         let is_as_told = random.one().is_none_or(|u| u < TOLD);
         t += &self.others(is_as_told);
         FittedScenario { text: t, trace: trace(&rates, self.capacity.bin_s) }
@@ -131,13 +148,16 @@ impl Fit {
         format!("delay.steps = [{}]\n", steps.join(", "))
     }
 
-    fn queue_line(&self, mean: f64, random: &mut Draw) -> String {
+    fn queue_line(&self, mean: f64, random: &mut Draw, changes: &Changes) -> String {
         let q = &self.queue;
         let at_least = q.at_least_bytes.max(3_000.0);
         let likely = at_least.max(ROOM_S * mean / 8.0);
         // Nothing says how a queue drops that never did.
         let is_managed = random.one().is_some_and(|u| u < MANAGED);
         let room = at_least * random.factor(likely / at_least, likely / at_least * BEYOND);
+        if let Some(line) = changes.queue_line(&format!("{:.0} B", q.limit_bytes.unwrap_or(room))) {
+            return line;
+        }
         match (q.discipline, q.limit_bytes) {
             (_, Some(limit)) => format!("queue = \"{limit:.0} B\"\n"),
             (Discipline::Unknown, None) if !is_managed => format!("queue = \"{room:.0} B\"\n"),
@@ -181,29 +201,32 @@ impl Fit {
         }
     }
 
-    fn flows(&self) -> String {
+    fn flows(&self, changes: &Changes) -> String {
         let s = &self.source;
+        let ceiling = changes.ceiling_bps.unwrap_or(s.ceiling_bps);
+        let floor = changes.floor_bps.unwrap_or(FLOOR_BPS).min(ceiling);
+        let start = changes.start_bps.unwrap_or(s.start_bps).min(ceiling).max(floor);
         let mut t = format!(
-            "\n[rtp.{FLOW}]\ncontroller = \"$controller\"\nfloor = \"50 kbps\"\nceiling = \"{:.0} bps\"\nstart_rate = \"{:.0} bps\"\n\
-             playout_deadline = \"{:.0} ms\"\n",
-            s.ceiling_bps,
-            s.start_bps.clamp(50e3, s.ceiling_bps),
-            self.rtt_ms.unwrap_or(RTT_MS) / 2.0 + DEADLINE_MS,
+            "\n[rtp.{FLOW}]\ncontroller = \"$controller\"\nfloor = \"{floor:.0} bps\"\nceiling = \"{ceiling:.0} bps\"\n\
+             start_rate = \"{start:.0} bps\"\nplayout_deadline = \"{:.0} ms\"\n",
+            self.rtt_ms.unwrap_or(RTT_MS) / 2.0 + changes.extra_delay_ms + changes.deadline_ms.unwrap_or(DEADLINE_MS),
         );
-        let _ = write!(t, "source = {{ model = \"perfect-frames\", fps = {:.0}", s.fps);
+        t += &changes.repair_line();
+        let _ = write!(t, "source = {{ model = \"perfect-frames\", fps = {:.0}", changes.fps.unwrap_or(s.fps));
         if !s.demand.is_empty() {
-            let first =
-                (s.demand[0].0 > 0.0).then(|| format!("{{ at = \"0 s\", rate = \"{:.0} bps\" }}", s.ceiling_bps));
-            let step = |(at, rate): &(f64, f64)| format!("{{ at = \"{at:.1} s\", rate = \"{rate:.0} bps\" }}");
+            // Steps back to the call's ceiling lead to the one that is set.
+            let most = |rate: f64| if rate >= s.ceiling_bps { ceiling } else { rate.min(ceiling) };
+            let first = (s.demand[0].0 > 0.0).then(|| format!("{{ at = \"0 s\", rate = \"{ceiling:.0} bps\" }}"));
+            let step = |(at, rate): &(f64, f64)| format!("{{ at = \"{at:.1} s\", rate = \"{:.0} bps\" }}", most(*rate));
             let steps: Vec<String> = first.into_iter().chain(s.demand.iter().map(step)).collect();
             let _ = write!(t, ", demand.steps = [{}]", steps.join(", "));
         }
         t.push_str(" }\n");
-        if s.audio_bps >= 8e3 {
-            let rate = s.audio_bps;
+        let rate = changes.audio_bps.unwrap_or(s.audio_bps);
+        if rate >= LEAST_AUDIO_BPS {
             let _ = write!(
                 t,
-                "\n[rtp.audio]\ncontroller = \"fixed\"\nfloor = \"{rate:.0} bps\"\nceiling = \"{rate:.0} bps\"\nstart_rate = \"{rate:.0} bps\"\n\
+                "\n[rtp.{AUDIO}]\ncontroller = \"fixed\"\nfloor = \"{rate:.0} bps\"\nceiling = \"{rate:.0} bps\"\nstart_rate = \"{rate:.0} bps\"\n\
                  source = {{ model = \"perfect-frames\", fps = 50 }}\n"
             );
         }

@@ -274,3 +274,46 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn changes_are_in_the_scenario_and_leave_what_is_drawn() {
+    let link = Link { rate: &|_| 1e6, delay: &|_| 0.02, room: 200e3, loses: NONE };
+    let fit = fit(&call(&|at| if at < 10.0 { 1.2e6 } else { 0.5e6 }, &link)).expect("a fit");
+    let changes = Changes::new([
+        ("ceiling", "3Mbps"),
+        ("floor", "200kbps"),
+        ("start", "100kbps"),
+        ("fps", "15"),
+        ("audio", "32kbps"),
+        ("repair", "nack"),
+        ("queue", "codel"),
+        ("extra-delay", "50ms"),
+        ("deadline", "200ms"),
+        ("reverse-loss", "1%"),
+    ]);
+    let changes = changes.expect("changes");
+    let registry = weir_cc::Registry::builtin();
+    for draw in [None, Some(0), Some(7)] {
+        let plain = fit.scenario("x", &["gcc".into()], draw);
+        let changed = fit.changed_scenario("x", &["gcc".into()], draw, &changes);
+        assert_eq!(plain.trace, changed.trace);
+        let half = fit.rtt_ms.unwrap_or(60.0) / 2.0;
+        for part in [
+            "ceiling = \"3000000 bps\"".to_owned(),
+            "floor = \"200000 bps\"".into(),
+            "start_rate = \"200000 bps\"".into(),
+            "fps = 15".into(),
+            "[rtp.audio]".into(),
+            "error_resilience = [\"nack\"]".into(),
+            "discipline = \"codel\"".into(),
+            format!("delay = \"{:.1} ms\"", half + 50.0),
+            format!("playout_deadline = \"{:.0} ms\"", half + 250.0),
+            "loss = 0.0100".into(),
+        ] {
+            assert!(changed.text.contains(&part), "{part}: {}", changed.text);
+        }
+        changed.open("x", &registry).expect("a scenario");
+        let none = fit.changed_scenario("x", &["gcc".into()], draw, &Changes::default());
+        assert_eq!(none, plain);
+    }
+}

@@ -1,7 +1,8 @@
 //! Other controllers over links within a fit's bounds.
 
 use crate::Fit;
-use crate::scenario::FLOW;
+use crate::changes::Changes;
+use crate::scenario::{AUDIO, FLOW};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Mutex;
@@ -29,6 +30,8 @@ pub struct Prediction {
     pub controller: String,
     /// Mean rate that arrived, without repair, in kbit/s.
     pub goodput_kbps: Estimate,
+    /// Mean rate that arrived as a recording counts it, repair and audio included, in kbit/s.
+    pub received_kbps: Estimate,
     /// 95th percentile of the one-way delay, in ms.
     pub delay_p95_ms: Estimate,
     /// Share of the frames that are late or lost, in percent.
@@ -83,6 +86,7 @@ pub struct WhatIf {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Numbers {
     goodput: f64,
+    received: f64,
     delay: f64,
     late: f64,
     frozen: f64,
@@ -92,8 +96,10 @@ impl Numbers {
     fn of(result: &RunResult) -> Self {
         let Some(flow) = result.flows.iter().find(|f| f.name == FLOW) else { return Self::default() };
         let frames = flow.frames.filter(|f| f.frames > 0);
+        let audio = result.flows.iter().find(|f| f.name == AUDIO).map_or(0.0, |f| f.rates.received_bps);
         Self {
             goodput: flow.rates.goodput_bps * 1e-3,
+            received: (flow.rates.received_bps + audio) * 1e-3,
             delay: flow.one_way_delay_ms.as_ref().map_or(0.0, |d| d.p95),
             late: frames.map_or(0.0, |f| (f.late + f.lost) as f64 / f.frames as f64 * 100.0),
             frozen: frames.map_or(0.0, |f| f.stalled_s),
@@ -112,9 +118,24 @@ pub fn whatif(
     threads: usize,
     options: &RunOptions<'_>,
 ) -> Result<WhatIf, WhatIfError> {
+    changed_whatif(fit, &Changes::default(), controllers, draws, threads, options)
+}
+
+/// The same with changes to the scenario. A controller's numbers do not depend on those that are run beside it.
+///
+/// # Errors
+/// As [`whatif`].
+pub fn changed_whatif(
+    fit: &Fit,
+    changes: &Changes,
+    controllers: &[String],
+    draws: u64,
+    threads: usize,
+    options: &RunOptions<'_>,
+) -> Result<WhatIf, WhatIfError> {
     let mut scenarios: Vec<Scenario> = Vec::new();
     for draw in [None; SEEDS].into_iter().chain((0..draws).map(Some)) {
-        let file = fit.scenario("What if", controllers, draw).open("what-if", options.registry)?;
+        let file = fit.changed_scenario("What if", controllers, draw, changes).open("what-if", options.registry)?;
         for controller in controllers {
             scenarios.push(file.one(None, Some(controller), options.registry)?);
         }
@@ -141,6 +162,7 @@ pub fn whatif(
     let predictions = controllers.iter().zip(&all).map(|(name, runs)| Prediction {
         controller: name.clone(),
         goodput_kbps: estimate(runs, |n| n.goodput),
+        received_kbps: estimate(runs, |n| n.received),
         delay_p95_ms: estimate(runs, |n| n.delay),
         late_percent: estimate(runs, |n| n.late),
         frozen_s: estimate(runs, |n| n.frozen),

@@ -3,11 +3,13 @@
 //! A run is found again by its content address ([`SweepRun::key`]): whoever asks for it, by a file of the command line or from
 //! Python, finds what the other has made. `docs/python.md` has the dataset's layout.
 
-mod address;
+pub(crate) mod address;
 mod dataset;
+pub(crate) mod folder;
 mod grid;
-mod rows;
-mod work;
+pub(crate) mod rows;
+pub(crate) mod table;
+pub(crate) mod work;
 
 pub use dataset::{Dataset, FORMAT, SweepResult};
 pub use grid::{Given, Grid, SweepRun};

@@ -74,7 +74,7 @@ pub use network_text::NetworkText;
 pub use parameters::{split_parameters, with_parameters};
 pub use paths::{FlowPath, Multipath};
 pub use pause::Pause;
-pub use quantity::parse_time;
+pub use quantity::{parse_rate, parse_time};
 pub use schema::schema;
 pub use traces::read_text;
 

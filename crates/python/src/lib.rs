@@ -1,6 +1,7 @@
 //! The extension module `weir._weir`. The package `weir` around it (`python/weir/`) has what users call; what passes between
 //! the two is JSON text and bytes, so that results are those of the command line.
 
+mod calls;
 mod controller;
 mod gym;
 mod interrupt;
@@ -194,6 +195,10 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(sweep::sweep_plan, module)?,
         wrap_pyfunction!(sweep::sweep_make, module)?,
         wrap_pyfunction!(sweep::sweep_keep, module)?,
+        wrap_pyfunction!(calls::calls_plan, module)?,
+        wrap_pyfunction!(calls::calls_make, module)?,
+        wrap_pyfunction!(calls::calls_keep, module)?,
+        wrap_pyfunction!(calls::calls_summary, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use weir_judge::sweep::{self, Dataset, Grid, SweepResult, SweepRun};
 
-fn read<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
+pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

@@ -37,6 +37,54 @@ def content(sweep):
     return sorted((r for r in sweep.to_arrow().to_pylist()), key=lambda r: (r["key"], r["flow"]))
 
 
+class RecordedCalls(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "link.toml").write_text(SHORT.replace("3 s", "8 s"))
+        for seed in (1, 2, 3):
+            call = self.folder / "calls" / str(seed)
+            call.mkdir(parents=True)
+            for end in ("sender", "receiver"):
+                self.weir("run", "link.toml", "-q", "--seed", str(seed), "--pcap-at", end, "--pcap", str(call / f"{end}.pcapng"))
+        (self.folder / "calls" / "none").mkdir()
+        (self.folder / "calls" / "none" / "targets.log").write_text("1747225741356, 100000\n1747225741456, 200000\n")
+
+    def weir(self, *arguments, code=0):
+        done = subprocess.run([os.environ["WEIR_BINARY"], *arguments], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout
+
+    def test_the_command_line_and_python_make_the_same_and_share_a_folder(self):
+        options = {"controllers": ["gcc", "nada"], "controller": "gcc", "draws": 2}
+        here = weir.calls(self.folder / "calls", self.folder / "a", threads=2, **options)
+        self.assertEqual((here.done, here.kept, len(here.failures)), (4, 0, 1))
+        self.assertIn("captures at both ends", here.failures[0]["error"])
+        fits, controllers = here.to_arrow(), here.controllers()
+        self.assertEqual((fits.num_rows, controllers.num_rows), (3, 6))
+        self.assertEqual(sorted(set(controllers["controller"].to_pylist())), ["gcc", "nada"])
+        self.assertEqual((here.summary.calls, here.summary.explained.controller), (3, "gcc"))
+        search = ["search", "calls", "calls", "--controllers", "gcc,nada", "--controller", "gcc", "--draws", "2", "-q", "--json"]
+        there = json.loads(self.weir(*search, "--out", "b", code=1))
+        self.assertEqual(there["summary"]["controllers"], json.loads(self.weir(*search, "--out", "a"))["summary"]["controllers"])
+        with concurrent.futures.ProcessPoolExecutor(1) as pool:
+            again = weir.calls(self.folder / "calls", self.folder / "b", executor=pool, **options)
+            self.assertEqual((again.done, again.kept), (0, 4))
+            wider = weir.calls([self.folder / "calls" / "1"], self.folder / "b", controllers="sluice", draws=2, executor=pool)
+        self.assertEqual((wider.done, wider.controllers().num_rows), (1, 7))
+
+    def test_faults_are_named_before_anything_is_made(self):
+        for paths, options, words in [
+            (self.folder / "absent", {}, "no such file"),
+            (self.folder / "calls", {"controllers": ["nadda"]}, "did you mean `nada`"),
+            (self.folder / "calls", {"set": {"ceilng": "3Mbps"}}, "known: audio, ceiling"),
+        ]:
+            with self.assertRaises(ValueError) as raised:
+                weir.calls(paths, self.folder / "c", **options)
+            self.assertIn(words, str(raised.exception))
+
+
 class Sweeps(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -66,6 +66,16 @@ pub enum ReadError {
     Io(#[from] std::io::Error),
 }
 
+/// The format of a recording by its first bytes. JSON that is not of a call is told apart by [`read`] alone.
+///
+/// # Errors
+/// As of [`read`].
+pub fn recognise(source: impl Read) -> Result<Format, ReadError> {
+    let mut input = input::Input::new(source, Limits::default().bytes)?;
+    input.skip_mark()?;
+    Format::recognise(input.peek(format::PEEK)?)
+}
+
 /// Reads a recording whose format is recognised by its content. `name` is only kept, in [`Recording::name`].
 ///
 /// # Errors

@@ -36,7 +36,7 @@ pub(crate) use overlay::{Division, OverlayArgs};
 pub(crate) use run::{At, CaptureArgs, ExplainArgs, OneArgs, RunArgs};
 #[cfg(feature = "tune")]
 pub(crate) use search::TuneArgs;
-pub(crate) use search::{SearchCommand, SweepArgs};
+pub(crate) use search::{CallsArgs, SearchCommand, SweepArgs};
 #[cfg(target_os = "linux")]
 pub(crate) use show::ListArgs;
 pub(crate) use show::ShowCommand;
@@ -118,7 +118,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: JudgeCommand,
     },
-    /// Make many runs: every combination of a grid, or a search for parameters
+    /// Make many runs: every combination of a grid, a search for parameters, or over the links of many recorded calls
     #[command(after_help = search::EXAMPLES)]
     Search {
         #[command(subcommand)]

@@ -1,19 +1,23 @@
 //! `weir fit` and `weir whatif`.
 
+mod answer;
 mod page;
 
 use crate::Done;
 use crate::args::{FitArgs, FittedArgs, WhatIfArgs};
-use crate::output::{Failure, check_folder, print, print_report, remark};
+use crate::open::{damages, whole};
+use crate::output::{Failure, check_file, check_folder, print, print_report, remark};
 use crate::reading::heeding;
 use crate::session::{Session, threads};
 use crate::tables::{fold, pairs, table};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::path::Path;
+use weir_cc::Registry;
 use weir_fit::{
-    DECIDED, Discipline, Estimate, Fit, Judged, Residual, TRACE, WhatIf, WhatIfError, residual, whatif as predict,
+    ChangeError, Changes, Check, Discipline, Fit, Residual, TRACE, WhatIf, WhatIfError, changed_whatif, residual,
+    whatif as unchanged_whatif,
 };
 use weir_lab::run::RunError;
 use weir_lab::scenario::{InputError, suggest};
@@ -31,19 +35,24 @@ pub(crate) struct FitJson {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WhatIfJson {
     fit: Fit,
+    /// What `--set` sets, as it was given.
+    set: BTreeMap<String, String>,
     whatif: WhatIf,
+    /// The recorded controller over links without changes, beside the recording; with `--controller`.
+    check: Option<Check>,
 }
 
-/// Reads a call and fits its link.
-fn fitted(session: &Session, args: &FittedArgs) -> Result<Fit, Failure> {
+/// Reads a call and fits its link; also where its recordings are damaged.
+fn fitted(session: &Session, args: &FittedArgs) -> Result<(Fit, Vec<String>), Failure> {
     let call = crate::open::call(session, &args.files)?;
+    let damages = damages(&call);
     let name = args.files.first().map_or_else(String::new, |f| f.display().to_string());
     let mut found = heeding(&session.stop, &name, move || weir_fit::fit(&call))?
         .map_err(|e| InputError::whole(&name, e.to_string()).help("weir open shows what a recording has"))?;
     if let Some(ceiling) = args.ceiling {
         found.source.ceiling_bps = ceiling.as_bps_f64();
     }
-    Ok(found)
+    Ok((found, damages))
 }
 
 fn failure(e: WhatIfError) -> Failure {
@@ -59,13 +68,13 @@ pub(crate) fn fit(session: &Session, args: &FitArgs) -> Done {
     if let Some(name) = &args.controller {
         suggest::find(&session.registry, "--controller", name)?;
     }
-    let found = fitted(session, &args.call)?;
+    let (found, damages) = fitted(session, &args.call)?;
     let run = |name: &String| {
         session.with_progress(args.call.quiet, true, |options, _| residual(&found, name, options).map_err(failure))
     };
     let residual = args.controller.as_ref().map(run).transpose()?;
     if let Some(folder) = &args.out {
-        save(&found, folder, &["$controller".into()], args.call.quiet)?;
+        save(&found, &Changes::default(), folder, &["$controller".into()], args.call.quiet)?;
     }
     if let Some(path) = &args.report {
         page::write(path, &found, residual.as_ref())?;
@@ -74,45 +83,91 @@ pub(crate) fn fit(session: &Session, args: &FitArgs) -> Done {
         }
     }
     if args.call.json {
-        return print_report("fit", &FitJson { fit: found, residual });
+        print_report("fit", &FitJson { fit: found, residual })?;
+        return whole(&damages, args.call.quiet);
     }
-    let mut out = text(&found);
+    let mut out = text(&found, args.call.ceiling.is_some());
     if let Some(r) = &residual {
         out.push('\n');
         out.push_str(&beside(&found, r));
     }
-    print(&out)
+    print(&out)?;
+    whole(&damages, args.call.quiet)
+}
+
+/// Controllers of a command line, each once.
+pub(crate) fn controllers(registry: &Registry, names: &[String]) -> Result<Vec<String>, InputError> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        suggest::find(registry, "--controllers", name)?;
+        // Naming a controller twice is no wish to see it beside itself.
+        if !all.contains(name) {
+            all.push(name.clone());
+        }
+    }
+    Ok(all)
+}
+
+/// Changes of a command line.
+pub(crate) fn changes(given: &[(String, String)]) -> Result<Changes, InputError> {
+    Changes::new(given.iter().map(|(key, value)| (key, value))).map_err(wrong_change)
+}
+
+fn wrong_change(e: ChangeError) -> InputError {
+    InputError::whole("--set", e.message).help(e.help)
 }
 
 pub(crate) fn whatif(session: &Session, args: &WhatIfArgs) -> Done {
     args.save.as_ref().map_or(Ok(()), |folder| check_folder("--save", folder))?;
-    let mut controllers: Vec<String> = Vec::new();
-    for name in &args.controllers {
-        suggest::find(&session.registry, "--controllers", name)?;
-        // Naming a controller twice is no wish to see it beside itself.
-        if !controllers.contains(name) {
-            controllers.push(name.clone());
-        }
+    args.report.as_ref().map_or(Ok(()), |file| check_file("--report", file))?;
+    let controllers = controllers(&session.registry, &args.controllers)?;
+    if let Some(name) = &args.controller {
+        suggest::find(&session.registry, "--controller", name)?;
     }
-    let found = fitted(session, &args.call)?;
-    let answer = session.with_progress(args.call.quiet, false, |options, progress| {
+    let changes = changes(&args.set)?;
+    let (found, damages) = fitted(session, &args.call)?;
+    let is_limit_known = args.call.ceiling.is_some() || found.source.ceiling_is_logged;
+    changes.check(found.source.ceiling_bps).map_err(wrong_change)?;
+    let (answer, check) = session.with_progress(args.call.quiet, false, |options, progress| {
         progress.set_message(format!("{} links, {} controllers", args.draws + 1, controllers.len()));
-        predict(&found, &controllers, args.draws, threads(args.jobs), options).map_err(failure)
+        let threads = threads(args.jobs);
+        let answer = changed_whatif(&found, &changes, &controllers, args.draws, threads, options).map_err(failure)?;
+        let Some(name) = &args.controller else { return Ok((answer, None)) };
+        // Changes are none of the recorded call.
+        let at = controllers.iter().position(|c| c == name).filter(|_| changes.is_empty());
+        let over = match at {
+            Some(at) => answer.controllers[at].clone(),
+            None => {
+                progress.set_message(format!("{name}, which was recorded"));
+                let alone = unchanged_whatif(&found, std::slice::from_ref(name), args.draws, threads, options);
+                alone.map_err(failure)?.controllers.remove(0)
+            }
+        };
+        Ok::<_, Failure>((answer, Some(Check::of(&over, found.measured))))
     })?;
     if let Some(folder) = &args.save {
-        save(&found, folder, &controllers, args.call.quiet)?;
+        save(&found, &changes, folder, &controllers, args.call.quiet)?;
+    }
+    if let Some(path) = &args.report {
+        page::write_whatif(path, &found, &changes, &answer, check.as_ref())?;
+        if !args.call.quiet {
+            remark(&format!("report: {}", path.display()));
+        }
     }
     if args.call.json {
-        return print_report("whatif", &WhatIfJson { fit: found, whatif: answer });
+        let set = changes.given().iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        print_report("whatif", &WhatIfJson { fit: found, set, whatif: answer, check })?;
+        return whole(&damages, args.call.quiet);
     }
-    print(&prediction(&found, &answer))
+    print(&answer::text(&found, &changes, &answer, check.as_ref(), is_limit_known))?;
+    whole(&damages, args.call.quiet)
 }
 
 /// Writes the likeliest link as a scenario.
-fn save(found: &Fit, folder: &Path, compare: &[String], quiet: bool) -> Done {
+fn save(found: &Fit, changes: &Changes, folder: &Path, compare: &[String], quiet: bool) -> Done {
     let names: Vec<String> = compare.iter().filter(|c| *c != "$controller").cloned().collect();
     let names = if names.is_empty() { ["gcc", "nada", "scream2", "sluice"].map(str::to_owned).to_vec() } else { names };
-    let scenario = found.scenario("A fitted link", &names, None);
+    let scenario = found.changed_scenario("A fitted link", &names, None, changes);
     let failed = |path: &Path, e: std::io::Error| Failure::Work(format!("cannot write {}: {e}", path.display()));
     std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
     for (name, text) in [(TRACE, &scenario.trace), ("scenario.toml", &scenario.text)] {
@@ -132,7 +187,7 @@ fn spread(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
     Some([*all.first()?, all[all.len() / 2], *all.last()?])
 }
 
-fn text(f: &Fit) -> String {
+fn text(f: &Fit, is_ceiling_given: bool) -> String {
     let mut rows: Vec<(&str, String)> = vec![("length", format!("{:.1} s", f.length_s))];
     rows.push(("round trip", f.rtt_ms.map_or("not known".into(), |r| format!("{r:.1} ms without a queue"))));
     rows.extend(
@@ -180,7 +235,7 @@ fn text(f: &Fit) -> String {
         rows.push(("others", format!("{:.0} kbit/s from {:.0} to {:.0} s", c.rate_bps * 1e-3, c.from_s, c.to_s)));
     }
     let s = &f.source;
-    let by = if s.ceiling_is_logged { "" } else { ", by what was sent" };
+    let by = if s.ceiling_is_logged || is_ceiling_given { "" } else { ", by what was sent" };
     rows.push(("source", format!("{:.0} pictures a second, at most {:.0} kbit/s{by}", s.fps, s.ceiling_bps * 1e-3)));
     let mut out = pairs(&rows);
     for gap in &f.unknown {
@@ -198,48 +253,4 @@ fn beside(f: &Fit, r: &Residual) -> String {
         t.add_row(std::iter::once(name.to_owned()).chain(cells));
     }
     format!("{t}\n")
-}
-
-fn prediction(f: &Fit, answer: &WhatIf) -> String {
-    let number =
-        |e: &Estimate, digits: usize| format!("{:.digits$} ({:.digits$} to {:.digits$})", e.likely, e.low, e.high);
-    let mut t = table(&["controller", "goodput kbit/s", "delay p95 ms", "late or lost %", "frozen s"], 1);
-    for p in &answer.controllers {
-        t.add_row([
-            p.controller.clone(),
-            number(&p.goodput_kbps, 0),
-            number(&p.delay_p95_ms, 0),
-            number(&p.late_percent, 1),
-            number(&p.frozen_s, 1),
-        ]);
-    }
-    let m = &f.measured;
-    let mut out = fold(&format!(
-        "Recorded: {:.0} kbit/s, delay p95 {:.0} ms. Over the likeliest link, and in brackets from the 5th to the 95th percentile of {} \
-         links drawn within the bounds:",
-        m.received_kbps, m.delay_p95_ms, answer.draws
-    ));
-    let _ = writeln!(out, "\n{t}");
-    out.push_str(&fold("Frames are late 400 ms after their capture. No lost packet is sent again and none is protected, whatever the call did."));
-    out.push('\n');
-    for (by, words) in [(Judged::Late, "Fewer frames late or lost"), (Judged::Goodput, "More goodput")] {
-        let of = || answer.orders.iter().filter(|o| o.by == by);
-        let decided: Vec<String> =
-            of().filter(|o| o.share >= DECIDED).map(|o| format!("{} than {}", o.better, o.worse)).collect();
-        let open: Vec<String> =
-            of().filter(|o| o.share < DECIDED).map(|o| format!("{} and {}", o.better, o.worse)).collect();
-        if !decided.is_empty() {
-            out.push_str(&fold(&format!("{words}: {}.", decided.join(", "))));
-            out.push('\n');
-        }
-        if !open.is_empty() {
-            out.push_str(&fold(&format!("{words}, not decided: {}.", open.join(", "))));
-            out.push('\n');
-        }
-    }
-    for gap in &f.unknown {
-        out.push_str(&fold(&format!("Not known: {gap}.")));
-        out.push('\n');
-    }
-    out
 }

@@ -116,12 +116,21 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
     } else {
         print(&text(&found, args))?;
     }
-    let damaged: Vec<String> = found.report.sources.iter().flat_map(damage).collect();
-    if damaged.is_empty() {
+    whole(&found.report.sources.iter().flat_map(damage).collect::<Vec<_>>(), args.quiet)
+}
+
+/// Where the recordings of a call could not be read, and why.
+pub(crate) fn damages(call: &Call) -> Vec<String> {
+    call.recordings.iter().flat_map(|r| damage(&Source::from(r))).collect()
+}
+
+/// Says damage after what could be read was shown. Errors: there is some.
+pub(crate) fn whole(damages: &[String], quiet: bool) -> Done {
+    if damages.is_empty() {
         return Ok(());
     }
-    if !args.quiet {
-        damaged.iter().for_each(|line| remark(line));
+    if !quiet {
+        damages.iter().for_each(|line| remark(line));
     }
     Err(Failure::Damaged)
 }

@@ -1,8 +1,11 @@
 //! `weir search`: many runs.
 
+mod calls;
 mod sweep;
 #[cfg(feature = "tune")]
 mod tune;
+
+pub(crate) use calls::CallsJson;
 
 use crate::Done;
 use crate::args::SearchCommand;
@@ -11,6 +14,7 @@ use crate::session::Session;
 pub(crate) fn search(session: &Session, command: &SearchCommand) -> Done {
     match command {
         SearchCommand::Sweep(a) => sweep::sweep(session, a),
+        SearchCommand::Calls(a) => calls::calls(session, a),
         #[cfg(feature = "tune")]
         SearchCommand::Tune(a) => tune::tune(session, a),
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "compare",
     "run",
     "reproduce",
@@ -32,6 +32,7 @@ const COMMANDS: [&str; 24] = [
     "scoreboard",
     "explain",
     "tune",
+    "calls",
 ];
 
 const MIXED: &str = r#"
@@ -100,6 +101,8 @@ fn what_is_printed_follows_its_schema() {
         let args = ["run", "mixed.toml", "--controller", "nada", "-q", "--pcap-at", at, "--pcap", file];
         let made = Command::new(env!("CARGO_BIN_EXE_weir")).current_dir(path).args(args).output().expect("starts");
         assert!(made.status.success());
+        std::fs::create_dir_all(path.join("recorded")).expect("a folder");
+        std::fs::copy(path.join(file), path.join("recorded").join(file)).expect("copied");
     }
     for (of, args) in [
         ("run", &["run", "mixed.toml", "-q"][..]),
@@ -118,6 +121,27 @@ fn what_is_printed_follows_its_schema() {
         ("open", &["open", "targets.log"]),
         ("fit", &["fit", "left.pcapng", "right.pcapng", "--controller", "nada", "-q"]),
         ("whatif", &["whatif", "left.pcapng", "right.pcapng", "--controllers", "gcc,nada", "--draws", "2", "-q"]),
+        (
+            "whatif",
+            &[
+                "whatif",
+                "left.pcapng",
+                "right.pcapng",
+                "--controllers",
+                "nada",
+                "--controller",
+                "nada",
+                "--set",
+                "fps=15",
+                "--draws",
+                "2",
+                "-q",
+            ],
+        ),
+        (
+            "calls",
+            &["search", "calls", "recorded", "--controllers", "nada", "--controller", "nada", "--draws", "2", "-q"],
+        ),
         ("fits", &["judge", "fits", "--links", "2", "--draws", "1", "--controllers", "nada,gcc", "-q"]),
         ("estimator", &["estimator", "check", concat!(env!("CARGO_BIN_EXE_weir"), " estimator serve gcc")]),
         ("gate", &["gate", "-q"]),

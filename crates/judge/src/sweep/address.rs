@@ -5,12 +5,12 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 /// The SHA-256 of a text as digits to the base 16.
-pub(super) fn digest(text: &str) -> String {
+pub(crate) fn digest(text: &str) -> String {
     Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// JSON with sorted keys, without spaces, in ASCII.
-pub(super) fn canonical(value: &Value) -> String {
+pub(crate) fn canonical(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);
     out

@@ -6,21 +6,22 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::record::RowAccessor;
+use parquet::record::{Field, RowAccessor};
 use parquet::schema::types::Type;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A column, with `None` where a row has no value.
-pub(super) enum Column {
+pub(crate) enum Column {
     Text(Vec<Option<String>>),
     Whole(Vec<i64>),
     Number(Vec<Option<f64>>),
 }
 
 /// A table as the bytes of a file.
-pub(super) fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, ParquetError> {
+pub(crate) fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, ParquetError> {
     let field = |(name, column): &(String, Column)| {
         let (physical, logical, repetition) = match column {
             Column::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL),
@@ -61,11 +62,53 @@ pub(super) fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, ParquetErro
 }
 
 /// The column `key` of a file.
-pub(super) fn keys(path: &Path) -> Result<Vec<String>, ParquetError> {
+pub(crate) fn keys(path: &Path) -> Result<Vec<String>, ParquetError> {
     let reader = SerializedFileReader::new(weir_files::open(path).map_err(io::Error::from)?)?;
     let root = reader.metadata().file_metadata().schema();
     let key = root.get_fields().iter().find(|f| f.name() == "key");
     let key = key.ok_or_else(|| ParquetError::General("it has no column `key`".into()))?;
     let projection = Type::group_type_builder(root.name()).with_fields(vec![Arc::clone(key)]).build()?;
     reader.get_row_iter(Some(projection))?.map(|row| row?.get_string(0).cloned()).collect()
+}
+
+/// Texts and numbers of a row, by column; what a row has not is left out.
+#[derive(Default)]
+pub(crate) struct Values {
+    pub(crate) texts: BTreeMap<String, String>,
+    pub(crate) numbers: BTreeMap<String, f64>,
+}
+
+impl Values {
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.texts.get(name).map_or("", String::as_str)
+    }
+    /// NaN where there is none.
+    pub(crate) fn number(&self, name: &str) -> f64 {
+        self.numbers.get(name).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// The rows of a file one after the other, with the columns that `wanted` takes.
+pub(crate) fn each(
+    path: &Path,
+    wanted: impl Fn(&str) -> bool,
+    mut take: impl FnMut(Values),
+) -> Result<(), ParquetError> {
+    let reader = SerializedFileReader::new(weir_files::open(path).map_err(io::Error::from)?)?;
+    let root = reader.metadata().file_metadata().schema();
+    let fields: Vec<_> = root.get_fields().iter().filter(|f| wanted(f.name())).map(Arc::clone).collect();
+    let projection = Type::group_type_builder(root.name()).with_fields(fields).build()?;
+    for row in reader.get_row_iter(Some(projection))? {
+        let mut values = Values::default();
+        for (name, field) in row?.get_column_iter() {
+            match field {
+                Field::Str(text) => drop(values.texts.insert(name.clone(), text.clone())),
+                Field::Double(number) => drop(values.numbers.insert(name.clone(), *number)),
+                Field::Long(number) => drop(values.numbers.insert(name.clone(), *number as f64)),
+                _ => {}
+            }
+        }
+        take(values);
+    }
+    Ok(())
 }

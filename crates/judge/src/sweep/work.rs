@@ -67,25 +67,39 @@ pub fn make_all(
     jobs: usize,
     registry: &Registry,
     stop: &AtomicBool,
-    mut done: impl FnMut(&[SweepResult]) -> Result<(), String>,
-    mut one: impl FnMut(&SweepResult),
+    done: impl FnMut(&[SweepResult]) -> Result<(), String>,
+    one: impl FnMut(&SweepResult),
 ) -> Result<(), String> {
-    let flat: Vec<(usize, &SweepRun)> =
-        chunks.iter().enumerate().flat_map(|(n, part)| part.iter().map(move |run| (n, run))).collect();
+    in_chunks(chunks, jobs, || None, |run, last| made(run, registry, stop, last), done, one)
+}
+
+/// Makes the items of all chunks on several threads, each with a state of its own that `begin` makes; `make` returns `None` after a stop.
+/// `done` and `one` are as those of [`make_all`].
+pub(crate) fn in_chunks<T: Sync, R: Send, S>(
+    chunks: &[Vec<T>],
+    jobs: usize,
+    begin: impl Fn() -> S + Sync,
+    make: impl Fn(&T, &mut S) -> Option<R> + Sync,
+    mut done: impl FnMut(&[R]) -> Result<(), String>,
+    mut one: impl FnMut(&R),
+) -> Result<(), String> {
+    let flat: Vec<(usize, &T)> =
+        chunks.iter().enumerate().flat_map(|(n, part)| part.iter().map(move |item| (n, item))).collect();
     let (next, broken) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let mut parts: Vec<Vec<SweepResult>> = chunks.iter().map(|_| Vec::new()).collect();
+    let mut parts: Vec<Vec<R>> = chunks.iter().map(|_| Vec::new()).collect();
     let mut result = Ok(());
     std::thread::scope(|threads| {
         let (results, taken) = channel();
         for _ in 0..jobs.clamp(1, flat.len().max(1)) {
             let (results, flat, next, broken) = (results.clone(), &flat, &next, &broken);
+            let (begin, make) = (&begin, &make);
             threads.spawn(move || {
-                let mut last = None;
-                while let Some((chunk, run)) = flat.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let mut state = begin();
+                while let Some((chunk, item)) = flat.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if broken.load(Ordering::Relaxed) {
                         break;
                     }
-                    let Some(kept) = made(run, registry, stop, &mut last) else { break };
+                    let Some(kept) = make(item, &mut state) else { break };
                     if results.send((*chunk, kept)).is_err() {
                         break;
                     }

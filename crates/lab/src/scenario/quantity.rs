@@ -99,6 +99,10 @@ fn bits(unit: &str) -> Option<&'static str> {
     }
 }
 
+/// A rate with its unit, as scenario files have it (`2 Mbps`). Errors: what was expected, as text.
+pub fn parse_rate(text: &str) -> Result<DataRate, String> {
+    rate(text)
+}
 fn rate(text: &str) -> Result<DataRate, String> {
     RATE.parse(text).map(DataRate::from_bps_f64)
 }

@@ -7,6 +7,7 @@
 >>> run.series["video", "sent_bps"]        # a NumPy array
 """
 
+from ._calls import Calls, calls
 from ._controllers import Controller, Feedback, PACKET
 from ._live import Call, call
 from ._open import Opened, Recording, Table
@@ -18,6 +19,7 @@ from ._weir import __version__
 
 __all__ = [
     "Call",
+    "Calls",
     "Comparison",
     "Controller",
     "Feedback",
@@ -32,6 +34,7 @@ __all__ = [
     "Table",
     "__version__",
     "call",
+    "calls",
     "compare",
     "controllers",
     "reproduce",

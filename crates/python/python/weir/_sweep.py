@@ -9,7 +9,7 @@ import json
 import os
 import pathlib
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _weir
@@ -127,18 +127,19 @@ def _table(folder: pathlib.Path) -> Any:
     import pyarrow.dataset as ds
     import pyarrow as pa
 
-    # Scenarios differ in their columns: the schema is that of all files.
-    parts = ds.partitioning(pa.schema([("controller", pa.string())]), flavor="hive") if folder.name == "runs" else None
+    # Scenarios, and causes of calls, differ in their columns: the schema is that of all files.
+    parts = ds.partitioning(pa.schema([("controller", pa.string())]), flavor="hive") if folder.name in ("runs", "controllers") else None
     schemas = [ds.dataset([str(f)], partitioning=parts, partition_base_dir=str(folder)).schema for f in files]
     schema = pa.unify_schemas(schemas, promote_options="permissive")
     return ds.dataset([str(f) for f in files], schema=schema, partitioning=parts, partition_base_dir=str(folder)).to_table()
 
 
-def _pool(executor: Any, threads: int | None) -> _Pool | _RayPool:
+def _pool(executor: Any, threads: int | None, make: Callable[[str], str] = _make) -> _Pool | _RayPool:
+    """Where ``make`` is called with chunks. A function of a module: workers find it by its name."""
     address = getattr(executor, "__name__", executor)
     if isinstance(address, str) and (address in ("ray", "auto") or address.startswith("ray://")):
-        return _RayPool(address, threads)
-    return _Pool(executor, threads)
+        return _RayPool(address, threads, make)
+    return _Pool(executor, threads, make)
 
 
 def _reach(address: str) -> None:
@@ -159,8 +160,9 @@ class _Pool:
     #: Pools in a row that replace a broken one and get nothing done, before the sweep ends.
     RETRIES = 3
 
-    def __init__(self, executor: Any, threads: int | None) -> None:
+    def __init__(self, executor: Any, threads: int | None, make: Callable[[str], str]) -> None:
         self.own: Any = None
+        self.make = make
         if executor is None:
             executor = self.own = concurrent.futures.ThreadPoolExecutor(threads or os.cpu_count() or 1)
         elif isinstance(executor, str):
@@ -195,7 +197,7 @@ class _Pool:
         if isinstance(self.executor, concurrent.futures.Executor):
             for chunk in chunks:
                 try:
-                    futures[self.executor.submit(_make, chunk)] = chunk
+                    futures[self.executor.submit(self.make, chunk)] = chunk
                 except concurrent.futures.BrokenExecutor:
                     if lost is None or not replaced:
                         raise
@@ -205,7 +207,7 @@ class _Pool:
             from dask.distributed import as_completed
 
             # Not pure: an equal chunk of an earlier sweep is not to be looked up in Dask's memory.
-            futures = {self.executor.submit(_make, chunk, pure=False): chunk for chunk in chunks}
+            futures = {self.executor.submit(self.make, chunk, pure=False): chunk for chunk in chunks}
             completed = as_completed(list(futures))
         failed: BaseException | None = None
         try:
@@ -254,7 +256,8 @@ class _RayPool:
     #: How often a chunk is given to another worker, when its worker is lost.
     RETRIES = 3
 
-    def __init__(self, address: str, threads: int | None) -> None:
+    def __init__(self, address: str, threads: int | None, make: Callable[[str], str]) -> None:
+        self.make = make
         # By its name, since type checkers of programs that import weir would read all of Ray.
         self.ray: Any = importlib.import_module("ray")
         # A connection that the program made stays open.
@@ -271,7 +274,7 @@ class _RayPool:
     def each(self, chunks: Iterable[str]) -> Iterator[str]:
         """The results of every chunk, as they come. If one fails, the others' are yielded before its error is raised."""
         ray = self.ray
-        make = ray.remote(num_cpus=1, max_retries=self.RETRIES)(_make)
+        make = ray.remote(num_cpus=1, max_retries=self.RETRIES)(self.make)
         left = iter(chunks)
         running: list[Any] = []
         failed: Exception | None = None

@@ -20,10 +20,22 @@ Each controller runs over the likeliest link, and over links drawn within the bo
 percentile of these. An order is decided if it holds on nine draws of ten. The application's limit is not the link's: --ceiling
 states it where it is known.
 
+With --controller the controller that was recorded runs over the same links, and the output says whether the fit explains the call.
+--set changes the call: each KEY once. The check is made without it.
+  ceiling=3Mbps floor=100kbps start=300kbps   rates of the video: greatest, least, and before the first feedback
+  audio=32kbps, audio=off                     the audio beside it
+  fps=15 deadline=200ms                       pictures a second; how long after its capture a frame is played
+  repair=nack                                 error resilience: none, auto, nack, uep, or nack,uep
+  queue=75kB, queue=codel,target=5ms          the link's queue: its room, or a discipline (weir show disciplines)
+  extra-delay=50ms reverse-loss=2%            a longer path, each way; losses on the way back
+
 Examples:
   weir whatif left.pcap.gz right.pcap.gz --controllers gcc,nada,sluice
+  weir whatif left.pcap.gz right.pcap.gz --controllers gcc,sluice --controller gcc
   weir whatif event.log --controllers gcc,sluice --ceiling 2.5Mbps --draws 50
-  weir whatif event.log --save my-call --json | jq .whatif.controllers";
+  weir whatif event.log --set ceiling=3Mbps --set repair=nack --set queue=codel
+  weir whatif event.log --save my-call --json | jq .whatif.controllers
+Of many calls: weir search calls";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct FittedArgs {
@@ -63,6 +75,12 @@ pub(crate) struct WhatIfArgs {
     /// Controllers to run
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "gcc,nada,scream2,sluice")]
     pub(crate) controllers: Vec<String>,
+    /// The controller that was recorded: it is run over the same links, beside what was measured
+    #[arg(long, value_name = "NAME")]
+    pub(crate) controller: Option<String>,
+    /// Change the call, such as ceiling=3Mbps or repair=nack; several times for several keys
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, String)>,
     /// Links drawn within the bounds of the fit, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) draws: u64,
@@ -72,4 +90,15 @@ pub(crate) struct WhatIfArgs {
     /// Folder for the likeliest link: scenario.toml, and its capacity as CSV
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) save: Option<PathBuf>,
+    /// Write a page with the predictions, the check and the capacity over time
+    #[arg(long, value_name = "HTML", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// A key with its value.
+pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(format!("`{text}` is no KEY=VALUE, such as ceiling=3Mbps")),
+    }
 }

@@ -1,10 +1,11 @@
 //! A fit as a page: capacity with its bounds over time, and the recorded controller on the fitted link.
 
+use super::answer::{number, repair, set};
 use crate::output::Failure;
 use std::path::Path;
-use weir_fit::{Fit, Residual};
+use weir_fit::{Changes, Check, Fit, Residual, WhatIf};
 use weir_report::atomic_write::write_atomically;
-use weir_report::page::{Document, DocumentChart, DocumentLine, DocumentSection, render_document};
+use weir_report::page::{Document, DocumentChart, DocumentLine, DocumentSection, DocumentTable, render_document};
 
 const NOTES: [(&str, &str); 4] = [
     ("Served", "Rate at which the link served packets that waited for one another: the capacity."),
@@ -18,9 +19,74 @@ const NOTES: [(&str, &str); 4] = [
 
 /// Writes the page, completely or not at all.
 pub(super) fn write(path: &Path, fit: &Fit, residual: Option<&Residual>) -> Result<(), Failure> {
-    let html = render_document(&document(fit, residual)).map_err(Failure::work)?;
+    render(path, &document(fit, residual))
+}
+
+fn render(path: &Path, document: &Document) -> Result<(), Failure> {
+    let html = render_document(document).map_err(Failure::work)?;
     write_atomically(path, |out| out.write_all(html.as_bytes()))
         .map_err(|e| Failure::Work(format!("cannot write {}: {e}", path.display())))
+}
+
+/// Writes the page of predictions, completely or not at all.
+pub(super) fn write_whatif(
+    path: &Path,
+    fit: &Fit,
+    changes: &Changes,
+    answer: &WhatIf,
+    check: Option<&Check>,
+) -> Result<(), Failure> {
+    let mut page = document(fit, None);
+    let row = |name: &str, p: &weir_fit::Prediction| {
+        let cells = [
+            number(&p.goodput_kbps, 0),
+            number(&p.delay_p95_ms, 0),
+            number(&p.late_percent, 1),
+            number(&p.frozen_s, 1),
+        ];
+        (name.to_owned(), cells.to_vec())
+    };
+    let predictions = DocumentTable {
+        caption: format!(
+            "Over the likeliest link, and from the 5th to the 95th percentile of {} drawn links",
+            answer.draws
+        ),
+        first: "Controller",
+        columns: vec![
+            ("goodput", "kbit/s", "mean rate that arrived, without repair"),
+            ("delay p95", "ms", "95th percentile of the one-way delay"),
+            ("late or lost", "%", "share of the frames"),
+            ("frozen", "s", "time in which the picture stands still"),
+        ],
+        rows: answer.controllers.iter().map(|p| row(&p.controller, p)).collect(),
+    };
+    let mut section =
+        DocumentSection { title: "Other controllers".into(), tables: vec![predictions], ..DocumentSection::default() };
+    let said = match check {
+        Some(check) => check.words(),
+        None => "Whether the fit explains the call is not checked: the recorded controller is not named.".into(),
+    };
+    section.doc =
+        [set(changes), Some(said), Some(repair(changes))].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    if let Some(check) = check {
+        let recorded =
+            vec![format!("{:.0}", check.recorded.received_kbps), format!("{:.0}", check.recorded.delay_p95_ms)];
+        section.tables.push(DocumentTable {
+            caption: format!("{}, recorded and over the links", check.controller),
+            first: "",
+            columns: vec![
+                ("arrived", "kbit/s", "rate that arrived, repair and audio included"),
+                ("delay p95", "ms", "95th percentile of the one-way delay"),
+            ],
+            rows: vec![
+                ("recorded".into(), recorded),
+                ("over its links".into(), vec![number(&check.received_kbps, 0), number(&check.delay_p95_ms, 0)]),
+            ],
+        });
+    }
+    page.title = "Other controllers in a recorded call".into();
+    page.sections.insert(0, section);
+    render(path, &page)
 }
 
 fn document(fit: &Fit, residual: Option<&Residual>) -> Document {

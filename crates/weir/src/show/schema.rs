@@ -6,7 +6,7 @@
 
 use super::lists;
 use crate::output::{Failure, print, schema_id};
-use crate::{Done, bench, compare, fit, judge, media, overlay, run};
+use crate::{Done, bench, compare, fit, judge, media, overlay, run, search};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -33,6 +33,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("contradictions", "judge contradictions"),
     ("pathologies", "judge pathologies"),
     ("tune", "search tune"),
+    ("calls", "search calls"),
     ("open", "open"),
     ("fit", "fit"),
     ("whatif", "whatif"),
@@ -76,6 +77,7 @@ pub(super) fn schema(of: &str) -> Option<Schema> {
         "cues" => generate::<weir_judge::cues::Table>(),
         "contradictions" => generate::<weir_judge::contradictions::Scan>(),
         "pathologies" => generate::<weir_judge::pathologies::Report>(),
+        "calls" => generate::<search::CallsJson>(),
         "tune" => generate::<weir_judge::tune::Report>(),
         "open" => generate::<weir_timeline::Report>(),
         "fit" => generate::<fit::FitJson>(),
