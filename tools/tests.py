@@ -17,7 +17,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 from documents import commands, reference
-from packing import libraries, npm, packages, wheel
+from packing import libraries, npm, packages, source, wheel
 from packing.archives import Tree, gzipped, tar
 from packing.bill import licence_files
 from packing.failure import Failure, run
@@ -146,6 +146,15 @@ class DebianPackages(unittest.TestCase):
     def test_machines_have_debians_folders(self):
         self.assertEqual(libraries.multiarch("aarch64-unknown-linux-gnu"), "aarch64-linux-gnu")
         self.assertEqual(libraries.oldest_gstreamer(ROOT), "1.22")
+
+
+class Sources(unittest.TestCase):
+    def test_a_formula_has_no_marks_left(self):
+        of = packages.Contents(ROOT, None, "1.2.3", "", {}, "", 0, "")
+        name, text = source.formula(of, "https://weir.invalid/files/", "weir-1.2.3.tar.gz", b"text")
+        self.assertEqual(name, "weir.rb")
+        self.assertIn('url "https://weir.invalid/files/weir-1.2.3.tar.gz"', text.decode())
+        self.assertIsNone(re.search(r"@[a-z0-9]+@", text.decode()))
 
 
 class Npm(unittest.TestCase):
