@@ -15,6 +15,8 @@ from .failure import Failure, run
 
 # The oldest that Rust's standard library supports.
 OLDEST = (2, 17)
+# Identical functions once, by the linker that Rust has for this machine; folding-zig does it for others.
+FOLDING = {"x86_64-unknown-linux-gnu": ["-Clink-arg=-Wl,--icf=all"]}
 INSTALL = "python3 -m venv V && V/bin/pip install cargo-zigbuild ziglang maturin, then PATH=V/bin:$PATH"
 
 
@@ -47,7 +49,8 @@ class Toolchain:
         home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
         given = os.environ.get("CARGO_ENCODED_RUSTFLAGS", "\x1f".join(os.environ.get("RUSTFLAGS", "").split()))
         own = [f"--remap-path-prefix={self.root}=/weir", f"--remap-path-prefix={home}=/cargo", *flags]
-        of_c = f"-ffile-prefix-map={self.root}=/weir -ffile-prefix-map={home}=/cargo"
+        # Contracted multiplications and additions would round once where other processors round twice.
+        of_c = f"-ffile-prefix-map={self.root}=/weir -ffile-prefix-map={home}=/cargo -ffp-contract=off"
         return os.environ | {
             "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*filter(None, given.split("\x1f")), *own]),
             "CARGO_TARGET_DIR": str(self.folder()),
@@ -55,13 +58,14 @@ class Toolchain:
             "CXXFLAGS": f"{os.environ.get('CXXFLAGS', '')} {of_c}".strip(),
             "CARGO_INCREMENTAL": "0",
             "WEIR_COMMIT": self.commit[:12],
+            "CARGO_ZIGBUILD_ZIG_PATH": str(Path(__file__).resolve().parent / "folding-zig"),
         }
 
     def build(self, package: str, features: Sequence[str], defaults: bool = True, flags: Sequence[str] = (), into: str = "") -> Path:
         """Builds a package with the release profile, in the target folder or a folder `into` below it; returns where its files
         are. Cargo shows its own progress."""
         command = ["cargo", "build"]
-        env = self.environment(flags)
+        env = self.environment([*flags, *([] if self.by_zig() else FOLDING.get(self.triple(), []))])
         folder = self.folder() / into
         env["CARGO_TARGET_DIR"] = str(folder)
         if self.by_zig():
