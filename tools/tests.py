@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Tests of what tools/release, tools/site and tools/sluice-vectors.py are made of: python3 tools/tests.py"""
+"""Tests of what tools/release, tools/npm, tools/site and tools/sluice-vectors.py are made of: python3 tools/tests.py"""
 
 import contextlib
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -182,6 +183,24 @@ class Npm(unittest.TestCase):
         used = set(re.findall(r"[:|(] ?([A-Z]\w+)", re.sub(r"/\*\*.*\*/", "", text)))
         declared = set(re.findall(r"^export (?:interface|type) (\w+)", text, re.MULTILINE))
         self.assertEqual(used - declared, set())
+
+    @unittest.skipUnless(shutil.which("node"), "node is not there")
+    def test_a_simulator_that_stops_is_a_fault_and_is_started_again(self):
+        # WebAssembly with the functions' names, whose answer is the instruction `unreachable`.
+        stops = (
+            "0061736d01000000010a0260017f017f6000017f030504000100000503010001074705066d656d6f727902000c776569725f726573657276650000"
+            "0b776569725f616e7377657200010b776569725f6f757470757400020f776569725f6f75747075745f6c656e00030a1404040041080b0300000b04"
+            "0041000b040041000b"
+        )
+        script = f"""
+            const {{ Fault, Weir }} = await import({json.dumps((ROOT / npm.MODULE / "weir.js").as_uri())});
+            const weir = await Weir.from(Buffer.from("{stops}", "hex"));
+            for (let i = 0; i < 2; i++) {{
+                try {{ weir.controllers(); }} catch (e) {{ console.log(e instanceof Fault, e.kind, e.message); }}
+            }}"""
+        done = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=False)
+        line = "true crash the simulator has stopped: unreachable (at most 1 GiB of memory is given)\n"
+        self.assertEqual((done.stdout, done.stderr), (2 * line, ""))
 
     def test_every_request_has_a_method_and_a_type(self):
         listed = re.search(r"pub enum Request \{(.*?)\n\}", (ROOT / "crates/web/src/answer.rs").read_text(), re.DOTALL)[1]
