@@ -58,7 +58,7 @@ class Toolchain:
             "CXXFLAGS": f"{os.environ.get('CXXFLAGS', '')} {of_c}".strip(),
             "CARGO_INCREMENTAL": "0",
             "WEIR_COMMIT": self.commit[:12],
-            "CARGO_ZIGBUILD_ZIG_PATH": str(Path(__file__).resolve().parent / "folding-zig"),
+            "CARGO_ZIGBUILD_PYTHON_PATH": str(Path(__file__).resolve().parent / "folding-zig"),
         }
 
     def build(self, package: str, features: Sequence[str], defaults: bool = True, flags: Sequence[str] = (), into: str = "") -> Path:
