@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
-"""Tests of what tools/release, tools/site, tools/sluice-vectors.py and estimators/ are made of: python3 tools/tests.py"""
+"""Tests of what tools/release, tools/npm, tools/site, tools/sluice-vectors.py and estimators/ are made of: python3 tools/tests.py"""
 
 import contextlib
 import io
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 
 from documents import commands, reference
+from packing import libraries, npm, packages, source, wheel
 from packing.archives import Tree, gzipped, tar
 from packing.bill import licence_files
 from packing.failure import Failure, run
+from packing.toolchain import Toolchain, glibc
 
+ROOT = Path(__file__).resolve().parent.parent
 PAGE = """\
 # Title
 
@@ -76,6 +82,135 @@ class Archives(unittest.TestCase):
                 self.assertEqual((oct(file.parent.stat().st_mode)[-3:], file.parent.stat().st_mtime), ("755", 7))
         finally:
             os.umask(before)
+
+
+    def test_links_are_links(self):
+        tree = Tree()
+        tree.add("lib/x.so.1", "x")
+        tree.links["lib/x.so"] = "x.so.1"
+        with tarfile.open(fileobj=io.BytesIO(tar(tree, 7))) as archive:
+            self.assertEqual([(e.name, e.linkname) for e in archive.getmembers() if e.issym()], [("lib/x.so", "x.so.1")])
+        with tempfile.TemporaryDirectory() as place:
+            tree.write(Path(place), 7)
+            self.assertEqual((Path(place) / "lib/x.so").read_text(), "x")
+
+
+class Chains(unittest.TestCase):
+    def test_versions_of_glibc_are_checked(self):
+        self.assertEqual(glibc("2.17"), "2.17")
+        for text, words in [("2.5", "older than 2.17"), ("new", "no version"), ("2.17.1", "no version")]:
+            with self.assertRaisesRegex(ValueError, words):
+                glibc(text)
+
+    def test_paths_of_this_machine_are_taken_out(self):
+        env = Toolchain(Path("/there"), "0123456789abcdef").environment(["-Cextra"])
+        self.assertIn("--remap-path-prefix=/there=/weir", env["CARGO_ENCODED_RUSTFLAGS"].split("\x1f"))
+        self.assertTrue(env["CARGO_ENCODED_RUSTFLAGS"].endswith("-Cextra") and "/there=/weir" in env["CFLAGS"])
+        self.assertEqual(env["WEIR_COMMIT"], "0123456789ab")
+
+
+class Wheels(unittest.TestCase):
+    def test_licences_are_added_with_their_line_and_at_a_fixed_time(self):
+        with tempfile.TemporaryDirectory() as place:
+            made = []
+            for name in ["one.whl", "other.whl"]:
+                path = Path(place) / name
+                with zipfile.ZipFile(path, "w") as archive:
+                    archive.writestr("w-1.dist-info/RECORD", "w/a.py,,\n")
+                    archive.writestr("w/a.py", "pass")
+                wheel.add_licences(path, "text", 0)
+                made.append(path.read_bytes())
+            with zipfile.ZipFile(path) as archive:
+                names, record = archive.namelist(), archive.read("w-1.dist-info/RECORD").decode()
+        self.assertEqual(made[0], made[1])
+        licence = "w-1.dist-info/licenses/THIRD-PARTY-LICENSES.txt"
+        self.assertEqual(names, ["w/a.py", licence, "w-1.dist-info/RECORD"])
+        self.assertEqual(record, f"w/a.py,,\n{licence},sha256=mC2ePrmW9VnmM_TRlN7zdh2Qn1o7ZH0ahR_q1nwyydE,4\n")
+
+
+class DebianPackages(unittest.TestCase):
+    def test_what_is_needed_has_the_versions_of_its_symbols(self):
+        asked = ["libc.so.6", "/lib64/ld-linux-x86-64.so.2", "ld-linux-x86-64.so.2", "libgstreamer-1.0.so.0", "libgcc_s.so.1"]
+        found = packages.depends(asked, "2.17", {"libgstreamer1.0-0": "1.22", "libabsent": "1"})
+        self.assertEqual(found, "libc6 (>= 2.17), libgcc-s1, libgstreamer1.0-0 (>= 1.22)")
+        with self.assertRaisesRegex(Failure, "libother"):
+            packages.depends(["libother.so.1"], "2.17")
+
+    def test_pkg_config_finds_the_library_where_debian_has_it(self):
+        template = (ROOT / "crates/capi/weir.pc.in").read_text().replace("@prefix@", "/made/here")
+        text = libraries.relocated(template, Path("/made/here"), "x86_64-linux-gnu")
+        self.assertIn("prefix=/usr\n", text)
+        self.assertIn("libdir=${prefix}/lib/x86_64-linux-gnu\n", text)
+        with self.assertRaises(Failure):
+            libraries.relocated(text, Path("/made/here"), "aarch64-linux-gnu")
+
+    def test_machines_have_debians_folders(self):
+        self.assertEqual(libraries.multiarch("aarch64-unknown-linux-gnu"), "aarch64-linux-gnu")
+        self.assertEqual(libraries.oldest_gstreamer(ROOT), "1.22")
+
+
+class Sources(unittest.TestCase):
+    def test_a_formula_has_no_marks_left(self):
+        of = packages.Contents(ROOT, None, "1.2.3", "", {}, "", 0, "")
+        name, text = source.formula(of, "https://weir.invalid/files/", "weir-1.2.3.tar.gz", b"text")
+        self.assertEqual(name, "weir.rb")
+        self.assertIn('url "https://weir.invalid/files/weir-1.2.3.tar.gz"', text.decode())
+        self.assertIsNone(re.search(r"@[a-z0-9]+@", text.decode()))
+
+
+class Npm(unittest.TestCase):
+    def test_schemas_become_types(self):
+        kinds = [
+            ({"$ref": "#/$defs/Link"}, "Link"),
+            ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "string | null"),
+            ({"type": ["integer", "number", "null"]}, "number | null"),
+            ({"type": "array", "items": {"type": ["string", "null"]}}, "(string | null)[]"),
+            ({"type": "array", "prefixItems": [{"type": "number"}, {"const": "a"}]}, '[number, "a"]'),
+            ({"enum": ["a", "b"]}, '"a" | "b"'),
+            (True, "unknown"),
+        ]
+        for schema, words in kinds:
+            self.assertEqual(npm.kind(schema, ""), words)
+        schema = {"description": "Of */ it.", "properties": {"a": {"type": "number"}, "b-c": {"type": "string"}}, "required": ["a"]}
+        text = '/** Of *\\/ it. */\nexport interface Of {\n  a: number;\n  "b-c"?: string;\n}\n'
+        self.assertEqual(npm.declaration("Of", schema), text)
+
+    def test_results_have_types_and_no_name_of_a_schema(self):
+        text = npm.types(ROOT)
+        for line in ["export interface RunResult {", "export interface OpenedCall {", "  flows: FlowSummary[];"]:
+            self.assertIn(f"{line}\n", text)
+        self.assertNotIn("weir:run", text)
+        used = set(re.findall(r"[:|(] ?([A-Z]\w+)", re.sub(r"/\*\*.*\*/", "", text)))
+        declared = set(re.findall(r"^export (?:interface|type) (\w+)", text, re.MULTILINE))
+        self.assertEqual(used - declared, set())
+
+    @unittest.skipUnless(shutil.which("node"), "node is not there")
+    def test_a_simulator_that_stops_is_a_fault_and_is_started_again(self):
+        # WebAssembly with the functions' names, whose answer is the instruction `unreachable`.
+        stops = (
+            "0061736d01000000010a0260017f017f6000017f030504000100000503010001074705066d656d6f727902000c776569725f726573657276650000"
+            "0b776569725f616e7377657200010b776569725f6f757470757400020f776569725f6f75747075745f6c656e00030a1404040041080b0300000b04"
+            "0041000b040041000b"
+        )
+        script = f"""
+            const {{ Fault, Weir }} = await import({json.dumps((ROOT / npm.MODULE / "weir.js").as_uri())});
+            const weir = await Weir.from(Buffer.from("{stops}", "hex"));
+            for (let i = 0; i < 2; i++) {{
+                try {{ weir.controllers(); }} catch (e) {{ console.log(e instanceof Fault, e.kind, e.message); }}
+            }}"""
+        done = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=False)
+        line = "true crash the simulator has stopped: unreachable (at most 1 GiB of memory is given)\n"
+        self.assertEqual((done.stdout, done.stderr), (2 * line, ""))
+
+    def test_every_request_has_a_method_and_a_type(self):
+        listed = re.search(r"pub enum Request \{(.*?)\n\}", (ROOT / "crates/web/src/answer.rs").read_text(), re.DOTALL)[1]
+        requests = [name.lower() for name in re.findall(r"^    ([A-Z][a-z]+)", listed, re.MULTILINE)]
+        self.assertIn("outline", requests)
+        module, types = [(ROOT / npm.MODULE / name).read_text() for name in ["weir.js", "index.d.ts"]]
+        for name in requests:
+            self.assertIn(f'ask: "{name}"', module)
+            self.assertRegex(types, rf"\n  {name}\(")
+            self.assertIn(f'"{name}"', types[types.index("export type Request") :])
 
 
 class Licences(unittest.TestCase):

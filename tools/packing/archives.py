@@ -16,6 +16,8 @@ class Tree:
 
     files: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
+    # Symbolic links by path, and where they lead.
+    links: dict[str, str] = field(default_factory=dict)
 
     def add(self, path: str, contents: bytes | str, mode: int = 0o644) -> None:
         self.files[path] = (contents.encode() if isinstance(contents, str) else contents, mode)
@@ -25,7 +27,7 @@ class Tree:
 
     def all_folders(self) -> dict[str, int]:
         found = dict(self.folders)
-        for path in [*self.files, *self.folders]:
+        for path in [*self.files, *self.folders, *self.links]:
             parent = os.path.dirname(path)
             while parent:
                 found.setdefault(parent, 0o755)
@@ -41,6 +43,9 @@ class Tree:
             (root / path).write_bytes(contents)
             (root / path).chmod(mode)
             os.utime(root / path, (time, time))
+        for path, leads_to in sorted(self.links.items()):
+            (root / path).symlink_to(leads_to)
+            os.utime(root / path, (time, time), follow_symlinks=False)
         # Last, since each file written into a folder changes its time.
         for path, mode in sorted(folders.items(), reverse=True):
             (root / path).chmod(mode)
@@ -57,11 +62,15 @@ def tar(tree: Tree, time: int, prefix: str = "") -> bytes:
         if prefix:
             folders[prefix.rstrip("/")] = 0o755
         files = {prefix + path: entry for path, entry in tree.files.items()}
-        for path in sorted([*folders, *files]):
+        links = {prefix + path: leads_to for path, leads_to in tree.links.items()}
+        for path in sorted([*folders, *files, *links]):
             info = tarfile.TarInfo(path)
             info.mtime, info.uid, info.gid, info.uname, info.gname = time, 0, 0, "root", "root"
             if path in folders:
                 info.type, info.mode = tarfile.DIRTYPE, folders[path]
+                archive.addfile(info)
+            elif path in links:
+                info.type, info.linkname, info.mode = tarfile.SYMTYPE, links[path], 0o777
                 archive.addfile(info)
             else:
                 contents, info.mode = files[path]

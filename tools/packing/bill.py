@@ -17,16 +17,17 @@ SPACE = uuid.UUID("d3b0c5a2-7d0d-5c5a-9f7a-3f3d7f0f4c11")
 
 
 class Materials:
-    """Packages that are in a build of `weir` with these features, for this target."""
+    """Packages that are in a build of a room with these features, for this target; the room `weir` is the program."""
 
-    def __init__(self, root: Path, features: list[str], target: str):
+    def __init__(self, root: Path, features: list[str], target: str, room: str = "weir"):
         command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
         command += ["--no-default-features", "--features", ",".join(features)]
-        command += ["--manifest-path", str(root / "crates/weir/Cargo.toml")]
+        manifest = str(root / "crates" / room / "Cargo.toml")
+        command += ["--manifest-path", manifest]
         data = json.loads(run(command, "cargo of a Rust toolchain", cwd=root))
         self.packages = {p["id"]: p for p in data["packages"]}
         nodes = {n["id"]: n for n in data["resolve"]["nodes"]}
-        self.root = next(i for i, p in self.packages.items() if p["name"] == "weir")
+        self.root = next(i for i, p in self.packages.items() if p["manifest_path"] == manifest)
         self.edges: dict[str, list[str]] = {}
         waiting = [self.root]
         while waiting:

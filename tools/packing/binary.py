@@ -4,12 +4,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import training
 from .failure import Failure, run
+from .toolchain import Toolchain
 
 
 @dataclass
@@ -21,22 +22,23 @@ class Binary:
     commit: str
     target: str
     features: list[str]
-    # Libraries of the system by soname, the loader included.
-    libraries: dict[str, Path]
+    # Libraries of the system by soname, the loader included; of another machine's program the sonames alone.
+    libraries: dict[str, Path | None]
     # The newest version of glibc that a symbol needs.
     glibc: str
 
 
-def build(root: Path, features: str, commit: str) -> Path:
-    """Builds the release binary; cargo shows its own progress."""
-    return cargo(root, features, commit, target_folder(root), [])
+def build(chain: Toolchain, features: str) -> Path:
+    """Builds the release binary."""
+    return chain.build("weir", features.split(",")) / "weir"
 
 
-def build_by_profile(root: Path, features: str, commit: str, say: Callable[[str], None]) -> Path:
+def build_by_profile(chain: Toolchain, features: str, say: Callable[[str], None]) -> Path:
     """Builds the release binary twice: the second build is laid out by the branches and calls that the first one counted."""
-    folder = target_folder(root) / "by-profile"
+    folder = chain.folder() / "by-profile"
     merge = profdata()
-    counted = cargo(root, features, commit, folder / "counting", [f"-Cprofile-generate={folder}/counts"])
+    names = features.split(",")
+    counted = chain.build("weir", names, flags=[f"-Cprofile-generate={folder}/counts"], into="by-profile/counting") / "weir"
     counts = folder / "counts"
     shutil.rmtree(counts, ignore_errors=True)
     counts.mkdir(parents=True)
@@ -44,16 +46,12 @@ def build_by_profile(root: Path, features: str, commit: str, say: Callable[[str]
         say(f"count: weir {' '.join(words)}")
         env = os.environ | {"LLVM_PROFILE_FILE": f"{counts}/{number:02}.profraw"}
         # Counters of several threads overwrite each other.
-        run([counted, *words], f"weir {' '.join(words)}", cwd=root, env=env)
+        run([counted, *words], f"weir {' '.join(words)}", cwd=chain.root, env=env)
     profile = folder / "weir.profdata"
     run([merge, "merge", "--sparse", "-o", profile, *sorted(counts.glob("*.profraw"))], "llvm-profdata")
     # Code that the training never reaches has no counts, which is nothing to warn of.
     quiet = "-Cllvm-args=-no-pgo-warn-mismatch"
-    return cargo(root, features, commit, folder / "guided", [f"-Cprofile-use={profile}", quiet])
-
-
-def target_folder(root: Path) -> Path:
-    return root / Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+    return chain.build("weir", names, flags=[f"-Cprofile-use={profile}", quiet], into="by-profile/guided") / "weir"
 
 
 def profdata() -> Path:
@@ -65,43 +63,30 @@ def profdata() -> Path:
     return found[0]
 
 
-def cargo(root: Path, features: str, commit: str, target: Path, flags_of_build: list[str]) -> Path:
-    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
-    # Paths of this machine would be in panic messages, and two machines would build different bytes.
-    given = os.environ.get("CARGO_ENCODED_RUSTFLAGS", "\x1f".join(os.environ.get("RUSTFLAGS", "").split()))
-    flags = [f"--remap-path-prefix={root}=/weir", f"--remap-path-prefix={home}=/cargo", *flags_of_build]
-    of_c = f"-ffile-prefix-map={root}=/weir -ffile-prefix-map={home}=/cargo"
-    env = os.environ | {
-        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*filter(None, given.split("\x1f")), *flags]),
-        "CARGO_TARGET_DIR": str(target),
-        "CFLAGS": f"{os.environ.get('CFLAGS', '')} {of_c}".strip(),
-        "CXXFLAGS": f"{os.environ.get('CXXFLAGS', '')} {of_c}".strip(),
-        "CARGO_INCREMENTAL": "0",
-        "WEIR_COMMIT": commit[:12],
-    }
-    command = ["cargo", "build", "--release", "--locked", "-p", "weir", "--features", features]
-    if subprocess.run(command, cwd=root, env=env, check=False).returncode != 0:
-        raise Failure(f"{' '.join(command)} failed; its messages are above")
-    return target / "release/weir"
-
-
-def stripped(source: Path, into: Path) -> Binary:
-    """A copy without symbols, and what it says of itself."""
+def stripped(source: Path, into: Path, runner: Sequence[str] = ()) -> Binary:
+    """A copy without symbols, and what it says of itself. `runner` runs programs of another machine."""
     if not source.is_file():
         raise Failure(f"{source}: no such file; --binary takes a built program, such as target/release/weir")
     path = into / "weir"
-    shutil.copyfile(source, path)
-    path.chmod(0o755)
-    run(["strip", "--strip-all", path], "strip of binutils (apt-get install binutils)")
-    stated = run([path, "--version"], f"{source}, which has to be a program for this machine")
+    strip(source, path, foreign=bool(runner))
+    stated = run([*runner, path, "--version"], f"{source}, which has to be a program for this machine")
     lines = dict(line.split(": ", 1) for line in stated.splitlines() if ": " in line)
     found = re.match(r"weir (\S+)$", stated.splitlines()[0] if stated else "")
     if not found or not {"commit", "target", "features"} <= lines.keys():
         raise Failure(f"{source} --version is not that of weir, with its commit, target and features")
     features = [f for f in lines["features"].split(", ") if f != "none"]
-    return Binary(
-        path, found[1], lines["commit"], lines["target"], features, libraries(path), newest_glibc(path)
-    )
+    used = dict.fromkeys(needed(path)) if runner else libraries(path)
+    return Binary(path, found[1], lines["commit"], lines["target"], features, used, newest_glibc(path))
+
+
+def strip(source: Path, path: Path, foreign: bool = False) -> None:
+    """A copy of a program or library without symbols."""
+    shutil.copyfile(source, path)
+    path.chmod(0o755)
+    if foreign:
+        # binutils knows this machine alone; such a build has no symbols.
+        return
+    run(["strip", "--strip-all", path], "strip of binutils (apt-get install binutils)")
 
 
 def libraries(path: Path) -> dict[str, Path]:
@@ -119,15 +104,20 @@ def libraries(path: Path) -> dict[str, Path]:
     return found
 
 
+def needed(path: Path) -> list[str]:
+    """Sonames that a program or library of any machine asks for itself."""
+    table = run(["readelf", "--dynamic", "--wide", path], "readelf of binutils (apt-get install binutils)")
+    return re.findall(r"\(NEEDED\).*\[(\S+)\]", table)
+
+
 def newest_glibc(path: Path) -> str:
-    table = run(["objdump", "-T", path], "objdump of binutils (apt-get install binutils)")
-    versions = re.findall(r"\(?GLIBC_([0-9.]+)\)?", table)
-    if not versions:
-        return "0"
-    return max(versions, key=lambda v: [int(part) for part in v.split(".")])
+    """The newest version of glibc that a symbol of a program or library needs."""
+    table = run(["readelf", "--version-info", "--wide", path], "readelf of binutils (apt-get install binutils)")
+    versions = re.findall(r"Name: GLIBC_([0-9.]+) ", table)
+    return max(versions, key=lambda v: [int(part) for part in v.split(".")], default="0")
 
 
-def pages(binary: Path, folder: Path) -> dict[str, bytes]:
+def pages(binary: Path, folder: Path, runner: Sequence[str] = ()) -> dict[str, bytes]:
     """Completions and man pages, by the paths that they are installed at, below the prefix."""
     shells = {
         "bash": "share/bash-completion/completions/weir",
@@ -138,14 +128,14 @@ def pages(binary: Path, folder: Path) -> dict[str, bytes]:
         raise Failure(f"{binary}: no such file; it would write completions and man pages")
     found = {}
     for shell, path in shells.items():
-        asked = subprocess.run([binary, "completions", shell], capture_output=True, check=False)
+        asked = subprocess.run([*runner, binary, "completions", shell], capture_output=True, check=False)
         if asked.returncode != 0:
             raise Failure(
                 f"{binary} has no completions and man pages: build it with --features dist, or name a program of the "
                 "same commit that has that feature by --pages-from"
             )
         found[path] = asked.stdout
-    run([binary, "manual", "--out", folder], str(binary))
+    run([*runner, binary, "manual", "--out", folder], str(binary))
     for page in sorted(folder.iterdir()):
         found[f"share/man/man1/{page.name}"] = page.read_bytes()
     return found

@@ -60,13 +60,13 @@ def image(of: Contents) -> tuple[str, bytes]:
     labels = {
         "org.opencontainers.image.title": "weir",
         "org.opencontainers.image.description": SUMMARY,
-        "org.opencontainers.image.version": of.binary.version,
+        "org.opencontainers.image.version": of.version,
         "org.opencontainers.image.revision": of.binary.commit,
         "org.opencontainers.image.created": created,
         "org.opencontainers.image.licenses": "MIT OR Apache-2.0",
     }
     unpacked = tar(layer(of), of.time)
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(of.binary.target.split("-")[0], of.binary.target)
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(of.target.split("-")[0], of.target)
     config = {
         "created": created,
         "architecture": machine,
@@ -89,7 +89,7 @@ def image(of: Contents) -> tuple[str, bytes]:
         "annotations": labels,
     }
     entry = blob(json.dumps(manifest, sort_keys=True).encode(), MANIFEST)
-    entry["annotations"] = {"org.opencontainers.image.ref.name": f"weir:{of.binary.version}"}
+    entry["annotations"] = {"org.opencontainers.image.ref.name": f"weir:{of.version}"}
     entry["platform"] = {"architecture": machine, "os": "linux"}
     index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [entry]}
     blobs.add("index.json", json.dumps(index, sort_keys=True))

@@ -1,7 +1,8 @@
-"""The tarball and the Debian package."""
+"""The tarball and the Debian packages."""
 
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import format_datetime
@@ -27,6 +28,12 @@ DEBIAN = {
     "libpthread.so.0": "libc6",
     "libgcc_s.so.1": "libgcc-s1",
     "libstdc++.so.6": "libstdc++6",
+    "libglib-2.0.so.0": "libglib2.0-0",
+    "libgobject-2.0.so.0": "libglib2.0-0",
+    "libgstreamer-1.0.so.0": "libgstreamer1.0-0",
+    "libgstbase-1.0.so.0": "libgstreamer1.0-0",
+    "librt.so.1": "libc6",
+    "libutil.so.1": "libc6",
 }
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -36,7 +43,9 @@ class Contents:
     """Everything that packages are made from."""
 
     root: Path
-    binary: Binary
+    binary: Binary | None
+    version: str
+    target: str
     # Completions and man pages by path below the prefix.
     pages: dict[str, bytes]
     # Licences of the libraries that are built in.
@@ -48,7 +57,7 @@ class Contents:
         return self.root / name
 
     def stem(self) -> str:
-        return f"weir-{self.binary.version}-{self.binary.target}"
+        return f"weir-{self.version}-{self.target}"
 
 
 def tarball(of: Contents) -> tuple[str, bytes]:
@@ -63,15 +72,17 @@ def tarball(of: Contents) -> tuple[str, bytes]:
     return f"{of.stem()}.tar.gz", gzipped(tar(tree, of.time, f"{of.stem()}/"))
 
 
-def depends(binary: Binary) -> str:
+def depends(libraries: Iterable[str], glibc: str, least: dict[str, str] | None = None) -> str:
+    """Debian packages of these sonames, with the least version of those that have one."""
     needed = set()
-    for name in binary.libraries:
-        if name.startswith("/"):
+    for name in libraries:
+        if name.startswith("/") or name.startswith("ld-linux"):
             continue
         if name not in DEBIAN:
-            raise Failure(f"no Debian package is known for {name}, which the program loads: add it to DEBIAN in {__file__}")
+            raise Failure(f"no Debian package is known for {name}, which is loaded: add it to DEBIAN in {__file__}")
         needed.add(DEBIAN[name])
-    return ", ".join(f"{n} (>= {binary.glibc})" if n == "libc6" else n for n in sorted(needed))
+    versions = {"libc6": glibc} | (least or {})
+    return ", ".join(f"{n} (>= {versions[n]})" if n in versions else n for n in sorted(needed))
 
 
 def copyright_file(of: Contents) -> str:
@@ -98,48 +109,52 @@ License: Apache-2.0
 """
 
 
-def changelog(of: Contents) -> str:
+def changelog(of: Contents, package: str) -> str:
     """Debian's changelog, whose form is not that of the project's."""
     date = format_datetime(datetime.fromtimestamp(of.time, timezone.utc))
     return f"""\
-weir ({of.binary.version}) unstable; urgency=medium
+{package} ({of.version}) unstable; urgency=medium
 
-  * Version {of.binary.version}: see CHANGELOG.md.gz.
+  * Version {of.version}: see CHANGELOG.md.gz.
 
  -- {of.maintainer}  {date}
 """
 
 
-def deb(of: Contents) -> tuple[str, bytes]:
-    architecture = ARCHITECTURES.get(of.binary.target.split("-")[0])
+@dataclass
+class Debian:
+    """What a Debian package states of itself."""
+
+    name: str
+    section: str
+    depends: str
+    summary: str
+    # Lines that begin with a blank.
+    description: str
+
+
+def debian(of: Contents, about: Debian, tree: Tree) -> tuple[str, bytes]:
+    """A Debian package of these files, and of its documents."""
+    architecture = ARCHITECTURES.get(of.target.split("-")[0])
     if not architecture:
-        raise Failure(f"no Debian architecture is known for {of.binary.target}")
-    tree = Tree()
-    tree.add_file("usr/bin/weir", of.binary.path, 0o755)
-    for path, text in of.pages.items():
-        # Debian's Zsh looks in a folder of its own.
-        path = path.replace("share/zsh/site-functions", "share/zsh/vendor-completions")
-        if path.startswith("share/man/"):
-            path, text = f"{path}.gz", gzipped(text)
-        tree.add(f"usr/{path}", text)
-    doc = "usr/share/doc/weir"
+        raise Failure(f"no Debian architecture is known for {of.target}")
+    doc = f"usr/share/doc/{about.name}"
     tree.add(f"{doc}/copyright", copyright_file(of))
-    tree.add(f"{doc}/changelog.gz", gzipped(changelog(of).encode()))
+    tree.add(f"{doc}/changelog.gz", gzipped(changelog(of, about.name).encode()))
     tree.add(f"{doc}/CHANGELOG.md.gz", gzipped(of.own("CHANGELOG.md").read_bytes()))
-    tree.add(f"{doc}/README.md", of.own("README.md").read_bytes())
     tree.add(f"{doc}/THIRD-PARTY-LICENSES.txt.gz", gzipped(of.licences.encode()))
     size = sum(-(-len(contents) // 1024) for contents, _ in tree.files.values()) + len(tree.all_folders())
     control = f"""\
-Package: weir
-Version: {of.binary.version}
-Section: net
+Package: {about.name}
+Version: {of.version}
+Section: {about.section}
 Priority: optional
 Architecture: {architecture}
-Depends: {depends(of.binary)}
+Depends: {about.depends}
 Installed-Size: {size}
 Maintainer: {of.maintainer}
-Description: {SUMMARY}
-{DESCRIPTION}"""
+Description: {about.summary}
+{about.description}"""
     tree.add("DEBIAN/control", control)
     tree.add("DEBIAN/md5sums", md5sums(tree))
     with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +165,21 @@ Description: {SUMMARY}
         command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", staged, out]
         env = os.environ | {"SOURCE_DATE_EPOCH": str(of.time)}
         run(command, "dpkg-deb of Debian's dpkg; without it, --only leaves the .deb out", env=env)
-        return f"weir_{of.binary.version}_{architecture}.deb", out.read_bytes()
+        return f"{about.name}_{of.version}_{architecture}.deb", out.read_bytes()
+
+
+def deb(of: Contents) -> tuple[str, bytes]:
+    """The program as a Debian package."""
+    tree = Tree()
+    tree.add_file("usr/bin/weir", of.binary.path, 0o755)
+    for path, text in of.pages.items():
+        # Debian's Zsh looks in a folder of its own.
+        path = path.replace("share/zsh/site-functions", "share/zsh/vendor-completions")
+        if path.startswith("share/man/"):
+            path, text = f"{path}.gz", gzipped(text)
+        tree.add(f"usr/{path}", text)
+    tree.add("usr/share/doc/weir/README.md", of.own("README.md").read_bytes())
+    return debian(of, Debian("weir", "net", depends(of.binary.libraries, of.binary.glibc), SUMMARY, DESCRIPTION), tree)
 
 
 def md5sums(tree: Tree) -> str:
