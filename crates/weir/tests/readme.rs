@@ -136,6 +136,7 @@ fn every_command_succeeds_within_80_columns_and_the_time_stated() {
         let record = format!("weir run quick -q --pcap-at {at} --pcap r.pcapng && gzip -c r.pcapng >{file}");
         assert_eq!(at_terminal(folder.path(), &record, None).0, Some(0));
     }
+    assert_eq!(at_terminal(folder.path(), "mkdir recordings && cp *.pcap.gz recordings", None).0, Some(0));
     let clip = "weir media clip talking-head --size 640x480 --fps 15 --frames 15 --out decoded.y4m -q";
     assert_eq!(at_terminal(folder.path(), clip, None).0, Some(0));
     let mut count = 0;
