@@ -7,8 +7,9 @@ use serde::Serialize;
 
 /// Difference from the likely value up to which a prediction counts as near, as a share; of delays also in ms, since clocks and the
 /// halved round trip have errors of their own.
-const NEAR: f64 = 0.15;
-const NEAR_MS: f64 = 5.0;
+pub const NEAR: f64 = 0.15;
+/// See [`NEAR`].
+pub const NEAR_MS: f64 = 5.0;
 
 /// A recorded number beside the interval of the same controller over the drawn links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]

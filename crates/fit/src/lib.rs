@@ -31,7 +31,7 @@ mod whatif;
 pub use base::BaseDelay;
 pub use capacity::Capacity;
 pub use changes::{CHANGES, ChangeError, Changes};
-pub use check::{Check, Standing};
+pub use check::{Check, NEAR, NEAR_MS, Standing};
 pub use cross::CrossTraffic;
 pub use jitter::JitterStep;
 pub use losses::{LossFit, LossStep, Outage};

@@ -35,7 +35,7 @@ pub(crate) struct FitJson {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WhatIfJson {
     fit: Fit,
-    /// What `--set` sets, as it was given.
+    /// Changes by `--set`, as they were given.
     set: BTreeMap<String, String>,
     whatif: WhatIf,
     /// The recorded controller over links without changes, beside the recording; with `--controller`.

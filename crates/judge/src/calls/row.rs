@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weir_fit::{Check, Discipline, Estimate, Fit, Prediction, Standing};
+use weir_fit::{Check, Discipline, Estimate, Fit, NEAR, NEAR_MS, Prediction, Standing};
 use weir_timeline::why::{Explanation, Level};
 
 /// A row: of a call's fit, or of a controller over its links.
@@ -147,8 +147,9 @@ impl CallRow {
         row.estimate("late_percent", &p.late_percent);
         row.estimate("frozen_s", &p.frozen_s);
         let recorded = &about.fit.measured;
-        row.text("than_recorded.rate", than(&p.received_kbps, recorded.received_kbps, true));
-        row.text("than_recorded.delay", than(&p.delay_p95_ms, recorded.delay_p95_ms, false));
+        let (rate, delay) = (recorded.received_kbps, recorded.delay_p95_ms);
+        row.text("than_recorded.rate", than(&p.received_kbps, rate, NEAR * rate, true));
+        row.text("than_recorded.delay", than(&p.delay_p95_ms, delay, (NEAR * delay).max(NEAR_MS), false));
         let check = Check::of(p, *recorded);
         row.text("recorded_is.rate", standing(check.received));
         row.text("recorded_is.delay", standing(check.delay));
@@ -171,11 +172,11 @@ pub(super) const BETTER: &str = "better";
 pub(super) const WORSE: &str = "worse";
 pub(super) const UNDECIDED: &str = "undecided";
 
-/// Decided where the recorded number is outside of the interval.
-fn than(over: &Estimate, recorded: f64, more_is_better: bool) -> &'static str {
+/// Decided where the whole interval is farther from the recorded number than a fit that explains a call can be.
+fn than(over: &Estimate, recorded: f64, margin: f64, more_is_better: bool) -> &'static str {
     match () {
-        () if over.low > recorded => [WORSE, BETTER][usize::from(more_is_better)],
-        () if over.high < recorded => [BETTER, WORSE][usize::from(more_is_better)],
+        () if over.low > recorded + margin => [WORSE, BETTER][usize::from(more_is_better)],
+        () if over.high < recorded - margin => [BETTER, WORSE][usize::from(more_is_better)],
         () => UNDECIDED,
     }
 }

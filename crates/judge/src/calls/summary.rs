@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "CallsVerdicts")]
 pub struct Verdicts {
-    /// Its whole interval is better.
+    /// Its whole interval is better, by more than 15 % (of a delay also 5 ms): a fit that explains a call can be as far off.
     pub better: usize,
-    /// Its whole interval is worse.
+    /// Its whole interval is worse by as much.
     pub worse: usize,
-    /// The recorded number is in the interval.
+    /// Neither.
     pub undecided: usize,
 }
 

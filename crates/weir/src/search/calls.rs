@@ -206,8 +206,8 @@ fn text(summary: &CallsSummary, planned: &CallsPlan) -> String {
     };
     if !summary.controllers.is_empty() {
         line(
-            "Medians over calls. Rate and delay: in how many calls better/worse/undecided than the recorded ones; undecided where the \
-             recorded number is in the interval.",
+            "Medians over calls. Rate and delay: in how many calls better/worse/undecided than what was recorded; decided where the whole \
+             interval is more than 15 % (of a delay also 5 ms) from it.",
         );
     }
     let mut head = vec!["first cause".to_owned(), "calls".into(), "episodes".into()];
