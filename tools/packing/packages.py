@@ -30,6 +30,8 @@ DEBIAN = {
     "libstdc++.so.6": "libstdc++6",
     "libglib-2.0.so.0": "libglib2.0-0",
     "libgobject-2.0.so.0": "libglib2.0-0",
+    "libgio-2.0.so.0": "libglib2.0-0",
+    "libgmodule-2.0.so.0": "libglib2.0-0",
     "libgstreamer-1.0.so.0": "libgstreamer1.0-0",
     "libgstbase-1.0.so.0": "libgstreamer1.0-0",
     "librt.so.1": "libc6",
