@@ -22,7 +22,7 @@ pub(crate) fn gate(session: &Session, args: &GateArgs) -> Done {
     if let Some([good, bad, command]) = args.bisect.as_deref() {
         return bisect::bisect(session, args, [good, bad], command);
     }
-    let file = GateFile::read(&args.file)?;
+    let file = read(&args.file, args)?;
     let (registry, faults) = permitted(session, &file, args.allow_exec)?;
     let outputs = [
         ("--save-baseline", &args.save_baseline),
@@ -98,6 +98,13 @@ fn begin() -> Instant {
 }
 
 /// The controllers of a session, with the programs that the file names if they may start.
+/// The file, with the seed of the command line.
+fn read(path: &Path, args: &GateArgs) -> Result<GateFile, InputError> {
+    let mut file = GateFile::read(path)?;
+    file.seed = args.seed.unwrap_or(file.seed);
+    Ok(file)
+}
+
 fn permitted(session: &Session, file: &GateFile, allow_exec: bool) -> Result<(weir_cc::Registry, Faults), InputError> {
     let programs: Vec<&str> = file.named().into_iter().filter(|name| name.starts_with(PREFIX)).collect();
     if let Some(name) = programs.first().filter(|_| !allow_exec) {

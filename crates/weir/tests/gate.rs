@@ -97,6 +97,15 @@ fn the_same_file_has_the_same_bytes_at_any_number_of_jobs() {
 }
 
 #[test]
+fn the_command_line_has_another_seed_than_the_file() {
+    let dir = folder(&format!("seed = 7\n{GATE}"));
+    let json = |words: &[&str]| weir(dir.path(), &[&["gate", "--json", "-q"], words].concat()).stdout;
+    let own = json(&[]);
+    assert_eq!(own, json(&["--seed", "7"]));
+    assert_ne!(own, json(&["--seed", "8"]));
+}
+
+#[test]
 fn undecided_is_a_warning_and_a_failure_where_the_gate_is_strict() {
     let gate = "controllers = [\"fixed\"]\n[[suites]]\nscenario = \"clean.toml\"\nbudgets = [\"loss <= 1\", \
                 \"utilisation no worse than baseline by 10 %\"]\n";

@@ -133,7 +133,8 @@ pub fn passages(call: &Call) -> Option<Passages> {
         })
         .collect();
     out.resolution = resolution(&out.packets);
-    out.answers = answers(sender, receiver, &seconds);
+    let own: BTreeSet<u32> = sent.iter().map(|p| p.ssrc).collect();
+    out.answers = answers(sender, receiver, &own, &seconds);
     out.both_ends = out.answers.iter().any(|a| a.sent.is_some());
     out.other = sender
         .other
@@ -236,10 +237,20 @@ fn by_feedback(sent: &[&Packet], sender: &Recording) -> Vec<Fate> {
     fates
 }
 
-/// RTCP on its way back. A compound is recognised by its bytes; one that is sent more than once is left out.
-fn answers(sender: &Recording, receiver: Option<&Recording>, seconds: &dyn Fn(Timestamp) -> f64) -> Vec<Answer> {
-    let here = sender.rtcp.iter().filter(|r| r.direction == Direction::Received);
-    let there = receiver.into_iter().flat_map(|r| r.rtcp.iter()).filter(|r| r.direction == Direction::Sent);
+/// RTCP on its way back. A compound is recognised by its bytes; one that is sent more than once is left out. Where recordings do not
+/// tell directions, it is that of others than the sources of the media.
+fn answers(
+    sender: &Recording,
+    receiver: Option<&Recording>,
+    own: &BTreeSet<u32>,
+    seconds: &dyn Fn(Timestamp) -> f64,
+) -> Vec<Answer> {
+    let is_back = |r: &&Rtcp, known: Direction| match r.direction {
+        Direction::Passing => !own.contains(&r.sender_ssrc),
+        direction => direction == known,
+    };
+    let here = sender.rtcp.iter().filter(|r| is_back(r, Direction::Received));
+    let there = receiver.into_iter().flat_map(|r| r.rtcp.iter()).filter(|r| is_back(r, Direction::Sent));
     let mut arrived: BTreeMap<u64, f64> = BTreeMap::new();
     here.clone().for_each(|r| {
         if let Some(fingerprint) = r.fingerprint {

@@ -18,6 +18,7 @@ before it could not be judged, or GOOD and BAD are not what they should be.
 Examples:
   weir gate
   weir gate examples/weir-gate.toml --allow-exec
+  weir gate --seed 100                           the same with other seeds
   weir gate --save-baseline baseline.json        on the branch to compare with
   weir gate --baseline baseline.json --junit gate.xml --sarif gate.sarif --markdown gate.md
   weir gate --bisect v1.2 main make --allow-exec     the commit that a budget fails from
@@ -31,6 +32,9 @@ pub(crate) struct GateArgs {
     /// Let the programs start that the file names as exec:COMMAND
     #[arg(long)]
     pub(crate) allow_exec: bool,
+    /// First seed, in place of the file's: whether a verdict was luck
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
     /// Exit with 1 if a budget stays undecided
     #[arg(long)]
     pub(crate) strict: bool,

@@ -60,7 +60,7 @@ pub(super) fn bisect(session: &Session, args: &GateArgs, names: [&str; 2], comma
     })?;
     // Found from here, also while another folder is the current one.
     let path = std::path::absolute(&args.file).map_err(Failure::work)?;
-    let file = GateFile::read(&path)?;
+    let file = super::read(&path, args)?;
     permitted(session, &file, args.allow_exec)?;
     let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
     let repository = Repository::here(&session.stop)?;
