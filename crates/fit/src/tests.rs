@@ -213,6 +213,18 @@ fn what_is_drawn_lies_within_the_bounds_and_is_a_scenario() {
     }
 }
 
+/// Runs that a stop has left out would count as runs in which nothing arrived.
+#[test]
+fn a_stop_leaves_no_prediction_of_fewer_runs() {
+    let link = Link { rate: &|_| 1e6, delay: &|_| 0.02, room: 200e3, loses: NONE };
+    let found = fit(&call(&|_| 0.5e6, &link)).expect("a fit");
+    let registry = weir_cc::Registry::builtin();
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    let options = weir_lab::run::RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    let answer = whatif(&found, &["gcc".into()], 3, 1, &options);
+    assert!(matches!(answer, Err(WhatIfError::Run(e)) if e.to_string().contains("stopped")));
+}
+
 #[test]
 fn calls_without_fates_are_refused() {
     let empty = Call::new(vec![]);

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use weir_lab::results::RunResult;
 use weir_lab::run::{RunError, RunOptions, Task, run, run_each};
 use weir_lab::scenario::{InputError, Scenario};
+use weir_units::Timestamp;
 
 /// A number over the drawn links.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
@@ -141,14 +142,14 @@ pub fn changed_whatif(
         }
     }
     let seed = |i: usize| 1 + (i / controllers.len().max(1)) as u64;
-    let numbers = Mutex::new(vec![Numbers::default(); scenarios.len()]);
+    let numbers = Mutex::new(vec![None; scenarios.len()]);
     let tasks = scenarios.iter().enumerate().map(|(id, s)| Task { scenario: s, seed: seed(id), series: false, id });
     let make = |task: &Task<'_>, options: &RunOptions<'_>| run(task.scenario, task.seed, options);
     let mut failed = None;
     run_each(tasks, scenarios.len() as u64, threads, options, &make, &mut |task, result| match result {
         Ok(result) => {
             if let Some(slot) = numbers.lock().ok().as_mut().and_then(|n| n.get_mut(task.id)) {
-                *slot = Numbers::of(&result);
+                *slot = Some(Numbers::of(&result));
             }
         }
         Err(e) => failed = Some(e),
@@ -156,7 +157,10 @@ pub fn changed_whatif(
     if let Some(e) = failed {
         return Err(WhatIfError::Run(Box::new(e)));
     }
-    let numbers = numbers.into_inner().unwrap_or_default();
+    // A stop leaves runs out that had not begun.
+    let numbers: Option<Vec<Numbers>> = numbers.into_inner().unwrap_or_default().into_iter().collect();
+    let stopped = || WhatIfError::Run(Box::new(RunError::Stopped { at: Timestamp::ZERO }));
+    let numbers = numbers.ok_or_else(stopped)?;
     let of = |c: usize| numbers.iter().skip(c).step_by(controllers.len().max(1)).copied().collect::<Vec<_>>();
     let all: Vec<Vec<Numbers>> = (0..controllers.len()).map(of).collect();
     let predictions = controllers.iter().zip(&all).map(|(name, runs)| Prediction {

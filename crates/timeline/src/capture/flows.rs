@@ -243,7 +243,12 @@ impl Flows {
             let whole = *length as usize == bytes.len();
             out.record = *number;
             if whole && weir_wire::rtcp::raw_packets(bytes).all(|p| p.is_ok()) {
+                let first = out.rtcp.len();
                 reader.read(out, *at, direction, bytes);
+                // Of the compound: a capture at the other end has the same bytes.
+                if let Some(row) = out.rtcp.get_mut(first) {
+                    row.fingerprint = Some(fingerprint(bytes));
+                }
                 continue;
             }
             let sender_ssrc = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
