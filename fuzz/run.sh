@@ -30,8 +30,8 @@ for target in fuzz/targets/*.rs; do
     seeds=()
     [ -d "fuzz/seeds/$name" ] && seeds=("fuzz/seeds/$name")
     count=$runs
-    # Handshakes: one input takes as long as dozens of others.
-    [ "$name" != peer ] || count=$((runs / 4))
+    # Handshakes, and whole files that are read, judged and redacted: one input takes as long as dozens of others.
+    case $name in peer | recording) count=$((runs / 4)) ;; esac
     echo "fuzz: $name, $count inputs"
     # A fixed seed gives every run the same inputs; new ones go to the temporary corpus.
     cargo "+$toolchain" fuzz run "$name" "$corpus/$name" "${seeds[@]}" -- \
