@@ -16,13 +16,17 @@ pub fn rtcp(datagram: &[u8]) {
         let raw_again = raw_packets(&written).next().expect("a packet is written").expect("and framed well");
         assert_eq!(raw_again.as_bytes().len(), written.len());
         let again = Packet::parse(&raw_again).expect("what is written can be read");
-        // Content that is not a whole number of words (by odd padding) is filled with zeros, and only then may differ.
-        if raw.padding() % 4 == 0 && !matches!(packet, Packet::Other(_)) {
+        // Content that is not a whole number of words (by odd padding) is filled with zeros, and only then may differ: with them it can be
+        // one that is read.
+        let is_whole = raw.padding() % 4 == 0;
+        if is_whole && !matches!(packet, Packet::Other(_)) {
             assert_eq!(again, packet);
         }
         let mut twice = Vec::new();
         again.write_into(&mut twice);
-        assert_eq!(twice, written);
+        if is_whole {
+            assert_eq!(twice, written);
+        }
 
         let mut padded = Vec::new();
         packet.write_padded_into(raw.padding(), &mut padded);
