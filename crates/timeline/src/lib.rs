@@ -66,7 +66,7 @@ pub enum ReadError {
     Io(#[from] std::io::Error),
 }
 
-/// The format of a recording by its first bytes. JSON that is not of a call is told apart by [`read`] alone.
+/// The format of a recording by its first bytes. Of JSON, only [`read`] finds whether it is of a call.
 ///
 /// # Errors
 /// As of [`read`].

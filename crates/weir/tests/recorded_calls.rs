@@ -2,11 +2,14 @@
 //! files at a stop.
 #![cfg(unix)]
 
+mod support;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
+use support::files;
 
 fn weir(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
@@ -48,25 +51,6 @@ fn record(folder: &Path, name: &str, link: &str, seconds: u32, seed: u32) {
         good(folder, &[&args[..], &[to.to_str().expect("UTF-8")]].concat());
     }
     fs::remove_file(file).expect("there");
-}
-
-/// Files below a folder by their content.
-fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(at) = folders.pop() {
-        for path in fs::read_dir(at).expect("there").flatten().map(|e| e.path()) {
-            match path.is_dir() {
-                true => folders.push(path),
-                false => {
-                    let bytes = fs::read(&path).expect("readable");
-                    found.push((path.strip_prefix(folder).expect("below").to_owned(), bytes));
-                }
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! `weir search sweep`: every run once, whole files at a stop, faults at their place.
 
+mod support;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
+use support::files;
 
 const GRID: &str = r#"
 scenarios = """
@@ -32,25 +35,6 @@ fn sweep(folder: &Path, grid: &str, arguments: &[&str]) -> Command {
 
 fn said(out: &Output) -> String {
     [&out.stdout[..], &out.stderr].map(String::from_utf8_lossy).concat()
-}
-
-/// Names of the dataset's files by their content.
-fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(at) = folders.pop() {
-        for path in fs::read_dir(at).expect("there").flatten().map(|e| e.path()) {
-            match path.is_dir() {
-                true => folders.push(path),
-                false => {
-                    let bytes = fs::read(&path).expect("readable");
-                    found.push((path.strip_prefix(folder).expect("below").to_owned(), bytes));
-                }
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 #[test]
