@@ -14,10 +14,12 @@ mod sweep;
 use controller::{Failed, PythonController};
 use interrupt::Interrupt;
 use outcome::Series;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
 use scenario::Given;
+use std::ffi::CString;
 use weir_cc::{Registry, Sender};
+use weir_estimator::{Faults, Permits};
 use weir_judge::paper::data::PaperData;
 use weir_lab::catalogue;
 use weir_lab::compare::{KEPT_RUNS, Outcome, Plan, Repeat};
@@ -26,6 +28,8 @@ use weir_lab::scenario::InputError;
 
 /// Runs of each scenario if neither the caller nor the paper states a number, as on the command line.
 const PAPER_RUNS: u32 = 5;
+/// The frame that a warning is for: that of the package's caller, above the package's own.
+const STACK_LEVEL: i32 = 2;
 
 /// A fault in what the caller gave: with its place, and a remedy if one is known.
 fn value_error(e: &InputError) -> PyErr {
@@ -45,9 +49,10 @@ fn base_registry() -> Registry {
     registry
 }
 
-/// The same, and the caller's.
-fn registry(own: Vec<(String, Py<PyAny>)>, failed: &Failed) -> Registry {
+/// The same, the caller's classes, and of programs (`exec:COMMAND`) those that the caller has named; and the faults of these.
+fn registry(own: Vec<(String, Py<PyAny>)>, named: &[String], failed: &Failed) -> (Registry, Faults) {
     let mut registry = base_registry();
+    let faults = weir_estimator::add_to(&mut registry, Permits::these(named));
     for (name, class) in own {
         let (spec, failed) = (PythonController::spec(&name), failed.clone());
         registry.register(spec, move |_, setup| {
@@ -55,7 +60,17 @@ fn registry(own: Vec<(String, Py<PyAny>)>, failed: &Failed) -> Registry {
             Ok(weir_cc::Pair::alone(Sender::Custom(Box::new(made))))
         });
     }
-    registry
+    (registry, faults)
+}
+
+/// Warns of programs that failed during runs, whose flows went on at their floor.
+fn warn_of(faults: &Faults, py: Python<'_>) -> PyResult<()> {
+    faults.take().into_iter().try_for_each(|fault| {
+        let text = format!("{fault}; numbers of its flow are those of the floor from then on");
+        // An interior NUL cannot be in a warning.
+        let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, STACK_LEVEL)
+    })
 }
 
 /// One run. Gives the JSON of `weir run --json` without its schema's name, and the series if asked for.
@@ -73,7 +88,7 @@ fn run(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<Series>)> {
     let failed = Failed::default();
-    let registry = registry(own, &failed);
+    let (registry, faults) = registry(own, controller.as_slice(), &failed);
     let file = scenario.open(&registry).map_err(|e| value_error(&e))?;
     let scenario = file.one(variant.as_deref(), controller.as_deref(), &registry).map_err(|e| value_error(&e))?;
     let seed = seed.unwrap_or(scenario.seed);
@@ -84,6 +99,7 @@ fn run(
         weir_lab::run::run(&scenario, seed, &options)
     });
     interrupt.raise()?;
+    warn_of(&faults, py)?;
     let mut result = made.map_err(|e: RunError| PyRuntimeError::new_err(e.to_string()))?;
     let series = result.series.take().map(Series::new);
     Ok((json(&result)?, series))
@@ -107,12 +123,13 @@ fn compare(
         return Err(PyValueError::new_err("runs: 0: expected a whole number above zero"));
     }
     let failed = Failed::default();
-    let registry = registry(own, &failed);
+    let (registry, faults) = registry(own, controllers.as_deref().unwrap_or_default(), &failed);
     let files = scenarios.iter().map(|s| s.open(&registry)).collect::<Result<Vec<_>, _>>();
     let files = files.map_err(|e| value_error(&e))?;
     let repeat = Repeat { runs, own: false, seed };
     let plan = Plan::new(&files, controllers.as_deref(), repeat, &registry).map_err(|e| value_error(&e))?;
     let outcome = all_runs(py, &plan, &registry, threads, Interrupt::new(progress, failed))?;
+    warn_of(&faults, py)?;
     Ok((json(&outcome.json())?, outcome.failures))
 }
 

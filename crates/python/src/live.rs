@@ -106,9 +106,11 @@ pub(crate) fn call(
     #[cfg(all(feature = "live", target_os = "linux"))]
     {
         let failed = crate::controller::Failed::default();
-        let registry = crate::registry(own, &failed);
+        let (registry, faults) = crate::registry(own, &[controller.to_owned()], &failed);
         let interrupt = crate::interrupt::Interrupt::new(progress, failed);
-        crate::json(&linux::call(py, controller, &settings, &registry, &interrupt)?)
+        let summary = linux::call(py, controller, &settings, &registry, &interrupt)?;
+        crate::warn_of(&faults, py)?;
+        crate::json(&summary)
     }
     #[cfg(not(all(feature = "live", target_os = "linux")))]
     {

@@ -7,17 +7,22 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import threading
 import time
 import traceback
 import unittest
+import warnings
 
 import numpy as np
 
 import weir
 
 BINARY = os.environ["WEIR_BINARY"]
-POLICY = pathlib.Path(__file__).resolve().parents[3] / "examples/python/policy.onnx"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
+POLICY = EXAMPLES / "python/policy.onnx"
+#: An estimator in another process.
+AIMD = f"exec:{sys.executable} {EXAMPLES / 'estimators/aimd.py'}"
 
 SHORT = """
 title = "Short"
@@ -291,6 +296,36 @@ class Controllers(unittest.TestCase):
             Steady = type("Steady", (weir.Controller,), {"interval_s": seconds, "on_feedback": lambda self, feedback: 5e5})
             with self.assertRaisesRegex(ValueError, "interval_s is .*: expected 0.001 to 1000000 seconds, or None"):
                 weir.run(SHORT, controller=Steady)
+
+    def test_a_program_is_a_controller_by_its_command(self):
+        run = weir.run(SHORT, controller=AIMD, series=False)
+        path = os.path.join(os.environ["WEIR_FOLDER"], "program.toml")
+        pathlib.Path(path).write_text(SHORT)
+        there = binary("run", path, "--controller", AIMD, "--quiet", "--json")
+        self.assertEqual(run.to_dict()["flows"], there["flows"])
+        both = weir.compare(SHORT, controllers=["gcc", AIMD], runs=2, threads=2)
+        self.assertEqual([a["controller"] for a in both.to_dict()["aggregates"]], ["gcc", AIMD])
+        call = weir.call(AIMD, duration_s=1.0)
+        self.assertGreater(call.receiver.received.rtp_packets, 0.95 * call.sender.sent.rtp_packets - 5)
+
+    def test_a_program_that_fails_is_warned_of_and_its_results_are_kept(self):
+        # The first process is asked for its name, the second dies in the call.
+        about = '{"turn":0,"media_bps":300000,"about":{"version":2,"name":"dies"}}'
+        dies = f"exec:sh -c 'read turn; echo \"$0\"; read turn' '{about}'"
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            run = weir.run(SHORT, controller=dies)
+        self.assertEqual([w.category for w in warned], [RuntimeWarning])
+        self.assertRegex(str(warned[0].message), "exec:sh .* after the begin: .*; numbers of its flow are those of the floor")
+        self.assertEqual(warned[0].filename.rpartition("/")[2], "test_weir.py")
+        self.assertGreater(run.flows[0].rates.goodput_bps, 0)
+
+    def test_a_scenario_cannot_start_a_program(self):
+        named = SHORT.replace('controller = "$controller"', f"controller = {json.dumps(AIMD)}").replace('compare = ["gcc"]\n', "")
+        with self.assertRaisesRegex(ValueError, "you have not named"):
+            weir.run(named)
+        with self.assertRaisesRegex(ValueError, "does not start"):
+            weir.run(SHORT, controller="exec:no-such-program")
 
 
 class Live(unittest.TestCase):

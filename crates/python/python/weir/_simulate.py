@@ -14,7 +14,7 @@ from ._results import Comparison, Reproduction, Run, Series
 
 #: A scenario: the name of a built-in one, the path of a TOML file, a dict of its tables, or an entry of scenarios().
 ScenarioLike = Union[str, "os.PathLike[str]", Mapping[str, Any], "Scenario"]
-#: A controller: a name, or a class of one's own.
+#: A controller: a name, ``exec:COMMAND``, or a class of one's own.
 ControllerLike = Union[str, "type[Controller]"]
 Progress = Union[bool, Callable[[float], object]]
 
@@ -62,6 +62,9 @@ def run(
     Raises ValueError with the fault and its place if there is no such scenario, controller or variant, or the scenario is
     wrong; an exception of a controller of one's own ends the run and is raised here. The interpreter is free for other
     threads while it runs.
+
+    ``exec:COMMAND`` is an estimator in another process (docs/estimators.md); a scenario cannot name one, only the caller. If it
+    fails, its flow goes on at its floor, and a RuntimeWarning says why.
     """
     name, own = _controller(controller)
     with _Bar(progress) as bar:
