@@ -53,18 +53,19 @@ fn two_controllers_follow_a_link_down_and_up_again() {
         call.play();
         std::thread::sleep(Duration::from_secs(3 * PHASE as u64));
         assert_eq!(call.fault(), None);
-        let rates = call.rates.lock().expect("no panic").clone();
-        let within = |from: f64, to: f64| rates.iter().filter(move |r| (from..to).contains(&r.0)).map(|r| r.1);
+        let rates = || call.rates.lock().expect("no panic").clone();
         let p = PHASE as f64;
         let (first, second) = (call.received(1.0, p), call.received(p + 1.0, 2.0 * p));
-        let lowest = within(p, 3.0 * p).min().expect("rates change");
-        let last = rates.last().expect("rates change").1;
-        let seen = format!("{controller}: received {first:?}, {second:?}, lowest {lowest}, last {last} bit/s");
+        let lowest = rates().iter().filter(|r| r.0 >= p).map(|r| r.1).min().expect("rates change");
+        let seen = format!("{controller}: received {first:?}, {second:?}, lowest {lowest} bit/s");
         // More than it began with, then within what the link carries, then upwards again.
         assert!(first.0 > 900.0 && first.0 < 2_060.0, "{seen}");
         assert!(second.0 > 100.0 && second.0 < 520.0, "{seen}");
         assert!((90_000..=560_000).contains(&lowest), "{seen}");
-        assert!(f64::from(last) > 1.02 * f64::from(lowest), "{seen}");
+        // How soon depends on when the queue is empty again, and on the machine's load.
+        soon(&format!("{seen}, a tenth more"), || {
+            rates().last().is_some_and(|last| f64::from(last.1) > 1.1 * f64::from(lowest))
+        });
         let matched: u64 = stat(&call.estimator, "feedback-matched").expect("counted");
         let unmatched: u64 = stat(&call.estimator, "feedback-unmatched").expect("counted");
         assert!(matched > 300 && unmatched * 20 < matched, "{matched} matched, {unmatched} not");

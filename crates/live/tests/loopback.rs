@@ -125,10 +125,10 @@ fn no_controller_keeps_a_core_busy_or_stops_sending() {
     for (name, s) in results {
         assert!((17..=33).contains(&s.sender.frames_sent), "{name}: {} frames", s.sender.frames_sent);
         assert_eq!(s.receiver.loss, Some(0.0), "{name}");
-        // A turn for each packet and timer, and one every 10 ms: far from the 50,000 of a busy loop.
+        // A turn for each packet and timer, and one every 10 ms, more of them where the machine is busy: far from the 50,000 of a busy loop.
         for end in [&s.sender, &s.receiver] {
             let turns = end.counters.turns as f64 / end.duration_s;
-            assert!((30.0..2_500.0).contains(&turns), "{name}: {turns} turns a second");
+            assert!((30.0..5_000.0).contains(&turns), "{name}: {turns} turns a second");
         }
     }
 }
