@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use weir_lab::scenario::Scenario;
 use weir_live::clock::Clock;
-use weir_live::tun::DEVICE;
+use weir_live::tun::{DEVICE, Side};
 use weir_report::atomic_write::write_atomically;
 use weir_report::capture::announcements;
 use weir_report::pcap::{DccpPacket, Payload, PcapFileError, PcapWriter};
@@ -15,17 +15,53 @@ use weir_units::Timestamp;
 /// Most packets waiting for the disk; more are left out of the capture.
 const WAITING: usize = 50_000;
 
+/// Where packets are captured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CapturePoint {
+    /// All packets that enter the emulator, of both directions.
+    Entering,
+    /// The media senders' end: media as it leaves, feedback as it arrives.
+    Sender,
+    /// The media receivers' end: media as it arrives, feedback as it leaves.
+    Receiver,
+}
+
+impl CapturePoint {
+    /// Whether it sees a packet from one side as it enters the emulator.
+    pub(super) fn sees_sent(self, from: Side) -> bool {
+        match self {
+            Self::Entering => true,
+            Self::Sender => from == Side::Left,
+            Self::Receiver => from == Side::Right,
+        }
+    }
+    /// Whether it sees a packet from one side as it leaves the emulator.
+    pub(super) fn sees_delivered(self, from: Side) -> bool {
+        self != Self::Entering && !self.sees_sent(from)
+    }
+}
+
+/// A capture to write, as pcapng.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureFile<'a> {
+    /// Where its packets are captured.
+    pub at: CapturePoint,
+    /// The file.
+    pub path: &'a Path,
+}
+
 /// The sending side.
 pub(super) struct Capture {
+    pub(super) at: CapturePoint,
     packets: SyncSender<(Timestamp, Vec<u8>)>,
 }
 
 /// The receiving side.
 pub(super) type Captured = Receiver<(Timestamp, Vec<u8>)>;
 
-pub(super) fn capture() -> (Capture, Captured) {
+pub(super) fn capture(at: CapturePoint) -> (Capture, Captured) {
     let (packets, captured) = sync_channel(WAITING);
-    (Capture { packets }, captured)
+    (Capture { at, packets }, captured)
 }
 
 impl Capture {

@@ -27,6 +27,7 @@ mod start;
 mod tests;
 mod udp;
 
+pub use capture::{CaptureFile, CapturePoint};
 pub use difference::{Difference, FlowDifference};
 pub use error::LiveError;
 pub use network::{emulated, emulated_link, emulated_path};

@@ -1,4 +1,4 @@
-//! The observer of a live run: passes packets to the recorder and to a capture.
+//! The observer of a live run: passes packets to the recorder and to captures.
 
 use super::capture::Capture;
 use super::network::hosts;
@@ -36,11 +36,11 @@ pub(super) struct LiveObserver {
     kinds: Vec<Kind>,
     /// The flow and path of each pair of hosts.
     hosts: Vec<(usize, PathId)>,
-    capture: Option<Capture>,
+    captures: Vec<Capture>,
 }
 
 impl LiveObserver {
-    pub(super) fn new(scenario: &Scenario, recorder: Recorder, capture: Option<Capture>) -> Self {
+    pub(super) fn new(scenario: &Scenario, recorder: Recorder, captures: Vec<Capture>) -> Self {
         let kind = |k: &FlowKind| match k {
             FlowKind::Rtp(r) if r.dccp.is_some() => Kind::RtpOverDccp,
             FlowKind::Rtp(_) => Kind::Rtp,
@@ -54,7 +54,7 @@ impl LiveObserver {
             paths: scenario.flows.iter().map(meter).collect(),
             kinds: scenario.flows.iter().map(|f| kind(&f.kind)).collect(),
             hosts: hosts(&scenario.flows),
-            capture,
+            captures,
         }
     }
 
@@ -132,7 +132,8 @@ impl Observer for LiveObserver {
             Some((flow, Carried::Repair(size))) => self.recorder.repair_sent(flow, now, size, packet.size),
             None => {}
         }
-        if let Some(capture) = &mut self.capture {
+        let (_, side) = flow_of(from);
+        for capture in self.captures.iter_mut().filter(|c| c.at.sees_sent(side)) {
             capture.packet(now, &packet.bytes);
         }
     }
@@ -166,6 +167,10 @@ impl Observer for LiveObserver {
             }
             Some((flow, Carried::Repair(_))) => self.recorder.repair_received(flow, now),
             None => {}
+        }
+        let (_, side) = flow_of(from);
+        for capture in self.captures.iter_mut().filter(|c| c.at.sees_delivered(side)) {
+            capture.packet(now, &packet.bytes);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One scenario and one seed in real time.
 
-use super::capture::{self, capture};
+use super::capture::{self, CaptureFile, capture};
 use super::error::LiveError;
 use super::flow_run::FlowRun;
 use super::flows::{FlowFactory, LiveFlow, remark};
@@ -10,7 +10,6 @@ use super::samples::{FlowRecording, SharedSamples};
 use super::start::Start;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -41,8 +40,8 @@ pub struct LiveOptions<'a> {
     pub run: RunOptions<'a>,
     /// The kernel's congestion control for every TCP flow, such as `bbr`; the scenario's own if absent.
     pub congestion: Option<&'a str>,
-    /// File for all packets that enter the emulator, as pcapng.
-    pub capture: Option<&'a Path>,
+    /// Files for its packets.
+    pub captures: &'a [CaptureFile<'a>],
 }
 
 /// Result of a live run.
@@ -52,8 +51,8 @@ pub struct LiveRun {
     pub result: RunResult,
     /// Timing accuracy of the emulator.
     pub accuracy: Accuracy,
-    /// Packets in the capture, if there is one.
-    pub captured: Option<u64>,
+    /// Packets in each of the captures.
+    pub captured: Vec<u64>,
 }
 
 /// Rejects what one machine cannot run in real time.
@@ -139,8 +138,8 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
         }
     }
     let recorder = Recorder::new(config);
-    let (sink, captured) = options.capture.map(|_| capture()).unzip();
-    let emulator = Emulator::new(&emulated(scenario, seed), LiveObserver::new(scenario, recorder, sink))?;
+    let (sinks, captured) = options.captures.iter().map(|file| capture(file.at)).unzip::<_, _, Vec<_>, Vec<_>>();
+    let emulator = Emulator::new(&emulated(scenario, seed), LiveObserver::new(scenario, recorder, sinks))?;
     let (left, right) = (emulator.namespace(Side::Left).clone(), emulator.namespace(Side::Right).clone());
     let factory = FlowFactory {
         scenario,
@@ -159,12 +158,13 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
     let ended = AtomicBool::new(false);
     let (carried, captured) = thread::scope(|scope| {
         let (start, ended, samples) = (&start, &ended, &samples);
-        let writer = options.capture.zip(captured).map(|(path, packets)| {
-            scope.spawn(move || {
-                let written = capture::write(path, scenario, &packets, &start.clock);
-                written.map_err(|source| LiveError::Capture { file: path.display().to_string(), source })
-            })
-        });
+        let mut writers = Vec::new();
+        for (file, packets) in options.captures.iter().zip(captured) {
+            writers.push(scope.spawn(move || {
+                let written = capture::write(file.path, scenario, &packets, &start.clock);
+                written.map_err(|source| LiveError::Capture { file: file.path.display().to_string(), source })
+            }));
+        }
         let mut threads = Vec::new();
         for (i, (flow, samples)) in flows.iter_mut().zip(samples).enumerate() {
             let internals_every = options.run.series.then_some(scenario.sample_interval);
@@ -182,10 +182,10 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
         }
         ended.store(true, Ordering::Relaxed);
         let at = clock.now();
-        // Dropping the emulator closes its end of the capture, so that the writer finishes.
+        // Dropping the emulator closes its end of the captures, so that the writers finish.
         let carried = join(emulating);
         let failed = threads.into_iter().filter_map(|t| join(t).err()).collect::<Vec<_>>();
-        let captured = writer.map(join).transpose()?;
+        let captured = writers.into_iter().map(join).collect::<Result<Vec<u64>, _>>()?;
         if options.run.stop.load(Ordering::Relaxed) {
             return Err(RunError::Stopped { at }.into());
         }

@@ -35,10 +35,10 @@ fn scenario(text: &str) -> Scenario {
     file.scenario(None, file.controllers().first().map(String::as_str), &registry).expect("sound")
 }
 
-fn live(s: &Scenario, stop: &AtomicBool, capture: Option<&std::path::Path>) -> Option<Result<LiveRun, LiveError>> {
+fn live(s: &Scenario, stop: &AtomicBool, captures: &[CaptureFile<'_>]) -> Option<Result<LiveRun, LiveError>> {
     let registry = Registry::builtin();
     let run = RunOptions { registry: &registry, series: true, stop, progress: &|_| {} };
-    match run_live(s, 1, &LiveOptions { run, congestion: None, capture }) {
+    match run_live(s, 1, &LiveOptions { run, congestion: None, captures }) {
         Err(LiveError::Setup(e)) => {
             println!("skipped: {e}");
             None
@@ -51,9 +51,12 @@ fn live(s: &Scenario, stop: &AtomicBool, capture: Option<&std::path::Path>) -> O
 fn a_live_run_gives_what_a_simulated_one_gives() {
     let s = scenario(SMALL);
     let dir = tempfile::tempdir().expect("a folder");
-    let file = dir.path().join("live.pcapng");
+    let file = |name: &str| dir.path().join(name);
+    let (all, left, right) = (file("live.pcapng"), file("left.pcapng"), file("right.pcapng"));
     let never = AtomicBool::new(false);
-    let Some(run) = live(&s, &never, Some(&file)) else { return };
+    let points = [(CapturePoint::Entering, &all), (CapturePoint::Sender, &left), (CapturePoint::Receiver, &right)];
+    let captures = points.map(|(at, path)| CaptureFile { at, path });
+    let Some(run) = live(&s, &never, &captures) else { return };
     let run = run.expect("ran");
     let r = &run.result;
     let mark = r.live.as_ref().expect("marked as live");
@@ -72,8 +75,8 @@ fn a_live_run_gives_what_a_simulated_one_gives() {
     assert!((0.08e6..=0.11e6).contains(&noise), "{noise}");
     // TCP uses the rest while it runs, for about 3 s of 4.
     assert!((0.15e6..=0.6e6).contains(&flow("bulk").rates.goodput_bps), "{:?}", flow("bulk").rates);
-    let all: f64 = r.flows.iter().filter_map(|f| f.utilisation_goodput).sum();
-    assert!(all > 0.5, "{all}");
+    let used: f64 = r.flows.iter().filter_map(|f| f.utilisation_goodput).sum();
+    assert!(used > 0.5, "{used}");
     let queue = r.queue.as_ref().and_then(|q| q.delay_ms).expect("looked at");
     assert!(queue.max <= 230.0 && queue.p95 > 20.0, "{queue:?}");
     let series = r.series.as_ref().expect("asked for");
@@ -81,7 +84,22 @@ fn a_live_run_gives_what_a_simulated_one_gives() {
     // The bottleneck was saturated, and kept its rate.
     let ratio = mark.rate_ratio.expect("saturated");
     assert!((0.98..=1.02).contains(&ratio), "{ratio}");
-    dissects(&file, run.captured.expect("captured"));
+    dissects(&all, run.captured[0]);
+    // Each packet of media enters at one end, and leaves at the other one if the queue has not dropped it.
+    let (sent, arrived) = (video.packets.sent, video.packets.received);
+    assert_eq!(rtp(&left), Some(sent).filter(|_| is_program("tshark")));
+    assert_eq!(rtp(&right), Some(arrived).filter(|_| is_program("tshark")));
+}
+
+/// RTP packets of a capture that carry media; `None` without tshark.
+fn rtp(file: &std::path::Path) -> Option<u64> {
+    is_program("tshark").then(|| dissected(file, "rtp"))
+}
+
+fn dissected(file: &std::path::Path, filter: &str) -> u64 {
+    let out = Command::new("tshark").arg("-r").arg(file).args(["-Y", filter]).output().expect("tshark runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).lines().count() as u64
 }
 
 /// Every packet of the capture is dissected, down to RTP, RTCP and TCP.
@@ -89,11 +107,7 @@ fn dissects(file: &std::path::Path, packets: u64) {
     if !is_program("tshark") {
         return println!("skipped: no tshark on this machine (Debian package: tshark)");
     }
-    let tshark = |filter: &str| {
-        let out = Command::new("tshark").arg("-r").arg(file).args(["-Y", filter]).output().expect("tshark runs");
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        String::from_utf8_lossy(&out.stdout).lines().count() as u64
-    };
+    let tshark = |filter: &str| dissected(file, filter);
     let (rtp, rtcp, tcp, noise) = (tshark("rtp"), tshark("rtcp"), tshark("tcp"), tshark("udp.port == 9"));
     assert!(rtp > 100 && rtcp >= 2 && tcp > 100 && noise > 50, "{rtp} {rtcp} {tcp} {noise}");
     // All packets, with one announcement (SAP) before them.
@@ -121,7 +135,7 @@ const PICTURES: &str = r#"
 fn pictures_of_a_real_encoder_are_shown() {
     let s = scenario(PICTURES);
     let never = AtomicBool::new(false);
-    let Some(run) = live(&s, &never, None) else { return };
+    let Some(run) = live(&s, &never, &[]) else { return };
     let live = run.expect("ran").result;
     let registry = Registry::builtin();
     let options = RunOptions { registry: &registry, series: false, stop: &never, progress: &|_| {} };
@@ -167,7 +181,7 @@ const OVER_DCCP: &str = r#"
 fn dccp_runs_live_beside_its_simulated_twin() {
     let s = scenario(OVER_DCCP);
     let never = AtomicBool::new(false);
-    let Some(run) = live(&s, &never, None) else { return };
+    let Some(run) = live(&s, &never, &[]) else { return };
     let live = run.expect("ran").result;
     let registry = Registry::builtin();
     let options = RunOptions { registry: &registry, series: false, stop: &never, progress: &|_| {} };
@@ -196,7 +210,7 @@ fn a_stop_ends_a_run_soon() {
             std::thread::sleep(Duration::from_millis(700));
             stop.store(true, Ordering::Relaxed);
         });
-        live(&s, &stop, None)
+        live(&s, &stop, &[])
     });
     match result {
         None => {}
@@ -229,5 +243,5 @@ fn what_cannot_run_live_is_reported() {
 fn options(registry: &Registry) -> LiveOptions<'_> {
     static NEVER: AtomicBool = AtomicBool::new(false);
     let run = RunOptions { registry, series: false, stop: &NEVER, progress: &|_| {} };
-    LiveOptions { run, congestion: None, capture: None }
+    LiveOptions { run, congestion: None, captures: &[] }
 }

@@ -166,6 +166,13 @@ impl KnownLink {
             .one(None, None, registry)
     }
 
+    /// The text of its scenario under several controllers, with its seed.
+    pub fn comparison(&self, controllers: &[String]) -> String {
+        let names = controllers.iter().map(|c| format!("{c:?}")).collect::<Vec<_>>().join(", ");
+        let head = format!("seed = {}\ncompare = [{names}]\n\n[links.access]", self.number);
+        self.text("$controller").replacen("\n[links.access]", &head, 1)
+    }
+
     /// The text of its scenario.
     fn text(&self, controller: &str) -> String {
         let (ceiling, length) = (self.ceiling_bps, super::LENGTH);

@@ -173,7 +173,7 @@ fn main() {
         let call = has("chromium").then(|| runtime.block_on(live(controller, codec, &own))).flatten();
         let at_load = load();
         let testbed = has("testbed").then(|| {
-            let options = LiveOptions { run: options, congestion: None, capture: None };
+            let options = LiveOptions { run: options, congestion: None, captures: &[] };
             match run_live(&own, own.seed, &options) {
                 Ok(live) => goodput(&live.result),
                 Err(e) => {

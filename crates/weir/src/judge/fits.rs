@@ -2,12 +2,13 @@
 
 use crate::Done;
 use crate::args::FitsArgs;
-use crate::output::{Failure, print, print_report};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::path::Path;
 use weir_judge::fits::{FitScore, Kind, KnownLink, Summary, Trial, judge};
 
 /// Output of `--json`.
@@ -26,6 +27,9 @@ pub(crate) struct FitsJson {
 pub(super) fn judge_fits(session: &Session, args: &FitsArgs) -> Done {
     let links = KnownLink::generate(args.seed, args.links);
     let trial = Trial { recorded: args.recorded.clone(), predicted: args.controllers.clone(), draws: args.draws };
+    if let Some(folder) = &args.save {
+        return save(folder, &links, &trial);
+    }
     let (scores, failed) = session
         .with_progress(args.form.quiet, true, |options, _| judge(&links, &trial, threads(args.jobs), options))?;
     let undone = links.len() - scores.len() - failed.len();
@@ -38,6 +42,19 @@ pub(super) fn judge_fits(session: &Session, args: &FitsArgs) -> Done {
         print(&text(&scores, &summary, &failed))?;
     }
     if undone > 0 { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// Writes the links as scenarios of all controllers of the trial.
+fn save(folder: &Path, links: &[KnownLink], trial: &Trial) -> Done {
+    let all: Vec<String> = [&trial.recorded].into_iter().chain(&trial.predicted).cloned().collect();
+    let failed = |e: std::io::Error| Failure::Work(format!("--save {}: {e}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for link in links {
+        let path = folder.join(format!("link-{:02}.toml", link.number));
+        std::fs::write(path, link.comparison(&all)).map_err(failed)?;
+    }
+    remark(&format!("{} scenarios: {}", links.len(), folder.display()));
+    Ok(())
 }
 
 /// A row a kind: links, share of the time in which the capacity is known, near fits and near predictions.

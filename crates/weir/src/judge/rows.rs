@@ -77,7 +77,7 @@ fn live(args: &RowsArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Mak
     crate::live::with_privilege(args.quiet)?;
     *controllers = controllers.drain(..).flat_map(|c| [c.clone(), format!("{c}{LIVE}")]).collect();
     Ok(Some(Box::new(|scenario, seed, options| {
-        let options = LiveOptions { run: *options, congestion: None, capture: None };
+        let options = LiveOptions { run: *options, congestion: None, captures: &[] };
         run_live(scenario, seed, &options).map(|live| live.result).map_err(|e| match e {
             LiveError::Run(e) => *e,
             e => RunError::Live { what: e.to_string() },

@@ -17,7 +17,7 @@ use weir_lab::run::RunError;
 use weir_lab::scenario::Scenario;
 use weir_live::emulate::Accuracy;
 use weir_report::series_files::write_series;
-use weir_testbed::{Difference, LiveError, LiveOptions, LiveRun, run_live};
+use weir_testbed::{CaptureFile, CapturePoint, Difference, LiveError, LiveOptions, LiveRun, run_live};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json<'a> {
@@ -37,7 +37,10 @@ pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
     let scenarios = scenarios(session, args)?;
     args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
     args.pcap.as_ref().map_or(Ok(()), |file| check_file("--pcap", file))?;
+    args.pcap_ends.as_ref().map_or(Ok(()), |folder| check_folder("--pcap-ends", folder))?;
     with_privilege(args.quiet)?;
+    let made = |dir: &PathBuf| std::fs::create_dir_all(dir).map_err(|e| Failure::Work(format!("--pcap-ends {}: {e}", dir.display())));
+    args.pcap_ends.as_ref().map_or(Ok(()), made)?;
     let planned = u64::from(args.runs.get());
     let several = scenarios.len() > 1 || planned > 1;
     let mut made: Vec<Vec<(LiveRun, Option<RunResult>)>> = scenarios.iter().map(|_| Vec::new()).collect();
@@ -114,26 +117,35 @@ fn one(
     several: bool,
 ) -> Result<(LiveRun, Option<RunResult>), Failure> {
     let series = args.out.is_some();
-    let capture = args.pcap.as_deref().map(|p| if several { numbered(p, scenario, seed) } else { p.to_owned() });
+    let files = captures(args, scenario, seed, several);
+    let captures: Vec<CaptureFile<'_>> = files.iter().map(|(at, path)| CaptureFile { at: *at, path }).collect();
     if !args.quiet {
         remark(&format!("{}, seed {seed}: {:.0} s in real time", scenario.label(), scenario.duration.as_secs_f64()));
     }
     let live = session.with_progress(args.quiet, series, |o, progress| {
         progress.set_message(format!("{}, seed {seed}", scenario.label()));
-        let options = LiveOptions { run: *o, congestion: args.tcp.as_deref(), capture: capture.as_deref() };
+        let options = LiveOptions { run: *o, congestion: args.tcp.as_deref(), captures: &captures };
         run_live(scenario, seed, &options)
     });
     let live = live.map_err(|e| match e {
         LiveError::Run(e) if matches!(*e, RunError::Stopped { .. }) => Failure::Interrupted,
         e => Failure::work(e),
     })?;
-    if let (Some(path), Some(packets), false) = (&capture, live.captured, args.quiet) {
+    for ((_, path), packets) in files.iter().zip(&live.captured).filter(|_| !args.quiet) {
         remark(&format!("{packets} packets: {}", path.display()));
     }
     let twin = args.compare.then(|| {
         session.with_progress(true, false, |o, _| weir_lab::run::run(scenario, seed, o)).map_err(crate::run::failure)
     });
     Ok((live, twin.transpose()?))
+}
+
+/// The captures of a run that are asked for.
+fn captures(args: &TestbedArgs, scenario: &Scenario, seed: u64, several: bool) -> Vec<(CapturePoint, PathBuf)> {
+    let of_run = |path: PathBuf| if several { numbered(&path, scenario, seed) } else { path };
+    let ends = [(CapturePoint::Sender, "sender.pcapng"), (CapturePoint::Receiver, "receiver.pcapng")];
+    let ends = args.pcap_ends.iter().flat_map(|dir| ends.map(|(at, name)| (at, of_run(dir.join(name)))));
+    args.pcap.iter().map(|path| (CapturePoint::Entering, of_run(path.clone()))).chain(ends).collect()
 }
 
 /// `run.pcapng` of one of several runs becomes `run-LABEL-SEED.pcapng`.

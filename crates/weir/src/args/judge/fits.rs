@@ -1,6 +1,8 @@
 //! Arguments of `weir judge fits`.
 
+use clap::ValueHint;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
 Each link is crossed by the recorded controller, and fitted from that recording alone; then the predicted controllers run over the fitted
@@ -31,6 +33,9 @@ pub(crate) struct FitsArgs {
     /// Links at a time; the results do not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+    /// Judge nothing, and write the links as scenarios into this folder, for `weir run` and `weir live testbed`
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) form: super::FormArgs,
 }

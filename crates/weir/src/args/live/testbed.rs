@@ -46,6 +46,10 @@ pub(crate) struct TestbedArgs {
     /// Write every packet as pcapng; the label of the run is added to the name if there are several
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
+    /// Write the packets at both ends as sender.pcapng and receiver.pcapng in this folder, for `weir open`, `fit`
+    /// and `whatif`; the label of the run is added to the names if there are several
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) pcap_ends: Option<PathBuf>,
     /// No progress bar and no remarks on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
