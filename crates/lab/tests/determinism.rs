@@ -36,16 +36,17 @@ fn every_shipped_scenario_gives_the_same_at_one_thread_and_at_two() {
     assert_eq!(distinct.len(), once.len(), "no two scenarios give the same result");
 }
 
-/// Runs of fast links are cut after as many bits as the bottleneck carries in a long run of a slow one, and those of real
-/// encoders early.
+/// Runs are cut after as many bits as the bottleneck carries in a minute or two on a link of two megabits, and those of real encoders
+/// early: all of them whole take three minutes of two processors.
 fn shorten(scenario: &mut Scenario) {
-    const BITS: f64 = 600e6;
+    const BITS: f64 = 200e6;
+    const VARYING: TimeDelta = TimeDelta::from_secs(60);
     const PICTURES: TimeDelta = TimeDelta::from_secs(4);
     let codes = |f: &Flow| f.rtp().is_some_and(|r| matches!(r.source, Source::Encoder(_)));
     let most = match scenario.links[scenario.bottleneck].config.capacity {
         _ if scenario.flows.iter().any(codes) => PICTURES,
         Capacity::Constant(rate) => TimeDelta::from_secs_f64(BITS / rate.as_bps_f64()),
-        _ => return,
+        _ => VARYING,
     };
     if scenario.duration > most {
         scenario.duration = most;

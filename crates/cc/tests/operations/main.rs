@@ -23,7 +23,7 @@ mod sender;
 use clock::OtherClock;
 use receiver::ReceiverHarness;
 
-const DEFAULT_CASES: u32 = 150;
+const DEFAULT_CASES: u32 = 75;
 /// Upper bound of probe clusters at one time.
 const MAX_PROBES_AT_ONCE: usize = 16;
 /// Later deadlines are not waited for.
