@@ -13,7 +13,10 @@ mod exec;
 mod gcc;
 
 use exec::{Answer, Call, Estimator, Reported};
-use gst::glib::{self, translate::UnsafeFrom};
+use gst::glib::{
+    self,
+    translate::{UnsafeFrom, from_glib_full},
+};
 use gst::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -54,7 +57,7 @@ impl Adapter {
     fn new(call: Call) -> Self {
         NOW_NS.store(ZERO_NS + call.now_ns, Relaxed);
         gst::init().expect("GStreamer starts");
-        let element: gst::Element = glib::Object::new::<gcc::BandwidthEstimator>().upcast();
+        let element: gst::Element = glib::Object::builder::<gcc::BandwidthEstimator>().build().upcast();
         let rate = |bps: u64| u32::try_from(bps).unwrap_or(u32::MAX).max(1);
         element.set_property("min-bitrate", rate(call.floor_bps));
         element.set_property("max-bitrate", rate(call.ceiling_bps));
@@ -73,15 +76,20 @@ impl Estimator for Adapter {
     fn feedback(&mut self, now_ns: i64, packets: &[Reported]) {
         NOW_NS.store(ZERO_NS + now_ns, Relaxed);
         let clock = |ns: i64| gst::ClockTime::from_nseconds((ZERO_NS + ns) as u64);
-        let packets = packets.iter().map(|p| {
-            let structure = gst::Structure::builder("RTPTWCCPacket")
+        // SAFETY: an empty array of its own. `ValueArray::new` has another meaning in each version of the crate.
+        let mut array: glib::ValueArray = unsafe { from_glib_full(glib::gobject_ffi::g_value_array_new(0)) };
+        for p in packets {
+            let mut structure = gst::Structure::builder("RTPTWCCPacket")
                 .field("seqnum", u32::from(p.sequence as u16))
                 .field("local-ts", clock(p.sent_ns))
                 .field("size", p.size_bytes.saturating_sub(HEADER) as u32)
                 .field("lost", p.arrived_ns.is_none());
-            structure.field_if_some("remote-ts", p.arrived_ns.map(clock)).build()
-        });
-        let array = glib::ValueArray::new(packets).to_value();
+            if let Some(arrived_ns) = p.arrived_ns {
+                structure = structure.field("remote-ts", clock(arrived_ns));
+            }
+            array.append(&structure.build().to_value());
+        }
+        let array = array.to_value();
         let mut structure = gst::Structure::new_empty("RTPTWCCPackets");
         // SAFETY: this program has one thread.
         structure.set_value("packets", unsafe { glib::SendValue::unsafe_from(array.into_raw()) });
