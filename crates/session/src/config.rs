@@ -44,7 +44,7 @@ pub struct EndConfig {
     /// NTP seconds (since 1900) at this end's `Timestamp::ZERO`.
     pub ntp_epoch: u32,
     /// How far the clock that this end's timestamps are read from is ahead of the time passed in: NTP timestamps, absolute send
-    /// times, arrival times in transport-wide feedback. [`Endpoint::set_clock_offset`](crate::Endpoint::set_clock_offset) changes it.
+    /// times, arrival times in transport-wide feedback. [`RtcpControl::set_clock_offset`](crate::RtcpControl::set_clock_offset) changes it.
     pub clock_offset: TimeDelta,
     /// Whether the clocks of both ends are synchronised, so that sender reports give capture times for playout.
     /// Otherwise the first packet is assumed to arrive as soon as it was captured.

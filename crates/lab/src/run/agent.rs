@@ -62,7 +62,7 @@ impl CallEnd {
     fn read_clock(&mut self, now: Timestamp) -> Timestamp {
         let Some(clock) = &mut self.clock else { return now };
         if let Some(offset) = clock.set_until(now) {
-            self.endpoint.set_clock_offset(offset);
+            self.endpoint.rtcp().set_clock_offset(offset);
         }
         clock.read(now)
     }

@@ -9,7 +9,7 @@ const BILLION: i128 = 1_000_000_000;
 /// Converts between the simulation's time and an end's own.
 ///
 /// The end's time drifts and is coarse but never goes back, as a monotonic clock; a step sets only the clock that its timestamps
-/// are read from ([`weir_session::Endpoint::set_clock_offset`]).
+/// are read from ([`weir_session::RtcpControl::set_clock_offset`]).
 #[derive(Clone, Debug)]
 pub(crate) struct EndClock {
     /// The instant at which both are the same.

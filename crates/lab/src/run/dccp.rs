@@ -94,7 +94,7 @@ impl CallOverDccp {
     }
     pub(crate) fn pause(&mut self, change: &PauseChange) {
         self.end.set_paused(change.paused);
-        self.end.endpoint_mut().move_media_clock(change.media_clock);
+        self.end.endpoint_mut().rtcp().move_media_clock(change.media_clock);
     }
     pub(crate) fn poll_playout(&mut self, now: Timestamp, stream: usize) -> Option<PlayoutEvent> {
         let endpoint = self.end.endpoint_mut();

@@ -259,7 +259,7 @@ impl PauseChange {
     /// Applies it to the flow's sending end.
     pub fn apply(&self, endpoint: &mut Endpoint) {
         endpoint.set_paused(self.paused);
-        endpoint.move_media_clock(self.media_clock);
+        endpoint.rtcp().move_media_clock(self.media_clock);
     }
 }
 

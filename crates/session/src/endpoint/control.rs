@@ -1,6 +1,6 @@
 //! Changes by the application during a call.
 
-use super::{Bye, Endpoint, zero_of};
+use super::{Bye, Endpoint, RtcpControl, zero_of};
 use crate::observer::Observer;
 use crate::protection::RepairChoice;
 use weir_cc::Limits;
@@ -24,11 +24,6 @@ impl Endpoint {
         }
         self.paused = paused;
     }
-    /// The media clock of all streams, which RTP timestamps state, has moved beside the time passed in: backwards if it stood still while
-    /// the sources were paused. Sender reports state it from now on, and frames from the next one on.
-    pub fn move_media_clock(&mut self, by: TimeDelta) {
-        self.sender.iter_mut().flat_map(|s| &mut s.streams).for_each(|s| s.move_media_clock(by));
-    }
     /// The target at which the application would send more than its sources give, as who forwards one of several encodings of others
     /// would; `None` if there is none. Padding is sent up to it, within the target, since a target that follows the sending rate would not
     /// rise otherwise.
@@ -36,15 +31,6 @@ impl Endpoint {
         if let Some(s) = self.sender.as_mut().filter(|s| s.wanted_target != wanted) {
             s.wanted_target = wanted;
             s.share_out(now);
-        }
-    }
-    /// The clock that timestamps are read from has been set: it is now `offset` ahead of the time passed in
-    /// ([`EndConfig::clock_offset`](crate::EndConfig::clock_offset)). Timers and the media clock, which RTP timestamps state, do not change.
-    pub fn set_clock_offset(&mut self, offset: TimeDelta) {
-        self.config.clock_offset = offset;
-        self.zero = zero_of(&self.config);
-        if let Some(r) = &mut self.receiver {
-            r.clock_offset = offset;
         }
     }
     /// Requests a key frame from all sources.
@@ -73,6 +59,24 @@ impl Endpoint {
         if self.bye == Bye::No {
             self.own_reason = reason.map(Into::into);
             self.bye = Bye::Wanted;
+        }
+    }
+}
+
+impl RtcpControl<'_> {
+    /// The media clock of all streams, which RTP timestamps state, has moved beside the time passed in: backwards if it stood still while
+    /// the sources were paused. Sender reports state it from now on, and frames from the next one on.
+    pub fn move_media_clock(&mut self, by: TimeDelta) {
+        self.end.sender.iter_mut().flat_map(|s| &mut s.streams).for_each(|s| s.move_media_clock(by));
+    }
+    /// The clock that timestamps are read from has been set: it is now `offset` ahead of the time passed in
+    /// ([`EndConfig::clock_offset`](crate::EndConfig::clock_offset)). Timers and the media clock, which RTP timestamps state, do not change.
+    pub fn set_clock_offset(&mut self, offset: TimeDelta) {
+        let end = &mut *self.end;
+        end.config.clock_offset = offset;
+        end.zero = zero_of(&end.config);
+        if let Some(r) = &mut end.receiver {
+            r.clock_offset = offset;
         }
     }
 }

@@ -44,7 +44,7 @@ impl Endpoint {
     pub fn remote(&self) -> RemoteEnd<'_> {
         RemoteEnd { end: self }
     }
-    /// RTCP's parameters, and packets out of turn.
+    /// RTCP's parameters and clocks, and packets out of turn.
     pub fn rtcp(&mut self) -> RtcpControl<'_> {
         RtcpControl { end: self }
     }

@@ -161,7 +161,7 @@ impl OutgoingStream {
         self.rtp_offset.wrapping_add(ticks as u32)
     }
 
-    /// See [`Endpoint::move_media_clock`](crate::Endpoint::move_media_clock).
+    /// See [`RtcpControl::move_media_clock`](crate::RtcpControl::move_media_clock).
     pub(crate) fn move_media_clock(&mut self, by: TimeDelta) {
         let ticks = i128::from(by.as_nanos()) * i128::from(self.identity.clock_rate) / 1_000_000_000;
         self.rtp_offset = self.rtp_offset.wrapping_add(ticks as u32);

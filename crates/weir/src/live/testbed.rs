@@ -39,7 +39,9 @@ pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
     args.pcap.as_ref().map_or(Ok(()), |file| check_file("--pcap", file))?;
     args.pcap_ends.as_ref().map_or(Ok(()), |folder| check_folder("--pcap-ends", folder))?;
     with_privilege(args.quiet)?;
-    let made = |dir: &PathBuf| std::fs::create_dir_all(dir).map_err(|e| Failure::Work(format!("--pcap-ends {}: {e}", dir.display())));
+    let made = |dir: &PathBuf| {
+        std::fs::create_dir_all(dir).map_err(|e| Failure::Work(format!("--pcap-ends {}: {e}", dir.display())))
+    };
     args.pcap_ends.as_ref().map_or(Ok(()), made)?;
     let planned = u64::from(args.runs.get());
     let several = scenarios.len() > 1 || planned > 1;
