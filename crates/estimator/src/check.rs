@@ -17,6 +17,8 @@ use weir_units::DataRate;
 
 /// Calls of a check whose time is not asked for: two, which are compared.
 pub const CALLS: u32 = 2;
+/// The estimator in messages about its faults.
+const NAME: &str = "the estimator";
 /// Timers a second from which they are a storm.
 const STORM: f64 = 500.0;
 
@@ -68,7 +70,7 @@ pub struct Checked {
 pub fn check(command: &str, calls: u32) -> Result<Checked, Fault> {
     let calls = calls.max(CALLS);
     let faults = Faults::default();
-    let about = Remote::start("it", command, &nominal(), faults.clone())?.about().clone();
+    let about = Remote::start(NAME, command, &nominal(), faults.clone())?.about().clone();
     let sides: Vec<Side> = about.sides.iter().copied().collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut made: Vec<Vec<Call>> = Vec::new();
@@ -78,7 +80,7 @@ pub fn check(command: &str, calls: u32) -> Result<Checked, Fault> {
             like.push(match side {
                 Side::Sender => sending(command, &about, &faults)?,
                 Side::Receiver => {
-                    receiving::call(&mut RemoteReceiver::start("it", command, &nominal(), faults.clone())?)
+                    receiving::call(&mut RemoteReceiver::start(NAME, command, &nominal(), faults.clone())?)
                 }
             });
         }
@@ -113,7 +115,7 @@ pub fn check(command: &str, calls: u32) -> Result<Checked, Fault> {
 
 /// The call with the command at the sender; over the controller that it names, if it does.
 fn sending(command: &str, about: &About, faults: &Faults) -> Result<Call, Fault> {
-    let mut remote = Remote::start("it", command, &nominal(), faults.clone())?;
+    let mut remote = Remote::start(NAME, command, &nominal(), faults.clone())?;
     let Some(base) = &about.over else {
         let made = call::call(&mut remote);
         return Ok(Call { traffic: remote.traffic(), ..made });
@@ -154,6 +156,10 @@ fn judge(like: &[Call], side: Side, is_whole: bool, findings: &mut Vec<Finding>)
     if let Some(rate) = first.outside {
         fault(format!("a target of {} bit/s is outside the limits", rate.as_bps()));
     }
+    if is_whole && first.traffic.turns == 0 {
+        let why = "`answers` has no kind that `events` has and the call brings; leave it out for a turn with each kind but `sent` and `queue`";
+        fault(format!("it had no turn in {LENGTH:.0} s: {why}"));
+    }
     if first.timers as f64 > STORM * LENGTH {
         fault(format!("{} timers in {LENGTH:.0} s: it is woken for nothing", first.timers));
     }
@@ -162,12 +168,14 @@ fn judge(like: &[Call], side: Side, is_whole: bool, findings: &mut Vec<Finding>)
     }
     let mut remark = |text: String| findings.push(Finding { is_fault: false, text });
     let (target, start) = (before_the_silence(first), nominal().start_rate);
+    let only = first.targets.first().map_or(start, |t| t.1);
     let of_event = if side == Side::Receiver { "received" } else { "feedback" };
-    let still = |(at, rate): &(f64, DataRate)| *at >= LENGTH || *rate == start;
+    let still = |(at, rate): &(f64, DataRate)| *at >= LENGTH || *rate == only;
     if first.targets.is_empty() {
         remark("the receiver never asked for a rate: does it set `report`?".into());
     } else if first.targets.iter().all(still) {
-        remark(format!("the target never left the start rate: does it read `{of_event}`?"));
+        let only = if only == start { "the start rate".into() } else { format!("{} bit/s", only.as_bps()) };
+        remark(format!("the target never left {only}: does it read `{of_event}`?"));
     } else if target > 1.5 * RATE {
         remark(format!("the target is {:.1} Mbit/s on a link of {:.1} Mbit/s", target * 1e-6, RATE * 1e-6));
     }

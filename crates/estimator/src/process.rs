@@ -57,7 +57,7 @@ pub enum Fault {
     #[error("`{0}` is no command: give a program and its arguments, quoted as in a shell")]
     NoCommand(String),
     /// The program does not start.
-    #[error("`{program}` does not start: {error}")]
+    #[error("`{program}` does not start: {error}{}", here(.program))]
     DoesNotStart {
         /// The program.
         program: String,
@@ -68,10 +68,12 @@ pub enum Fault {
     #[error("{MAX_PROCESSES} estimators run already: use fewer flows or threads (--jobs)")]
     TooMany,
     /// The process has ended.
-    #[error("it ended ({status}) in place of an answer to turn {turn}{complaints}")]
+    #[error("it ended ({status}) in place of an answer to turn {turn}{}{complaints}", long(*.bytes))]
     Ended {
         /// The turn.
         turn: u64,
+        /// Bytes of the turn's message.
+        bytes: usize,
         /// Its exit code or signal.
         status: String,
         /// The end of its standard error.
@@ -196,6 +198,23 @@ pub(crate) struct Process {
 pub fn words(command: &str) -> Result<Vec<String>, Fault> {
     let words = shlex::split(command).filter(|w| !w.is_empty());
     words.ok_or_else(|| Fault::NoCommand(command.into()))
+}
+
+/// A hint where a command without a folder is a file of the current one.
+fn here(program: &str) -> String {
+    if program.contains(std::path::MAIN_SEPARATOR) || !std::path::Path::new(program).is_file() {
+        return String::new();
+    }
+    format!("; the file of this folder is `./{program}`, or an argument of what runs it: `python3 {program}`")
+}
+
+/// A hint where a message is longer than readers of lines take by default.
+fn long(bytes: usize) -> String {
+    const LINE: usize = 64 << 10;
+    if bytes < LINE {
+        return String::new();
+    }
+    format!(", whose message has {bytes} bytes: does it bound a line (Go's bufio.Scanner takes 64 KiB)?")
 }
 
 impl Process {
@@ -340,7 +359,7 @@ impl Process {
             "its output was closed".into()
         });
         thread::sleep(LOOK);
-        Fault::Ended { turn, status, complaints: self.watched.complaints() }
+        Fault::Ended { turn, bytes: self.text.len(), status, complaints: self.watched.complaints() }
     }
 }
 

@@ -134,7 +134,7 @@ fn only_names_that_were_typed_start_a_program() {
 fn checks_find_clocks_and_deaf_estimators() {
     // A rate from the process's number differs between two runs.
     let clock = format!(
-        "read l; echo '{HELLO}'; n=1; while read l; do echo \"{{\\\"turn\\\":$n,\\\"media_bps\\\":$(( 400000 + $$ % 9973 ))}}\"; n=$((n+1)); done"
+        "read l; echo '{HELLO}'; n=1; while read l; do echo \"{{\\\"turn\\\":$n,\\\"media_bps\\\":$(( 400000 + $$ % 9973 + n ))}}\"; n=$((n+1)); done"
     );
     let checked = check(&format!("sh -c {}", shlex::try_quote(&clock).expect("no NUL")), CALLS).expect("it answers");
     assert_eq!(checked.name, "mine");
@@ -148,6 +148,18 @@ fn checks_find_clocks_and_deaf_estimators() {
         "{checked:?}"
     );
     assert!(checked.events > 1_000 && checked.us_per_event > 0.0, "{checked:?}");
+    let said = |script: &str| {
+        let checked =
+            check(&format!("sh -c {}", shlex::try_quote(script).expect("no NUL")), CALLS).expect("it answers");
+        checked.findings.into_iter().map(|f| (f.is_fault, f.text)).collect::<Vec<_>>()
+    };
+    let found = said(&deaf.replace("$n,\\\"media_bps\\\":300000", "$n,\\\"media_bps\\\":700000"));
+    let [(false, text)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(text, "the target never left 700000 bit/s: does it read `feedback`?");
+    // `answers` names what `events` does not.
+    let mute = deaf.replace("\"deaf\"", "\"mute\",\"events\":[\"feedback\"],\"answers\":[\"queue\"]");
+    let found = said(&mute);
+    assert!(found.iter().any(|(is_fault, text)| *is_fault && text.contains("it had no turn in 60 s")), "{found:?}");
 }
 
 /// Faults of a script that chooses the binary form, and the target that is left.

@@ -30,6 +30,7 @@ fn check(args: &EstimatorCheckArgs) -> Done {
     }
     match checked.findings.iter().filter(|f| f.is_fault).count() {
         0 => Ok(()),
+        1 => Err(Failure::Work(format!("{} has a fault", checked.name))),
         faults => Err(Failure::Work(format!("{} has {faults} faults", checked.name))),
     }
 }
@@ -40,17 +41,13 @@ fn text(c: &Checked) -> String {
         Form::Binary => "the binary form",
     };
     let ends: Vec<&str> = c.sides.iter().map(|s| if *s == Side::Sender { "sender" } else { "receiver" }).collect();
-    let mut out = format!(
-        "{}, at the {}, in {form}: a call of 60 s at 2 Mbit/s, target {:.2} Mbit/s, {:.0} times real time\n",
-        c.name,
-        ends.join(" and the "),
-        c.target_bps * 1e-6,
-        c.times_real_time
-    );
-    out += &format!(
-        "{} events of {:.0} bytes in {} turns; {:.2} us an event, {:.2} at best of {} calls\n",
-        c.events, c.bytes_per_event, c.turns, c.us_per_event, c.us_per_event_least, c.calls
-    );
+    // Numbers of a call that was not made to its end say nothing.
+    let is_whole = !c.findings.iter().any(|f| f.is_fault);
+    let mut out = if is_whole {
+        numbers(c, form, &ends)
+    } else {
+        format!("{}, at the {}, in {form}\n", c.name, ends.join(" and the "))
+    };
     for f in &c.findings {
         let kind = if f.is_fault { "fault" } else { "remark" };
         out += &format!("{kind}: {}\n", f.text);
@@ -59,6 +56,24 @@ fn text(c: &Checked) -> String {
         out += "No faults found.\n";
     }
     fold(&out)
+}
+
+/// Numbers of the calls of a check.
+fn numbers(c: &Checked, form: &str, ends: &[&str]) -> String {
+    format!(
+        "{}, at the {}, in {form}: a call of 60 s at 2 Mbit/s, target {:.2} Mbit/s, {:.0} times real time\n\
+         {} events of {:.0} bytes in {} turns; {:.2} us an event, {:.2} at best of {} calls\n",
+        c.name,
+        ends.join(" and the "),
+        c.target_bps * 1e-6,
+        c.times_real_time,
+        c.events,
+        c.bytes_per_event,
+        c.turns,
+        c.us_per_event,
+        c.us_per_event_least,
+        c.calls
+    )
 }
 
 fn serve(session: &Session, args: &EstimatorServeArgs) -> Done {

@@ -103,6 +103,12 @@ impl Check {
         if self.values.is_empty() {
             return "no seed was run".into();
         }
+        if self.values.iter().all(Option::is_none) {
+            let seeds = self.values.len();
+            return format!(
+                "no value in {seeds} seeds: it was never reached, or the scenario's flows have no such number"
+            );
+        }
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
         let median = |m: Option<f64>| m.map_or_else(|| "never".into(), |m| format!("{}{unit}", digits(Some(m))));
         let beside =

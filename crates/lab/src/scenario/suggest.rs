@@ -35,6 +35,11 @@ pub fn help(given: &str, candidates: &[&str]) -> String {
 /// registry's.
 pub fn controller(error: InputError, e: &SetupError, registry: &Registry, others: &[&str]) -> InputError {
     let SetupError::UnknownController { name } = e else { return error };
+    if name.contains([' ', '/']) {
+        return error.help(format!(
+            "a program is `exec:{name}`; a comma ends a name, so put a command that has one into a script"
+        ));
+    }
     let known: Vec<&str> = registry.specs().map(|s| s.name.as_str()).chain(others.iter().copied()).collect();
     error.help(help(name, &known))
 }
