@@ -6,7 +6,7 @@
 use crate::cue::{
     CapacityForecast, CapacityNotice, Cue, FramePlayout, NadaMode, QueueState, ReceivedPacket, SentPacket,
 };
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
 
 /// Bounds that the application sets on the media rate.

@@ -81,7 +81,7 @@ impl Context {
         init: impl FnOnce(&mut sys::vpx_codec_ctx_t) -> sys::vpx_codec_err_t,
     ) -> Result<Self, VideoError> {
         // SAFETY: zeros are valid for pointers, integers and an enumeration with a zero value.
-        let mut raw = unsafe { Box::<sys::vpx_codec_ctx_t>::new_zeroed().assume_init() };
+        let mut raw: Box<sys::vpx_codec_ctx_t> = Box::new(unsafe { MaybeUninit::zeroed().assume_init() });
         match init(&mut raw) {
             sys::VPX_CODEC_OK => Ok(Self { raw, check: check(codec) }),
             error => Err(check(codec).failure(what, text(error))),

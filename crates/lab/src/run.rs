@@ -34,7 +34,7 @@ pub use stepped::{OUTSIDE, SteppedCall, Stepping};
 use crate::metrics::{FlowEnd, Recorder};
 use crate::results::{CodedFrames, RunResult};
 use crate::scenario::{Flow, Scenario};
-use core::hint::cold_path;
+use weir_units::cold_path;
 use network::Network;
 use observer::RunObserver;
 use path_meter::PathMeter;

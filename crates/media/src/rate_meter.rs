@@ -17,7 +17,9 @@ impl RateMeter {
     pub(crate) fn add(&mut self, frame: &Frame) {
         self.began.get_or_insert(frame.captured);
         self.given.push_back((frame.captured, frame.size));
-        while self.given.pop_front_if(|f| frame.captured - f.0 >= WINDOW).is_some() {}
+        while self.given.front().is_some_and(|f| frame.captured - f.0 >= WINDOW) {
+            self.given.pop_front();
+        }
     }
 
     /// Over the last second, or since the start.

@@ -27,7 +27,7 @@ impl Shared {
             self.next = number;
         }
         while self.next <= number {
-            let mut picture = match self.recent.pop_front_if(|_| true) {
+            let mut picture = match self.recent.pop_front() {
                 Some((_, spare)) if self.recent.len() + 1 >= KEPT => spare,
                 Some(first) => {
                     self.recent.push_front(first);

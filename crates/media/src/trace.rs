@@ -35,7 +35,7 @@ impl FrameTraces {
         let mut sizes = Vec::new();
         let lines = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim()));
         for (number, line) in lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#')) {
-            let place = format_args!("{file}:{number}");
+            let place = &format!("{file}:{number}");
             let cells = line.split(|c: char| c == ',' || c.is_whitespace()).filter(|c| !c.is_empty());
             if rates.is_empty() {
                 for cell in cells {

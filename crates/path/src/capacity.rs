@@ -1,7 +1,7 @@
 use crate::opportunities::{Opportunities, Place};
 use crate::schedule::{Cursor, Schedule};
 use crate::token_bucket::{Bucket, TokenBucket};
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// A link's transmission rate.

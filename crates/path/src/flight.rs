@@ -1,5 +1,5 @@
 use crate::stats::DropReason;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use weir_units::{Ecn, TimeDelta, Timestamp};

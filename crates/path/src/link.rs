@@ -17,7 +17,7 @@ use crate::radio::Air;
 use crate::random::Random;
 use crate::stats::{Action, DropReason, LinkStats};
 use crate::steps::Steps;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Arrival time if no packet is queued.
@@ -306,7 +306,8 @@ impl<P: Clone> Line<P> {
     /// The packet dropped by the queue, if none has arrived before.
     fn pop_discarded(&mut self) -> Option<Departure<P>> {
         let arrival = self.flight.next_at().unwrap_or(Timestamp::MAX);
-        let Discarded { item, at, bytes, reason } = self.ledger.discarded.pop_front_if(|d| d.at <= arrival)?;
+        self.ledger.discarded.front().filter(|d| d.at <= arrival)?;
+        let Discarded { item, at, bytes, reason } = self.ledger.discarded.pop_front()?;
         self.ledger.stats.count(Action::Dropped(reason), bytes);
         Some(Departure::Dropped(Dropped { item, at, size: DataSize::from_bytes(u64::from(bytes)), reason }))
     }

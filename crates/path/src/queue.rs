@@ -43,7 +43,7 @@ pub(crate) use stations::Stations;
 
 use crate::error::ConfigError;
 use crate::stats::DropReason;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_units::Timestamp;
 
 /// An operation on a queue of any discipline, compiled for each.

@@ -3,7 +3,7 @@
 //! Reports over RFC 8888 overlap by one interval, so that a lost report loses no information; TWCC reports each packet
 //! once, as in practice.
 
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_units::{Ecn, Timestamp};
 
 const MIN_SLOTS: usize = 1 << 6;

@@ -7,7 +7,7 @@
 
 use crate::identity::FeedbackSsrcs;
 use crate::receiver_model::ReceiverModel;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use std::collections::VecDeque;
 use weir_media::{PictureId, VideoCodec};
 use weir_units::{TimeDelta, Timestamp};

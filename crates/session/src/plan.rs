@@ -147,7 +147,10 @@ impl CallPlan {
     ) -> (&mut OutgoingConfig, &mut IncomingConfig) {
         let incoming = IncomingConfig::new(identity, demand.media);
         let outgoing = OutgoingConfig::new(identity, source, demand);
-        (self.outgoing.push_mut(outgoing), self.incoming.push_mut(incoming))
+        let places = (self.outgoing.len(), self.incoming.len());
+        self.outgoing.push(outgoing);
+        self.incoming.push(incoming);
+        (&mut self.outgoing[places.0], &mut self.incoming[places.1])
     }
 
     /// Adds a path under a controller of the same name as the others'.

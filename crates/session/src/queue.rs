@@ -1,6 +1,6 @@
 //! The RTP queue between packetiser and pacer.
 
-use core::hint::cold_path;
+use weir_units::cold_path;
 use std::collections::VecDeque;
 use weir_fec::Importance;
 use weir_units::{DataSize, TimeDelta, Timestamp};

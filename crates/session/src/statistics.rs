@@ -1,6 +1,6 @@
 //! Receive statistics of one source (RFC 3550, sections 6.4.1 and appendices A.1, A.3, A.8).
 
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_units::{TimeDelta, Timestamp};
 
 /// A larger jump forward restarts the source (RFC 3550, appendix A.1).

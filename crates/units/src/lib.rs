@@ -18,6 +18,7 @@ extern crate std;
 
 mod ecn;
 mod gain;
+mod hint;
 mod path_id;
 mod rate;
 mod seq;
@@ -27,6 +28,7 @@ mod time;
 
 pub use ecn::Ecn;
 pub use gain::Gain;
+pub use hint::cold_path;
 pub use path_id::PathId;
 pub use rate::DataRate;
 pub use seq::{Seq16, SeqUnwrapper};

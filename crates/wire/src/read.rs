@@ -1,5 +1,5 @@
 use crate::Error;
-use core::hint::cold_path;
+use weir_units::cold_path;
 
 /// Takes big-endian fields from the front of a slice, and reports the offset if it ends early.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ pub mod retransmission;
 
 use crate::read::{Reader, be16, be32};
 use crate::{Entries, Error, List};
-use core::hint::cold_path;
+use weir_units::cold_path;
 use core::ops::Range;
 use extension::{Element, Elements, ONE_BYTE, TWO_BYTE};
 

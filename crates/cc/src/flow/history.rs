@@ -1,7 +1,7 @@
 //! Packets sent and not yet reported, and the matching of feedback to them.
 
 use crate::cue::{PacketResult, SentPacket};
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Most packets kept: two seconds at 200 Mbit/s in packets of 1,200 bytes.

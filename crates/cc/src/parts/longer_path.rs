@@ -3,7 +3,7 @@
 //! A queue grows packet by packet, by no more than what is sent beyond the link's rate, and changes with what is sent. A route, a relay or
 //! a clock adds its whole difference to one packet and all that follow.
 
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_units::TimeDelta;
 
 /// Least rise that is taken for a path.

@@ -68,7 +68,7 @@ impl Handle {
             return Err(CHECK.failure("WelsCreateSVCEncoder", code));
         }
         // SAFETY: zeros are valid for integers, floats and pointers.
-        let info = unsafe { Box::<sys::SFrameBSInfo>::new_zeroed().assume_init() };
+        let info: Box<sys::SFrameBSInfo> = Box::new(unsafe { MaybeUninit::zeroed().assume_init() });
         let mut handle = Self { raw, info };
         let mut level = sys::WELS_LOG_QUIET;
         handle.set_option(sys::ENCODER_OPTION_TRACE_LEVEL, &mut level, "ENCODER_OPTION_TRACE_LEVEL")?;

@@ -54,8 +54,9 @@ impl EndClock {
     /// How far the clock that timestamps are read from has been set, if it has been since the last call.
     pub(crate) fn set_until(&mut self, now: Timestamp) -> Option<TimeDelta> {
         let before = self.steps.len();
-        while let Some(step) = self.steps.pop_front_if(|s| Timestamp::ZERO + s.at <= now) {
+        while let Some(step) = self.steps.front().filter(|s| Timestamp::ZERO + s.at <= now) {
             self.offset += step.by;
+            self.steps.pop_front();
         }
         (self.steps.len() < before).then_some(self.offset)
     }

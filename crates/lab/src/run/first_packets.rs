@@ -1,7 +1,7 @@
 //! Detects frames that lose their first packet, which contains the frame's header, or, for applications that decode at
 //! the marker bit, their first or their last.
 
-use core::hint::cold_path;
+use weir_units::cold_path;
 use std::collections::VecDeque;
 
 /// Maximum first packets kept of frames in flight, per stream.

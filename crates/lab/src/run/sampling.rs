@@ -2,7 +2,7 @@
 
 use crate::metrics::{DropCause, FlowEnd, FrameRecord, Recorder};
 use crate::scenario::{Flow, Scenario};
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_media::PlayoutEvent;
 use weir_session::Endpoint;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};

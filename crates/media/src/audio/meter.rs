@@ -107,7 +107,8 @@ impl AudioMeter {
     pub fn on_heard(&mut self, rtp_timestamp: u32, pcm: &[i16]) {
         let (waiting, score) = (&mut self.waiting, &mut self.score);
         self.heard.push(rtp_timestamp, pcm, self.channels, |t, power| {
-            while let Some((at, original)) = waiting.pop_front_if(|(at, _)| t.wrapping_sub(*at) as i32 >= 0) {
+            while let Some(&(at, original)) = waiting.front().filter(|(at, _)| t.wrapping_sub(*at) as i32 >= 0) {
+                waiting.pop_front();
                 if at != t {
                     score.unheard += 1;
                 } else if original >= ACTIVE {

@@ -342,7 +342,8 @@ impl AudioPlayout {
         self.last = Some(Last { sequence: w.sequence, silence: w.silence });
         let next = ticks + i64::from(samples);
         self.next = Some(next);
-        while self.waiting.pop_front_if(|w| w.ticks < next).is_some() {
+        while self.waiting.front().is_some_and(|w| w.ticks < next) {
+            self.waiting.pop_front();
             // It overlaps, which does not occur with packets of one encoder.
             self.stats.late += 1;
         }

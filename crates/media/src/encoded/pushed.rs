@@ -156,7 +156,9 @@ impl FrameSource for PushedSource {
     }
 
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
-        let (frame, coded) = lock(&self.shared).frames.pop_front_if(|(frame, _)| frame.captured <= now)?;
+        let frames = &mut lock(&self.shared).frames;
+        frames.front().filter(|(frame, _)| frame.captured <= now)?;
+        let (frame, coded) = frames.pop_front()?;
         self.coded = coded;
         Some(frame)
     }

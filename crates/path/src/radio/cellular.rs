@@ -248,7 +248,9 @@ impl<P> Cell<P> {
     ) {
         let (start, end) = (self.start_of(slot), self.start_of(slot + 1));
         let mut room = self.bearers[index].fraction + bytes;
-        while let Some((_, again)) = self.bearers[index].retransmissions.pop_front_if(|r| r.0 <= slot) {
+        let retransmissions = &mut self.bearers[index].retransmissions;
+        while let Some(&(_, again)) = retransmissions.front().filter(|r| r.0 <= slot) {
+            retransmissions.pop_front();
             room -= f64::from(again);
         }
         if room < 1.0 {

@@ -89,7 +89,11 @@ impl FrameSource for Feed {
     }
 
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
-        let forwarded = super::lock(&self.queue).frames.pop_front_if(|f| f.captured <= now)?;
+        let forwarded = {
+            let frames = &mut super::lock(&self.queue).frames;
+            frames.front().filter(|f| f.captured <= now)?;
+            frames.pop_front()?
+        };
         let coded = &forwarded.coded;
         let size = DataSize::from_bytes(coded.data.len() as u64);
         let kind = if coded.key { FrameKind::Key } else { FrameKind::Delta };

@@ -8,7 +8,7 @@ use crate::outcome::{Outcome, Refusal, RtcpOutcome};
 use crate::received_packet::ReceivedPacket;
 use crate::repair_format::{Format, ReceivedRepair};
 use crate::session_params::RapidSynchronisation;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use core::net::SocketAddr;
 use weir_cc::FeedbackFormat;
 use weir_units::{DataSize, Timestamp};

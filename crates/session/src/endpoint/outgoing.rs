@@ -11,7 +11,7 @@ use crate::retransmission::Keep;
 use crate::rtcp::{Compound, NextUnit, ReportContext, report_block, write_bye, write_report};
 use crate::sender::{Outgoing, PADDING_SIZE, Sender};
 use crate::session_params::{Profile, RapidSynchronisation};
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_cc::Report;
 use weir_units::{DataSize, Ecn, PathId, Timestamp};
 use weir_wire::ntp::NtpTime;

@@ -3,7 +3,7 @@
 use super::path::ReceivePath;
 use super::stream::IncomingStream;
 use crate::received_packet::ReceivedPacket;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
 use weir_media::audio::{AudioPacket, AudioSlot, AudioSlotContent};

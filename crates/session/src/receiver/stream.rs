@@ -25,7 +25,7 @@ use crate::rtcp::Heard;
 use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use crate::timers::earliest;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use std::collections::VecDeque;
 use weir_cc::{OneWayDelayMeter, ReportPlan};
 use weir_media::audio::{AudioDelay, AudioPlayout, AudioSlot};

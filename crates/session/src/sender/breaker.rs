@@ -1,6 +1,6 @@
 //! Limits of the media independent of the controller: the circuit breaker (RFC 8083), and the cap without feedback.
 
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_cc::Target;
 use weir_cc::circuit_breaker::{CircuitBreaker, Config, RtcpIntervals, Trip};
 use weir_cc::cue::{ReportBlock, SentPacket};

@@ -8,7 +8,7 @@ use crate::datagram::Kind;
 use crate::multipath::{
     AnyScheduler, Coupling, MAX_PATHS, PathPolicy, PathSet, PathView, Policies, Scheduled, Scheduler,
 };
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_cc::cue::{QueueState, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
 use weir_fec::Importance;

@@ -6,7 +6,7 @@ use crate::datagram::Kind;
 use crate::queue::QueuedPacket;
 use crate::retransmission::Keep;
 use crate::sent::Sent;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_cc::PacerDecision;
 use weir_cc::cue::SentPacket;
 use weir_fec::Importance;

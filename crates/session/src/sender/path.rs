@@ -3,7 +3,7 @@
 use super::breaker::Breaker;
 use crate::config::SendingPath;
 use crate::feedback::FeedbackReader;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_cc::cue::{Cue, PacketResult, ReportBlock, SentPacket, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};

@@ -13,7 +13,7 @@ use crate::queue::{QueuedPacket, RtpQueue};
 use crate::resilience::{Room, SendResilience};
 use crate::retransmission::{RetransmissionConfig, Retransmitter};
 use crate::sent::{Intervals, SentStream};
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_cc::RepairPlan;
 use weir_fec::Importance;
 use weir_media::{Frame, FrameKind, Packetiser, Payloads, Source};

@@ -2,7 +2,7 @@
 
 use super::{OutgoingStream, Sender};
 use crate::timers::earliest;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use weir_cc::Controller;
 use weir_cc::cue::QueueState;
 use weir_units::{DataSize, TimeDelta, Timestamp};

@@ -5,7 +5,7 @@ use crate::agent::Agent;
 use crate::ids::{AgentId, LinkId};
 use crate::observer::{Observer, Place};
 use crate::slab::Head;
-use core::hint::cold_path;
+use weir_units::cold_path;
 use std::ops::ControlFlow;
 use weir_path::{self as path, Delivery, Departure, Verdict};
 use weir_units::{Ecn, TimeDelta, Timestamp};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use weir_lab::scenario::InputError;
 
 /// Wall time for one command of git.
-const LIMIT: Duration = Duration::from_mins(10);
+const LIMIT: Duration = Duration::from_secs(600);
 /// Most bytes of an output: the names of a million commits.
 const MAX_OUTPUT: u64 = 100 << 20;
 /// Most characters of a commit's title.

@@ -112,7 +112,8 @@ impl AudioPlayout {
         }
         (self.base, self.delays, self.drift) = (BaseDelay::default(), Delays::EMPTY, Drift::default());
         self.synchronised = false;
-        while self.waiting.pop_front_if(|w| next.is_some_and(|next| w.ticks < next)).is_some() {
+        while self.waiting.front().is_some_and(|w| next.is_some_and(|next| w.ticks < next)) {
+            self.waiting.pop_front();
             self.stats.late += 1;
         }
     }

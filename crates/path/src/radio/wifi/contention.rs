@@ -70,12 +70,13 @@ enum State {
 impl<P> Lane<P> {
     /// Passes on, in order, what is received or lost.
     fn release(&mut self, sent: &mut VecDeque<Sent<P>>) {
-        while let Some(first) = self.packets.pop_front_if(|m| m.state != State::ToSend) {
+        while let Some(first) = self.packets.front() {
             let (at, lost) = match first.state {
                 State::Received(at) => (at, false),
                 State::Lost(at) => (at, true),
                 State::ToSend => return,
             };
+            let Some(first) = self.packets.pop_front() else { return };
             self.released = self.released.max(at);
             sent.push_back(Sent { packet: first.packet, start: first.start.unwrap_or(at), end: self.released, lost });
         }
