@@ -1,5 +1,5 @@
 //! Lists the files of `scenarios/`, `papers/` and `twins/` to be embedded in the program: adding a file to a folder there is
-//! enough.
+//! enough. The scenarios' schema is embedded beside them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,9 @@ fn main() -> io::Result<()> {
         let from = places.iter().find(|p| p.is_dir()).unwrap_or(&places[1]).canonicalize()?;
         println!("cargo::rerun-if-changed={}", from.display());
         fs::write(out.join(format!("{folder}.rs")), listing(&from)?)?;
+        if folder == "scenarios" {
+            fs::copy(from.join("schema.json"), out.join("schema.json"))?;
+        }
     }
     Ok(())
 }

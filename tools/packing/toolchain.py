@@ -17,6 +17,8 @@ from .failure import Failure, run
 OLDEST = (2, 17)
 # Identical functions once, by the linker that Rust has for this machine; folding-zig does it for others.
 FOLDING = {"x86_64-unknown-linux-gnu": ["-Clink-arg=-Wl,--icf=all"]}
+# Cargo's profile of a release: release with one optimisation over all crates.
+PROFILE = "dist"
 INSTALL = "python3 -m venv V && V/bin/pip install cargo-zigbuild ziglang maturin, then PATH=V/bin:$PATH"
 
 
@@ -62,7 +64,7 @@ class Toolchain:
         }
 
     def build(self, package: str, features: Sequence[str], defaults: bool = True, flags: Sequence[str] = (), into: str = "") -> Path:
-        """Builds a package with the release profile, in the target folder or a folder `into` below it; returns where its files
+        """Builds a package with the profile of a release, in the target folder or a folder `into` below it; returns where its files
         are. Cargo shows its own progress."""
         command = ["cargo", "build"]
         env = self.environment([*flags, *([] if self.by_zig() else FOLDING.get(self.triple(), []))])
@@ -73,11 +75,11 @@ class Toolchain:
             triple = self.triple()
             command = ["cargo", "zigbuild", "--target", f"{triple}.{self.glibc}" if self.glibc else triple]
             folder = folder / triple
-        command += ["--release", "--locked", "-p", package, *([] if defaults else ["--no-default-features"])]
+        command += ["--profile", PROFILE, "--locked", "-p", package, *([] if defaults else ["--no-default-features"])]
         command += ["--features", ",".join(features)] if features else []
         if subprocess.run(command, cwd=self.root, env=env, check=False).returncode != 0:
             raise Failure(f"{' '.join(command)} failed; its messages are above")
-        return folder / "release"
+        return folder / PROFILE
 
 
 def host() -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from .failure import Failure, run
-from .toolchain import INSTALL, Toolchain
+from .toolchain import INSTALL, PROFILE, Toolchain
 
 
 def sdist(chain: Toolchain, out: Path, seconds: int) -> None:
@@ -20,7 +20,7 @@ def wheel(chain: Toolchain, out: Path, seconds: int, licences: str) -> str:
     """Builds the wheel by zig for the chain's glibc, and adds the licences of what is built in. Returns its name."""
     if not shutil.which("maturin"):
         raise Failure(f"maturin is not there, which builds wheels: {INSTALL}")
-    command = ["maturin", "build", "--release", "--locked", "--strip", "--out", out]
+    command = ["maturin", "build", "--profile", PROFILE, "--locked", "--strip", "--out", out]
     command += ["--zig", "--compatibility", f"manylinux_{chain.glibc.replace('.', '_')}"]
     command += ["--target", chain.target] if chain.target else []
     if subprocess.run(command, cwd=chain.root, env=environment(chain, seconds), check=False).returncode != 0:

@@ -4,6 +4,7 @@ mod against;
 mod performance;
 mod tables;
 
+#[cfg(test)]
 pub(crate) use against::Json as AgainstJson;
 
 use crate::Done;

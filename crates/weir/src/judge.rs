@@ -12,10 +12,15 @@ pub(crate) mod rows;
 mod stability;
 mod twins;
 
+#[cfg(test)]
 pub(crate) use causes::CausesJson;
+#[cfg(test)]
 pub(crate) use fits::FitsJson;
+#[cfg(test)]
 pub(crate) use paper::Json as PaperJson;
+#[cfg(test)]
 pub(crate) use rfc::Json as RfcJson;
+#[cfg(test)]
 pub(crate) use twins::Json as TwinsJson;
 pub(crate) use twins::list as list_twins;
 

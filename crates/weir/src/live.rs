@@ -8,9 +8,13 @@ mod testbed;
 #[cfg(feature = "webrtc")]
 mod webrtc;
 
+#[cfg(any(test, feature = "webrtc"))]
 pub(crate) use call::Report as CallReport;
-pub(crate) use dccp::{Report as DccpReport, list_ccids};
+#[cfg(test)]
+pub(crate) use dccp::Report as DccpReport;
+pub(crate) use dccp::list_ccids;
 pub(crate) use privilege::with_privilege;
+#[cfg(test)]
 pub(crate) use testbed::Json as TestbedJson;
 
 use crate::Done;

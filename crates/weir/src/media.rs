@@ -3,6 +3,7 @@
 mod clip;
 mod quality;
 
+#[cfg(test)]
 pub(crate) use quality::Report as QualityReport;
 
 use crate::Done;

@@ -3,6 +3,7 @@
 mod explain;
 mod pcap;
 
+#[cfg(test)]
 pub(crate) use explain::Json as ExplainJson;
 
 use crate::args::RunArgs;

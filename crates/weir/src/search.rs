@@ -5,6 +5,7 @@ mod sweep;
 #[cfg(feature = "tune")]
 mod tune;
 
+#[cfg(test)]
 pub(crate) use calls::CallsJson;
 
 use crate::Done;

@@ -117,8 +117,7 @@ fn named(field: &Value, root: &Value) -> String {
 pub(super) fn page() -> Result<String, Failure> {
     let (mut out, mut inside) = (ABOUT.to_owned(), Vec::<(String, Value, Value)>::new());
     for (of, command) in COMMANDS {
-        let Some(schema) = schema(of) else { continue };
-        let root = schema.to_value();
+        let Some(root) = schema(of) else { continue };
         let id = root["$id"].as_str().unwrap_or_default();
         out.push_str(&format!("\n### weir {command} --json\n\nSchema `{id}`.\n\n"));
         tables(&root, &root, &mut out);
@@ -155,7 +154,7 @@ mod tests {
 
     /// The objects of a command's output, with their forms.
     fn all_objects(of: &str) -> (Value, Vec<Value>) {
-        let root = schema(of).expect("there is one").to_value();
+        let root = schema(of).expect("there is one");
         let mut names = Vec::new();
         objects(&root, &root, &mut names);
         let all = names.iter().map(|n| &root["$defs"][n.as_str()]).chain([&root]);

@@ -1,17 +1,15 @@
 //! JSON schemas of what `--json` prints.
 //!
-//! Outputs have schemas. They are derived from the printed types and kept in `crates/weir/schemas/`; tests compare
-//! files, documentation and real output with them. `WEIR_BLESS=1 cargo test -p weir --test schemas` updates the files
-//! after a change.
+//! Outputs have schemas. They are derived from the printed types and kept in `crates/weir/schemas/`, whose files are in the program;
+//! tests compare files, types, documentation and real output. `WEIR_BLESS=1 cargo test -p weir --features full schema` updates the
+//! files after a change.
 
-use super::lists;
-use crate::output::{Failure, print, schema_id};
-use crate::{Done, bench, compare, fit, judge, media, overlay, run, search};
-use schemars::generate::SchemaSettings;
-use schemars::transform::{RecursiveTransform, Transform};
-use schemars::{JsonSchema, Schema};
-use serde_json::{Map, Value, json};
-use weir_lab::results::RunResult;
+#[cfg(test)]
+mod derived;
+
+use crate::Done;
+use crate::output::print;
+use serde_json::Value;
 use weir_lab::scenario::InputError;
 
 /// Schema names, which stay where a command gets another name, and the command that prints each.
@@ -57,127 +55,56 @@ const SCENARIO: &str = "scenario";
 /// Name of the schema of files of rules (`weir open --rules`).
 const RULES: &str = "rules";
 
-/// The schema of this name.
-pub(super) fn schema(of: &str) -> Option<Schema> {
-    let title = format!("weir {} --json", COMMANDS.iter().find(|c| c.0 == of)?.1);
-    let mut schema = match of {
-        "compare" => generate::<compare::Json<'_>>(),
-        "run" => generate::<RunResult>(),
-        "explain" => generate::<run::ExplainJson>(),
-        "reproduce" => generate::<judge::PaperJson<'_>>(),
-        "quality" => generate::<media::QualityReport>(),
-        "list" => generate::<lists::Listed>(),
-        "twin" => generate::<judge::TwinsJson>(),
-        "scorecard" => generate::<judge::RfcJson>(),
-        "scoreboard" => generate::<weir_judge::rows::Board>(),
-        "stability" => generate::<weir_judge::stability::Map>(),
-        "fits" => generate::<judge::FitsJson>(),
-        "causes" => generate::<judge::CausesJson>(),
-        "harm" => generate::<weir_judge::harm::Ledger>(),
-        "cues" => generate::<weir_judge::cues::Table>(),
-        "contradictions" => generate::<weir_judge::contradictions::Scan>(),
-        "pathologies" => generate::<weir_judge::pathologies::Report>(),
-        "calls" => generate::<search::CallsJson>(),
-        "tune" => generate::<weir_judge::tune::Report>(),
-        "open" => generate::<weir_timeline::Report>(),
-        "fit" => generate::<fit::FitJson>(),
-        "whatif" => generate::<fit::WhatIfJson>(),
-        "estimator" => generate::<weir_estimator::Checked>(),
-        "gate" => generate::<weir_judge::gate::Report>(),
-        "overlay" => generate::<overlay::Report>(),
-        "bench" => generate::<weir_bench::report::Report>(),
-        "bench-against" => generate::<bench::AgainstJson>(),
-        #[cfg(target_os = "linux")]
-        "emulate" => generate::<weir_live::emulate::Accuracy>(),
-        #[cfg(target_os = "linux")]
-        "testbed" => generate::<crate::live::TestbedJson<'_>>(),
-        #[cfg(target_os = "linux")]
-        "call" => generate::<crate::live::CallReport<'_>>(),
-        #[cfg(target_os = "linux")]
-        "dccp" => generate::<crate::live::DccpReport<'_>>(),
-        _ => return None,
+// Deriving them here would be 2 MB of the program.
+macro_rules! texts {
+    ($($name:literal),+) => {
+        /// The text of the schema of this name, ending in a line break.
+        fn text(of: &str) -> Option<&'static str> {
+            match of {
+                $($name => Some(include_str!(concat!("../../schemas/", $name, ".json"))),)+
+                _ => None,
+            }
+        }
     };
-    let id = schema_id(of);
-    let name = json!({ "description": "The schema that this object follows.", "const": id });
-    let object = schema.ensure_object();
-    // The object may be one of several: of forms, or of definitions that nothing else refers to.
-    let definitions: Vec<String> = (object.get("anyOf").and_then(Value::as_array).into_iter().flatten())
-        .filter_map(|form| form["$ref"].as_str()?.strip_prefix("#/$defs/").map(str::to_owned))
-        .collect();
-    if let Some(Value::Array(forms)) = object.get_mut("oneOf") {
-        forms.iter_mut().for_each(|form| add_name(form.as_object_mut(), &name));
-    } else if definitions.is_empty() {
-        add_name(Some(object), &name);
-    }
-    let mut all = object.get_mut("$defs").and_then(Value::as_object_mut);
-    for definition in definitions {
-        let definition = all.as_mut().and_then(|all| all.get_mut(&definition)?.as_object_mut());
-        add_name(definition, &name);
-    }
-    schema.insert("$id".into(), id.into());
-    schema.insert("title".into(), title.into());
-    Some(schema)
 }
 
-fn add_name(object: Option<&mut Map<String, Value>>, name: &Value) {
-    let Some(object) = object else { return };
-    if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.insert("schema".into(), name.clone());
-    }
-    if let Some(required) = object.entry("required").or_insert(json!([])).as_array_mut() {
-        required.insert(0, "schema".into());
-    }
-}
+texts!(
+    "compare",
+    "run",
+    "explain",
+    "reproduce",
+    "quality",
+    "list",
+    "twin",
+    "scorecard",
+    "scoreboard",
+    "stability",
+    "harm",
+    "fits",
+    "causes",
+    "cues",
+    "contradictions",
+    "pathologies",
+    "calls",
+    "tune",
+    "open",
+    "fit",
+    "whatif",
+    "estimator",
+    "gate",
+    "overlay",
+    "bench",
+    "bench-against",
+    "emulate",
+    "testbed",
+    "call",
+    "dccp",
+    "rules"
+);
 
-fn generate<T: JsonSchema>() -> Schema {
-    let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
-    // Printed objects have no other fields.
-    RecursiveTransform(|schema: &mut Schema| {
-        if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
-            schema.insert("additionalProperties".into(), false.into());
-        }
-        // Formats say how a number is kept, not what it is.
-        schema.remove("format");
-        if let Some(Value::String(text)) = schema.get_mut("description") {
-            *text = unlinked(text);
-        }
-    })
-    .transform(&mut schema);
-    schema
-}
-
-/// The schema of files of rules.
-fn rules() -> Schema {
-    SchemaSettings::draft2020_12()
-        .for_deserialize()
-        .into_generator()
-        .into_root_schema_for::<weir_timeline::why::Rules>()
-}
-
-fn text(schema: &Schema) -> Result<String, Failure> {
-    let mut text = serde_json::to_string_pretty(schema).map_err(Failure::work)?;
-    text.push('\n');
-    Ok(text)
-}
-
-/// Documentation's links to items of the source, as their names alone.
-fn unlinked(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, link)) = rest.split_once("[`") {
-        out.push_str(before);
-        let Some((name, after)) = link.split_once("`]") else {
-            out.push_str("[`");
-            rest = link;
-            continue;
-        };
-        let name = name.rsplit("::").next().unwrap_or(name);
-        out.push_str(&format!("`{name}`"));
-        // A target in parentheses or brackets goes with its link.
-        let target = |open: char, close: char| after.strip_prefix(open)?.split_once(close).map(|t| t.1);
-        rest = target('(', ')').or_else(|| target('[', ']')).unwrap_or(after);
-    }
-    out + rest
+/// The schema of this name.
+pub(super) fn schema(of: &str) -> Option<Value> {
+    serde_json::from_str(text(of)?).ok()
 }
 
 /// `weir show schema`.
@@ -187,44 +114,10 @@ pub(super) fn show(command: &[String]) -> Done {
     if of == SCENARIO {
         return print(&weir_lab::scenario::schema());
     }
-    if of == RULES {
-        return print(&text(&rules())?);
-    }
     let name = COMMANDS.iter().find(|c| c.0 == of || c.1 == of).map(|c| c.0);
-    let Some(schema) = name.and_then(schema) else {
+    let Some(text) = name.or(Some(RULES).filter(|rules| *rules == of)).and_then(text) else {
         let names: Vec<&str> = COMMANDS.iter().map(|c| c.1).chain([SCENARIO, RULES]).collect();
         return Err(InputError::whole(of, "no command with this name has a schema").help(names.join(", ")).into());
     };
-    print(&text(&schema)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_to_the_source_become_names() {
-        assert_eq!(unlinked("By [`RunResult::values`], see [`x`](crate::x)."), "By `values`, see `x`.");
-        assert_eq!(unlinked("A list [a, b] of `c`"), "A list [a, b] of `c`");
-    }
-
-    #[test]
-    fn rules_have_a_schema_that_refuses_other_fields() {
-        let rule = json!({ "name": "satellite", "confidence": 0.7, "when": [
-            { "quantity": "rtt_ms", "statistic": "least", "of": "around", "above": 500 }] });
-        let validator = jsonschema::validator_for(rules().as_value()).expect("a schema");
-        assert!(validator.is_valid(&json!({ "rules": [rule] })));
-        let mut other = rule.clone();
-        other["sure"] = 1.into();
-        assert!(!validator.is_valid(&json!({ "rules": [other] })) && !validator.is_valid(&json!({ "rules": [{}] })));
-    }
-
-    #[test]
-    fn every_command_has_a_schema_under_either_name() {
-        for (name, command) in COMMANDS {
-            let schema = schema(name).expect("there is one");
-            assert_eq!(schema.get("title"), Some(&Value::from(format!("weir {command} --json"))));
-            assert!(!schema.as_value().to_string().contains("[`"), "{name}");
-        }
-    }
+    print(text)
 }
