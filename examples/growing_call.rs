@@ -59,7 +59,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let arrivals = links.iter().flatten().filter_map(|l| l.under_way.front().map(|p| p.0));
         now = timers.chain(arrivals).min().unwrap_or(now).max(now);
         for (from, path) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            while let Some((_, bytes, payload)) = links[from][path].under_way.pop_front_if(|p| p.0 <= now) {
+            let under_way = &mut links[from][path].under_way;
+            while under_way.front().is_some_and(|p| p.0 <= now) {
+                let Some((_, bytes, payload)) = under_way.pop_front() else { break };
                 let to = if from == 0 { &mut receiver } else { &mut sender };
                 let path = PathId::new(path as u8);
                 to.handle_datagram(now, &Datagram { path, payload, ..Datagram::new(&bytes, Ecn::NotEct) });
