@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of what tools/release, tools/npm, tools/site, tools/sluice-vectors.py and estimators/ are made of: python3 tools/tests.py"""
+"""Tests of what tools/release, tools/npm, tools/site, tools/sluice-vectors.py and estimators/ are made of, and of README.md:
+python3 tools/tests.py"""
 
 import contextlib
 import io
@@ -211,6 +212,31 @@ class Npm(unittest.TestCase):
             self.assertIn(f'ask: "{name}"', module)
             self.assertRegex(types, rf"\n  {name}\(")
             self.assertIn(f'"{name}"', types[types.index("export type Request") :])
+
+
+class Roots(unittest.TestCase):
+    """Documents outside of docs/, whose links no site is built from."""
+
+    def slugs(self, page: Path) -> set[str]:
+        headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+        return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+    def test_links_lead_to_files_and_headings(self):
+        count = 0
+        for page in sorted(ROOT.glob("*.md")):
+            for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+                path, _, heading = link.partition("#")
+                if path.startswith(("http:", "https:")):
+                    continue
+                target = ROOT / path if path else page
+                self.assertTrue(target.exists(), f"{page.name}: {link}")
+                if heading:
+                    self.assertIn(heading, self.slugs(target), f"{page.name}: {link}")
+                count += 1
+        self.assertGreater(count, 25)
+
+    def test_the_readme_is_one_screen(self):
+        self.assertLess(len((ROOT / "README.md").read_text().splitlines()), 70)
 
 
 class Licences(unittest.TestCase):
