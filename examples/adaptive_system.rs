@@ -52,8 +52,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let arrivals = under_way.iter().filter_map(|q| q.front().map(|p| p.0));
         now = timers.chain(arrivals).min().unwrap_or(now).max(now);
         for (i, queue) in under_way.iter_mut().enumerate() {
-            while queue.front().is_some_and(|p| p.0 <= now) {
-                let Some((_, bytes, payload)) = queue.pop_front() else { break };
+            while queue.front().is_some_and(|p| p.0 <= now)
+                && let Some((_, bytes, payload)) = queue.pop_front()
+            {
                 let datagram = Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) };
                 ends[1 - i].endpoint_mut().handle_datagram(now, &datagram);
             }

@@ -60,8 +60,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         now = timers.chain(arrivals).min().unwrap_or(now).max(now);
         for (from, path) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let under_way = &mut links[from][path].under_way;
-            while under_way.front().is_some_and(|p| p.0 <= now) {
-                let Some((_, bytes, payload)) = under_way.pop_front() else { break };
+            while under_way.front().is_some_and(|p| p.0 <= now)
+                && let Some((_, bytes, payload)) = under_way.pop_front()
+            {
                 let to = if from == 0 { &mut receiver } else { &mut sender };
                 let path = PathId::new(path as u8);
                 to.handle_datagram(now, &Datagram { path, payload, ..Datagram::new(&bytes, Ecn::NotEct) });

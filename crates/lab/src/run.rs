@@ -34,7 +34,6 @@ pub use stepped::{OUTSIDE, SteppedCall, Stepping};
 use crate::metrics::{FlowEnd, Recorder};
 use crate::results::{CodedFrames, RunResult};
 use crate::scenario::{Flow, Scenario};
-use weir_units::cold_path;
 use network::Network;
 use observer::RunObserver;
 use path_meter::PathMeter;
@@ -45,6 +44,7 @@ use stream_sampling::StreamSampler;
 use weir_cc::{Registry, tunable::SetupError};
 use weir_dccp::connection::Connection;
 use weir_sim::Outcome;
+use weir_units::cold_path;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Shared by runs in real time and simulated ones: the ends of flows, their sampling, and the recorder's configuration.

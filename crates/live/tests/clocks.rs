@@ -254,7 +254,9 @@ fn three_hours_with_clocks_that_differ_delay_and_lose_nothing() {
             let (left, right) = ends.split_at_mut(1);
             let (own, other) = if n == 0 { (&mut left[0], &mut right[0]) } else { (&mut right[0], &mut left[0]) };
             let mut came = false;
-            while let Some((_, bytes)) = other.inside.pop_front_if(|p| p.0 <= world) {
+            while other.inside.front().is_some_and(|p| p.0 <= world)
+                && let Some((_, bytes)) = other.inside.pop_front()
+            {
                 let now = own.own(world, zero);
                 own.joined.end.endpoint_mut().handle_datagram(now, &Datagram::new(&bytes, Ecn::NotEct));
                 came = true;

@@ -1,7 +1,7 @@
 use crate::stats::DropReason;
-use weir_units::cold_path;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
+use weir_units::cold_path;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// A packet in transmission or in propagation.

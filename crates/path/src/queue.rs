@@ -43,8 +43,8 @@ pub(crate) use stations::Stations;
 
 use crate::error::ConfigError;
 use crate::stats::DropReason;
-use weir_units::cold_path;
 use weir_units::Timestamp;
+use weir_units::cold_path;
 
 /// An operation on a queue of any discipline, compiled for each.
 pub(crate) trait Visit<P> {

@@ -7,9 +7,9 @@
 
 use crate::identity::FeedbackSsrcs;
 use crate::receiver_model::ReceiverModel;
-use weir_units::cold_path;
 use std::collections::VecDeque;
 use weir_media::{PictureId, VideoCodec};
+use weir_units::cold_path;
 use weir_units::{TimeDelta, Timestamp};
 use weir_wire::rtcp::{Fir, FirEntry, Pli, Rpsi, Sli, SliEntry};
 

@@ -1,8 +1,8 @@
 //! The RTP queue between packetiser and pacer.
 
-use weir_units::cold_path;
 use std::collections::VecDeque;
 use weir_fec::Importance;
+use weir_units::cold_path;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Most packets queued; beyond this new packets are dropped, so that a stopped pacer cannot grow memory.

@@ -28,8 +28,8 @@ use crate::ids::IncomingId;
 use crate::recovery::RepairReceiveCounters;
 use crate::session_params::SessionParams;
 use crate::timers::earliest;
-use weir_units::cold_path;
 use weir_cc::{FeedbackFormat, ReceiverController, Report};
+use weir_units::cold_path;
 use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 

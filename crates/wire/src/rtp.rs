@@ -9,9 +9,9 @@ pub mod retransmission;
 
 use crate::read::{Reader, be16, be32};
 use crate::{Entries, Error, List};
-use weir_units::cold_path;
 use core::ops::Range;
 use extension::{Element, Elements, ONE_BYTE, TWO_BYTE};
+use weir_units::cold_path;
 
 /// Bytes of the fixed header.
 pub const FIXED_HEADER: usize = 12;

@@ -3,8 +3,8 @@
 //! A queue grows packet by packet, by no more than what is sent beyond the link's rate, and changes with what is sent. A route, a relay or
 //! a clock adds its whole difference to one packet and all that follow.
 
-use weir_units::cold_path;
 use weir_units::TimeDelta;
+use weir_units::cold_path;
 
 /// Least rise that is taken for a path.
 const MIN_RISE: TimeDelta = TimeDelta::from_millis(10);

@@ -1,8 +1,8 @@
 //! Detects frames that lose their first packet, which contains the frame's header, or, for applications that decode at
 //! the marker bit, their first or their last.
 
-use weir_units::cold_path;
 use std::collections::VecDeque;
+use weir_units::cold_path;
 
 /// Maximum first packets kept of frames in flight, per stream.
 const MAX_KEPT: usize = 1_024;

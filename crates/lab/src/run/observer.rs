@@ -5,9 +5,9 @@ use super::first_packets::FirstPackets;
 use super::path_meter::PathMeter;
 use super::streams::REPAIR_PAYLOAD_TYPES;
 use crate::metrics::{DropCause, Recorder};
-use weir_units::cold_path;
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};
+use weir_units::cold_path;
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 

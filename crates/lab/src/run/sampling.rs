@@ -2,9 +2,9 @@
 
 use crate::metrics::{DropCause, FlowEnd, FrameRecord, Recorder};
 use crate::scenario::{Flow, Scenario};
-use weir_units::cold_path;
 use weir_media::PlayoutEvent;
 use weir_session::Endpoint;
+use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Sampling interval of queues, targets and counters, unless the scenario's is shorter.

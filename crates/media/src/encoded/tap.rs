@@ -79,8 +79,9 @@ impl Originals {
     /// to `each` in order: those before it belong to frames that never arrived.
     pub fn take_to(&self, rtp_timestamp: u32, mut each: impl FnMut(u32, &Picture)) {
         let mut kept = self.buffer();
-        while kept.pictures.front().is_some_and(|(t, _)| rtp_timestamp.wrapping_sub(*t) as i32 >= 0) {
-            let Some((t, picture)) = kept.pictures.pop_front() else { break };
+        while kept.pictures.front().is_some_and(|(t, _)| rtp_timestamp.wrapping_sub(*t) as i32 >= 0)
+            && let Some((t, picture)) = kept.pictures.pop_front()
+        {
             each(t, &picture);
             kept.spare.push(picture);
         }

@@ -57,8 +57,9 @@ impl Call {
             let arrivals = self.under_way.iter().filter_map(|q| q.front().map(|p| p.at)).min();
             self.now = timers.into_iter().chain(arrivals).min().unwrap_or(self.now).max(self.now);
             for (from, queue) in self.under_way.iter_mut().enumerate() {
-                while queue.front().is_some_and(|p| p.at <= self.now) {
-                    let Some(p) = queue.pop_front() else { break };
+                while queue.front().is_some_and(|p| p.at <= self.now)
+                    && let Some(p) = queue.pop_front()
+                {
                     let datagram =
                         Datagram { path: p.path, payload: p.payload, ..Datagram::new(&p.bytes, Ecn::NotEct) };
                     self.ends[1 - from].handle_datagram(self.now, &datagram);

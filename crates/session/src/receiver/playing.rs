@@ -3,11 +3,11 @@
 use super::path::ReceivePath;
 use super::stream::IncomingStream;
 use crate::received_packet::ReceivedPacket;
-use weir_units::cold_path;
 use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
 use weir_media::audio::{AudioPacket, AudioSlot, AudioSlotContent};
 use weir_media::{MediaPacket, PlayoutEvent, ReceivedFrame, Verdict};
+use weir_units::cold_path;
 use weir_units::{PathId, TimeDelta, Timestamp};
 
 /// Most playout events waiting to be polled; beyond that the oldest are dropped.

@@ -25,11 +25,11 @@ use crate::rtcp::Heard;
 use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use crate::timers::earliest;
-use weir_units::cold_path;
 use std::collections::VecDeque;
 use weir_cc::{OneWayDelayMeter, ReportPlan};
 use weir_media::audio::{AudioDelay, AudioPlayout, AudioSlot};
 use weir_media::{AdaptivePlayout, Playout, PlayoutEvent};
+use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Counters of the receiving direction.

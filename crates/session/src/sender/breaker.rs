@@ -1,10 +1,10 @@
 //! Limits of the media independent of the controller: the circuit breaker (RFC 8083), and the cap without feedback.
 
-use weir_units::cold_path;
 use weir_cc::Target;
 use weir_cc::circuit_breaker::{CircuitBreaker, Config, RtcpIntervals, Trip};
 use weir_cc::cue::{ReportBlock, SentPacket};
 use weir_cc::feedback_guard::{self, FeedbackGuard};
+use weir_units::cold_path;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Half of the window over which the longest frame interval is taken (RFC 8083, section 3: 10 s).

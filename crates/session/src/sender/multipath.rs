@@ -8,10 +8,10 @@ use crate::datagram::Kind;
 use crate::multipath::{
     AnyScheduler, Coupling, MAX_PATHS, PathPolicy, PathSet, PathView, Policies, Scheduled, Scheduler,
 };
-use weir_units::cold_path;
 use weir_cc::cue::{QueueState, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
 use weir_fec::Importance;
+use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 
 /// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2).

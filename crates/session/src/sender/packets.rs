@@ -6,10 +6,10 @@ use crate::datagram::Kind;
 use crate::queue::QueuedPacket;
 use crate::retransmission::Keep;
 use crate::sent::Sent;
-use weir_units::cold_path;
 use weir_cc::PacerDecision;
 use weir_cc::cue::SentPacket;
 use weir_fec::Importance;
+use weir_units::cold_path;
 use weir_units::{DataSize, PathId, Timestamp};
 
 /// The packet being sent.

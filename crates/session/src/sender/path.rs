@@ -3,9 +3,9 @@
 use super::breaker::Breaker;
 use crate::config::SendingPath;
 use crate::feedback::FeedbackReader;
-use weir_units::cold_path;
 use weir_cc::cue::{Cue, PacketResult, ReportBlock, SentPacket, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
+use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Packets without a report leave the flight after this time, so that a window never closes permanently. Far above any

@@ -2,8 +2,8 @@
 
 use super::stream::OutgoingStream;
 use crate::picture::{FirId, Named};
-use weir_units::cold_path;
 use weir_media::SourceFeedback;
+use weir_units::cold_path;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::Rpsi;
 

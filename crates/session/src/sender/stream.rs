@@ -13,10 +13,10 @@ use crate::queue::{QueuedPacket, RtpQueue};
 use crate::resilience::{Room, SendResilience};
 use crate::retransmission::{RetransmissionConfig, Retransmitter};
 use crate::sent::{Intervals, SentStream};
-use weir_units::cold_path;
 use weir_cc::RepairPlan;
 use weir_fec::Importance;
 use weir_media::{Frame, FrameKind, Packetiser, Payloads, Source};
+use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// First sequence numbers and timestamp of a stream; random (RFC 3550, section 5.1).

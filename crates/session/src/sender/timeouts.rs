@@ -2,9 +2,9 @@
 
 use super::{OutgoingStream, Sender};
 use crate::timers::earliest;
-use weir_units::cold_path;
 use weir_cc::Controller;
 use weir_cc::cue::QueueState;
+use weir_units::cold_path;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Most frames generated at one time, which stops a source that never ends.

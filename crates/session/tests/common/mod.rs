@@ -204,10 +204,14 @@ impl Call {
             steps += 1;
             assert!(steps < 2_000_000, "time stands still at {}", self.now);
             self.now = self.now.max(at);
-            if let Some((_, bytes, payload)) = self.there.inside.pop_front_if(|p| p.0 <= self.now) {
+            if self.there.inside.front().is_some_and(|p| p.0 <= self.now)
+                && let Some((_, bytes, payload)) = self.there.inside.pop_front()
+            {
                 self.b.handle_datagram(self.now, &Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) });
             }
-            if let Some((_, bytes, payload)) = self.back.inside.pop_front_if(|p| p.0 <= self.now) {
+            if self.back.inside.front().is_some_and(|p| p.0 <= self.now)
+                && let Some((_, bytes, payload)) = self.back.inside.pop_front()
+            {
                 self.a.handle_datagram(self.now, &Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) });
             }
             self.a.handle_timeout(self.now);

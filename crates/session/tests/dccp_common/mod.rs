@@ -244,10 +244,14 @@ impl Call {
             steps += 1;
             assert!(steps < 10_000_000, "time stands still at {}", self.now);
             self.now = self.now.max(next);
-            if let Some((_, bytes, payload, ecn)) = self.there.inside.pop_front_if(|p| p.0 <= self.now) {
+            if self.there.inside.front().is_some_and(|p| p.0 <= self.now)
+                && let Some((_, bytes, payload, ecn)) = self.there.inside.pop_front()
+            {
                 self.arrive(&bytes, payload, ecn);
             }
-            if let Some((_, bytes, payload, ecn)) = self.back.inside.pop_front_if(|p| p.0 <= self.now) {
+            if self.back.inside.front().is_some_and(|p| p.0 <= self.now)
+                && let Some((_, bytes, payload, ecn)) = self.back.inside.pop_front()
+            {
                 self.a.handle_datagram(self.now, &Datagram { bytes: &bytes, payload, ecn });
             }
             self.a.handle_timeout(self.now);

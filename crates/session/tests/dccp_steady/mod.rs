@@ -107,8 +107,9 @@ impl Call {
             let arrivals = self.under_way.iter().filter_map(|q| q.front().map(|p| p.0)).min();
             self.now = timers.into_iter().chain(arrivals).min().unwrap_or(self.now).max(self.now);
             for (from, queue) in self.under_way.iter_mut().enumerate() {
-                while queue.front().is_some_and(|p| p.0 <= self.now) {
-                    let Some((_, bytes, payload, ecn)) = queue.pop_front() else { break };
+                while queue.front().is_some_and(|p| p.0 <= self.now)
+                    && let Some((_, bytes, payload, ecn)) = queue.pop_front()
+                {
                     self.ends[1 - from].handle_datagram(self.now, &bytes, payload, ecn);
                     self.spare.push(bytes);
                 }

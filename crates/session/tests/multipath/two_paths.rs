@@ -129,7 +129,9 @@ impl Paths {
             self.now = self.now.max(at);
             for path in 0..2 {
                 let id = PathId::new(path as u8);
-                if let Some((_, bytes, payload)) = self.links[0][path].inside.pop_front_if(|p| p.0 <= self.now) {
+                if self.links[0][path].inside.front().is_some_and(|p| p.0 <= self.now)
+                    && let Some((_, bytes, payload)) = self.links[0][path].inside.pop_front()
+                {
                     if weir_wire::kind_of(&bytes) == Some(weir_wire::DatagramKind::Rtp) {
                         let view = PacketView::parse_header(&bytes).expect("RTP");
                         self.received.push((self.now, bytes.len() as u64 + u64::from(payload)));
@@ -138,7 +140,9 @@ impl Paths {
                     let datagram = Datagram { path: id, payload, ..Datagram::new(&bytes, Ecn::NotEct) };
                     self.b.handle_datagram(self.now, &datagram);
                 }
-                if let Some((_, bytes, payload)) = self.links[1][path].inside.pop_front_if(|p| p.0 <= self.now) {
+                if self.links[1][path].inside.front().is_some_and(|p| p.0 <= self.now)
+                    && let Some((_, bytes, payload)) = self.links[1][path].inside.pop_front()
+                {
                     let datagram = Datagram { path: id, payload, ..Datagram::new(&bytes, Ecn::NotEct) };
                     self.a.handle_datagram(self.now, &datagram);
                 }

@@ -237,7 +237,9 @@ impl Call {
             assert!(turn < most, "{}: {turn} turns before {until}: {timers:?} at {now}", self.name);
             self.now = now.max(next);
             for to in 0..2 {
-                while let Some(f) = self.flying[to].pop_front_if(|f| f.arrives <= self.now) {
+                while self.flying[to].front().is_some_and(|f| f.arrives <= self.now)
+                    && let Some(f) = self.flying[to].pop_front()
+                {
                     self.deliver(to, &f);
                 }
                 self.settle(to);

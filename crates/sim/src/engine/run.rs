@@ -5,9 +5,9 @@ use crate::agent::Agent;
 use crate::ids::{AgentId, LinkId};
 use crate::observer::{Observer, Place};
 use crate::slab::Head;
-use weir_units::cold_path;
 use std::ops::ControlFlow;
 use weir_path::{self as path, Delivery, Departure, Verdict};
+use weir_units::cold_path;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// Events at one time after which a run is stuck: far more than ten thousand agents make that start together, and still
