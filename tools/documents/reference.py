@@ -106,11 +106,13 @@ def parameters(of: dict) -> str:
 
 def controllers(program: Program) -> str:
     every = program.json("show", "controllers", "--all", "--params")["controllers"]
-    shelves = {"algorithms": "For general use", "papers": "For the results of one paper each"}
+    shelves = {"algorithms": "For general use", "added": "By features of the build", "papers": "For the results of one paper each"}
     parts = ["# Controllers", "", "By name in `--controllers`, in scenario files and in programs. Parameters are given as"]
     parts += ["`sluice:queue_target=20`, in the unit of the parameter, or in a scenario's table `controllers.NAME.params`.", ""]
     for shelf, title in shelves.items():
         chosen = [c for c in every if c["shelf"] == shelf]
+        if not chosen:
+            continue
         rows = [[f"[{c['name']}](#{c['name']})", c["summary"], c["source"]] for c in chosen]
         parts += [f"## {title}", "", table(["controller", "is", "source"], rows)]
         for c in chosen:
