@@ -18,7 +18,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from documents import commands, reference
+# The classes of documents/tests.py are run with those of this file.
+from documents.tests import Commands, Controllers, Pages, Pictures  # noqa: F401
 from packing import libraries, npm, packages, source, wheel
 from packing.archives import Tree, gzipped, tar
 from packing.bill import licence_files
@@ -26,28 +27,6 @@ from packing.failure import Failure, run
 from packing.toolchain import Toolchain, glibc
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = """\
-# Title
-
-```sh
-printf 'import time\\ntry:\\n time.sleep(60)\\nexcept KeyboardInterrupt:\\n raise SystemExit(130)\\n' > stops.py
-echo one
-```
-
-```text
-one
-```
-
-<!-- not run: it would fail -->
-```sh
-false
-```
-
-<!-- stopped after 2 s, as by Ctrl-C -->
-```sh
-python3 stops.py
-```
-"""
 
 
 class Archives(unittest.TestCase):
@@ -247,54 +226,6 @@ class Licences(unittest.TestCase):
                 (Path(place) / name).write_text(f"of {name} \n")
             found = licence_files(Path(place))
         self.assertEqual(found, {"LICENSE-MIT": "of LICENSE-MIT", "bundled/COPYING": "of bundled/COPYING"})
-
-
-class Commands(unittest.TestCase):
-    def test_blocks_have_their_notes_and_expected_lines(self):
-        found = commands.shown(PAGE)
-        self.assertEqual([b.body.splitlines()[-1] + "\n" for b in found], ["echo one\n", "false\n", "python3 stops.py\n"])
-        self.assertEqual([b.expected for b in found], [["one"], [], []])
-        self.assertEqual(found[1].note, "not run: it would fail")
-        self.assertEqual(found[0].line, 3)
-
-    def test_a_page_is_run_and_what_is_wrong_in_it_is_found(self):
-        with tempfile.TemporaryDirectory() as place:
-            page = Path(place) / "page.md"
-            for text, failed in [
-                (PAGE, 0),
-                (PAGE.replace("one\n```\n\n<", "two\n```\n\n<"), 1),
-                (PAGE.replace("not run: it would fail", "a remark"), 1),
-            ]:
-                page.write_text(text)
-                with contextlib.redirect_stdout(io.StringIO()):
-                    self.assertEqual(commands.check(Path(place), [page], Path("/bin/true")), failed, text)
-            page.write_text("no command")
-            with contextlib.redirect_stdout(io.StringIO()):
-                self.assertEqual(commands.check(Path(place), [page], Path("/bin/true")), 1)
-
-    def test_lines_are_expected_in_their_order(self):
-        self.assertIsNone(commands.missing(["a", "c"], "a 1\nb\n  c\n"))
-        self.assertEqual(commands.missing(["c", "a"], "a 1\nb\nc\n"), "a")
-
-
-class Pages(unittest.TestCase):
-    def test_cells_keep_a_table_whole(self):
-        self.assertEqual(reference.cell("a | b\n<c>"), "a \\| b &lt;c>")
-
-    def test_types_are_words(self):
-        kinds = [
-            ({"$ref": "#/$defs/Link"}, "[Link](#link)"),
-            ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "text"),
-            ({"type": ["integer", "null"]}, "whole number"),
-            ({"type": "array", "items": {"type": "number"}}, "list of number"),
-            ({"enum": ["a", "b"]}, "`a`, `b`"),
-        ]
-        for field, words in kinds:
-            self.assertEqual(reference.kind_of(field), words)
-
-    def test_commands_are_read_from_a_help_text(self):
-        text = "About.\n\nUsage: weir <COMMAND>\n\nCommands:\n  run   Runs\n  show  Shows,\n        in lines\n  help  Help\n\nOptions:\n  -h\n"
-        self.assertEqual(reference.subcommands(text), ["run", "show"])
 
 
 class Failures(unittest.TestCase):

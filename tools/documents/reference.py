@@ -106,8 +106,7 @@ def parameters(of: dict) -> str:
 
 def controllers(program: Program) -> str:
     every = program.json("show", "controllers", "--all", "--params")["controllers"]
-    # A build without features has none of other programs.
-    shelves = {"algorithms": "For general use", "papers": "For the results of one paper each", "added": "Of other programs"}
+    shelves = {"algorithms": "For general use", "added": "By features of the build", "papers": "For the results of one paper each"}
     parts = ["# Controllers", "", "By name in `--controllers`, in scenario files and in programs. Parameters are given as"]
     parts += ["`sluice:queue_target=20`, in the unit of the parameter, or in a scenario's table `controllers.NAME.params`.", ""]
     for shelf, title in shelves.items():
