@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of what tools/release, tools/npm, tools/site, tools/sluice-vectors.py and estimators/ are made of, and of README.md:
-python3 tools/tests.py"""
+"""Tests of what tools/release, tools/npm, tools/site, tools/same-bytes, tools/nightly, tools/sluice-vectors.py and estimators/ are made of,
+and of README.md: python3 tools/tests.py"""
 
 import contextlib
 import io
@@ -18,12 +18,13 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-# The classes of documents/tests.py are run with those of this file.
+# The classes of documents/tests.py and packing/tests.py are run with those of this file.
 from documents.tests import Commands, Controllers, Pages, Pictures  # noqa: F401
 from packing import libraries, npm, packages, source, wheel
 from packing.archives import Tree, gzipped, tar
 from packing.bill import licence_files
 from packing.failure import Failure, run
+from packing.tests import Nightly, SameBytes  # noqa: F401
 from packing.toolchain import Toolchain, glibc
 
 ROOT = Path(__file__).resolve().parent.parent
