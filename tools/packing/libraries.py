@@ -39,6 +39,18 @@ def copied(path: Path, foreign: bool) -> tuple[bytes, list[str], str]:
         return copy.read_bytes(), needed(copy), newest_glibc(copy)
 
 
+def static(path: Path, foreign: bool) -> bytes:
+    """A static library without what a debugger reads, and without the bitcode that Rust keeps for its own links: two thirds of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        copy.write_bytes(path.read_bytes())
+        if not foreign:
+            tool = "objcopy of binutils (apt-get install binutils)"
+            dropped = ["--strip-debug", "--remove-section=.llvmbc", "--remove-section=.llvmcmd"]
+            run(["objcopy", "--enable-deterministic-archives", *dropped, copy], tool)
+        return copy.read_bytes()
+
+
 def library(of: Contents, chain: Toolchain) -> tuple[str, bytes]:
     """libweir: all of what crates/capi/install.sh installs, where Debian has it."""
     built = chain.build("weir-capi", LIBRARY_FEATURES, defaults=False)
@@ -57,7 +69,8 @@ def library(of: Contents, chain: Toolchain) -> tuple[str, bytes]:
             elif name.endswith(".pc"):
                 tree.add(to, relocated(path.read_text(), prefix, multiarch(of.target)))
             elif path.is_file():
-                tree.add(to, shared if ".so." in name else path.read_bytes())
+                made = shared if ".so." in name else static(path, bool(chain.target)) if name.endswith(".a") else path.read_bytes()
+                tree.add(to, made)
     about = Debian("libweir", "libs", depends(asked, glibc), "congestion control for live audio and video, for C", LIBRARY)
     return debian(of, about, tree)
 
