@@ -4,6 +4,7 @@ mod imp;
 mod properties;
 mod sending;
 mod settings;
+mod state;
 mod twcc;
 
 use gst::glib;

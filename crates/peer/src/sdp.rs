@@ -4,6 +4,7 @@
 mod answer;
 mod audio;
 mod call;
+mod choice;
 mod flexfec;
 mod fragment;
 mod lines;

@@ -1,7 +1,8 @@
 //! The element: pads, the thread that pushes, properties.
 
 use super::sending::{Item, Sending, Step};
-use super::settings::{DEFAULT_CONTROLLER, DEFAULT_START, Settings, params};
+use super::settings::{DEFAULT_CONTROLLER, Settings, params};
+use super::state::State;
 use super::{properties, twcc};
 use gst::glib;
 use gst::prelude::*;
@@ -21,49 +22,6 @@ const LONGEST_WAIT: Duration = Duration::from_millis(500);
 fn now() -> Timestamp {
     let time = gst::SystemClock::obtain().time();
     Timestamp::from_nanos(i64::try_from(time.nseconds()).unwrap_or(i64::MAX))
-}
-
-struct State {
-    settings: Settings,
-    /// While the pads are active.
-    sending: Option<Sending>,
-    /// The rate last notified, in bit/s.
-    estimated: u32,
-    /// The stream's caps promise transport-wide feedback.
-    promised: bool,
-    flow: Result<gst::FlowSuccess, gst::FlowError>,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            settings: Settings::default(),
-            sending: None,
-            estimated: DEFAULT_START,
-            promised: true,
-            flow: Err(gst::FlowError::Flushing),
-        }
-    }
-}
-
-impl State {
-    /// Takes over the controller's rate; whether it has changed.
-    fn update(&mut self) -> bool {
-        let Some(sending) = &mut self.sending else { return false };
-        let rate = u32::try_from(sending.media_rate().as_bps()).unwrap_or(u32::MAX).max(1);
-        std::mem::replace(&mut self.estimated, rate) != rate
-    }
-
-    /// Begins to control a rate that was held, from where it is.
-    fn resume(&mut self, now: Timestamp) {
-        let rate = DataRate::from_bps(self.estimated.into());
-        if let Some(sending) = &mut self.sending
-            && let Ok(flow) = self.settings.flow(rate, now)
-        {
-            sending.replace(flow);
-            sending.resume();
-        }
-    }
 }
 
 pub(crate) struct WeirBwe {
@@ -310,29 +268,6 @@ impl WeirBwe {
         }
         self.wake.notify_all();
     }
-
-    fn stats(&self) -> gst::Structure {
-        let state = self.lock();
-        let mut stats = gst::Structure::builder("weirbwe-stats").field("controller", &state.settings.controller);
-        if let Some(s) = &state.sending {
-            let flow = s.flow();
-            let rtt = flow.rtt().map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(0));
-            let target = flow.target();
-            stats = stats
-                .field("packets-sent", flow.next())
-                .field("bytes-in-flight", flow.bytes_in_flight().as_bytes())
-                .field("bytes-queued", s.queued().as_bytes())
-                .field("pacing-bitrate", target.pacing_rate.as_bps())
-                .field("round-trip-time", rtt)
-                .field("packets-discarded", s.counts.discarded)
-                .field("feedback-matched", s.counts.matched)
-                .field("feedback-unmatched", s.counts.unmatched);
-            let mut metrics = gst::Structure::new_empty("metrics");
-            flow.metrics(&mut |name, value| metrics.set(name, value));
-            stats = stats.field("metrics", metrics);
-        }
-        stats.build()
-    }
 }
 
 #[glib::object_subclass]
@@ -446,10 +381,7 @@ impl ObjectImpl for WeirBwe {
             "estimated-bitrate" => state.estimated.to_value(),
             "min-bitrate" => state.settings.min.to_value(),
             "max-bitrate" => state.settings.max.to_value(),
-            _ => {
-                drop(state);
-                self.stats().to_value()
-            }
+            _ => state.stats().to_value(),
         }
     }
 }
