@@ -14,9 +14,10 @@ mod ulpfec;
 
 pub use answer::{Answer, further_ssrc, write};
 pub use call::negotiate;
+pub use choice::{Codecs, Wanted};
 pub use flexfec::FlexFec;
 pub use fragment::{fragment_name, write_fragment};
-pub use offer::{Codecs, MAX_ENCODINGS, MAX_OFFER, Negotiated, Section, Wanted};
+pub use offer::{MAX_ENCODINGS, MAX_OFFER, Negotiated, Section};
 pub(crate) use offer::{MID, REPAIRED_RID, RID, TRANSPORT_CC};
 pub use room::negotiate_room;
 pub use ulpfec::UlpFec;

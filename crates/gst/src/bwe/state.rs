@@ -1,4 +1,4 @@
-//! What the element holds behind its lock.
+//! State of the element, behind its lock.
 
 use super::sending::Sending;
 use super::settings::{DEFAULT_START, Settings};

@@ -1,10 +1,45 @@
 //! The video codecs of an offer's section, and the choice among them.
 
-use super::OfferError;
 use super::lines::{name_of, of_type, payload_types};
-use super::offer::Wanted;
+use super::{Direction, OfferError};
 use rtc_sdp::description::media::MediaDescription;
 use weir_media::VideoCodec;
+
+/// Preferences of this end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// The codec of its choice; another that both have if the offer lacks it.
+    pub codec: VideoCodec,
+    /// Those that it has.
+    pub built_in: Codecs,
+    /// Whether it would send, and receive.
+    pub direction: Direction,
+}
+
+/// Codecs of this program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Codecs {
+    /// VP8.
+    pub vp8: bool,
+    /// H.264.
+    pub h264: bool,
+}
+
+impl Codecs {
+    /// Those that were built in.
+    pub fn built_in() -> Self {
+        let has = |codec| weir_codecs::list().iter().any(|l| l.codec == codec && l.built_in && l.encodes);
+        Self { vp8: has(VideoCodec::Vp8), h264: has(VideoCodec::H264) }
+    }
+    /// Whether this is one of them.
+    pub const fn has(self, codec: VideoCodec) -> bool {
+        match codec {
+            VideoCodec::Vp8 => self.vp8,
+            VideoCodec::H264 => self.h264,
+            _ => false,
+        }
+    }
+}
 
 /// The codecs of a section that Weir knows, built in or not, with their payload types.
 fn offered(m: &MediaDescription) -> impl Iterator<Item = (VideoCodec, u8)> {

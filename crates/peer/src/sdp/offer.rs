@@ -1,6 +1,6 @@
 //! Reading an offer: what of it this end takes.
 
-use super::choice::choose;
+use super::choice::{Wanted, choose};
 pub(super) use super::choice::has_codec;
 use super::flexfec::{FlexFec, offered_repair_ssrc};
 use super::lines::retransmission;
@@ -35,42 +35,6 @@ pub(crate) const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
 /// Of RFC 8852, section 3.
 pub(crate) const RID: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";
 pub(crate) const REPAIRED_RID: &str = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id";
-
-/// Preferences of this end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wanted {
-    /// The codec of its choice; another that both have if the offer lacks it.
-    pub codec: VideoCodec,
-    /// Those that it has.
-    pub built_in: Codecs,
-    /// Whether it would send, and receive.
-    pub direction: Direction,
-}
-
-/// Codecs of this program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Codecs {
-    /// VP8.
-    pub vp8: bool,
-    /// H.264.
-    pub h264: bool,
-}
-
-impl Codecs {
-    /// Those that were built in.
-    pub fn built_in() -> Self {
-        let has = |codec| weir_codecs::list().iter().any(|l| l.codec == codec && l.built_in && l.encodes);
-        Self { vp8: has(VideoCodec::Vp8), h264: has(VideoCodec::H264) }
-    }
-    /// Whether this is one of them.
-    pub const fn has(self, codec: VideoCodec) -> bool {
-        match codec {
-            VideoCodec::Vp8 => self.vp8,
-            VideoCodec::H264 => self.h264,
-            _ => false,
-        }
-    }
-}
 
 /// A header extension's number in the offer and, by that, in the answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
