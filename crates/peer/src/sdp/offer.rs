@@ -1,7 +1,7 @@
 //! Reading an offer: what of it this end takes.
 
-use super::choice::{Wanted, choose};
 pub(super) use super::choice::has_codec;
+use super::choice::{Wanted, choose};
 use super::flexfec::{FlexFec, offered_repair_ssrc};
 use super::lines::retransmission;
 pub(super) use super::lines::{name_of, of_type, payload_types, value, values};
