@@ -11,8 +11,13 @@ use weir_lab::scenario::ScenarioFile;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
     let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
-    for name in std::env::args().skip(1) {
+    let is_bare = std::env::args().any(|a| a == "--bare");
+    for name in std::env::args().skip(1).filter(|a| a != "--bare") {
         for scenario in ScenarioFile::open(&name, &registry)?.scenarios(None, &registry)? {
+            if is_bare {
+                println!("{name}: {:?}", weir_bench::call::bare_call(&scenario, scenario.seed, &registry)?);
+                continue;
+            }
             let result = run(&scenario, scenario.seed, &options)?;
             println!("{name}: {:?} bit/s", result.flows.iter().map(|f| f.rates.goodput_bps).collect::<Vec<_>>());
         }

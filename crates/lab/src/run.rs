@@ -17,6 +17,7 @@ mod path_meter;
 mod path_sampling;
 mod paths;
 mod recording;
+mod sampled_side;
 mod sampling;
 mod station;
 mod stepped;
@@ -33,17 +34,17 @@ pub use stepped::{OUTSIDE, SteppedCall, Stepping};
 
 use crate::metrics::{FlowEnd, Recorder};
 use crate::results::{CodedFrames, RunResult};
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::Scenario;
 use network::Network;
 use observer::RunObserver;
 use path_meter::PathMeter;
+use sampled_side::{SampledSide, may_run_apart};
 use sampling::{Discards, FlowSampler, PauseChange, SAMPLING_INTERVAL, SenderSample, TransportSample};
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use stream_sampling::StreamSampler;
 use weir_cc::{Registry, tunable::SetupError};
 use weir_dccp::connection::Connection;
-use weir_sim::Outcome;
+use weir_sim::{Outcome, Side};
 use weir_units::cold_path;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -63,9 +64,6 @@ pub mod parts {
     pub use super::traffic::{UDP_OVERHEAD, distribution, udp_agent};
     pub use super::video::Viewer;
 }
-
-/// Simulator events between two checks of the stop flag.
-const EVENTS_PER_CHECK: u64 = 50_000;
 
 /// How to run.
 #[derive(Clone, Copy)]
@@ -143,6 +141,7 @@ pub fn run_with(
     capture: Option<Capture<'_>>,
 ) -> Result<RunResult, RunError> {
     let recorder = Recorder::new(recording::recorder_config(scenario, seed, options.series));
+    let is_captured = capture.is_some();
     let mut network = network::network(scenario, seed, options.registry, RunObserver::new(recorder, capture))?;
     let bottleneck = network.links.get(scenario.bottleneck).copied();
     let reverse = scenario.reverse_of(scenario.bottleneck).and_then(|i| network.links.get(i).copied());
@@ -154,27 +153,12 @@ pub fn run_with(
         network.sim.observer_mut().measure_paths(flow, PathMeter::new(m));
     }
     let streams = vec![StreamSampler::default(); scenario.flows.len()];
-    let last_first = |time: fn(&Flow) -> TimeDelta| {
-        let mut all: Vec<_> = scenario.flows.iter().enumerate().map(|(i, f)| (Timestamp::ZERO + time(f), i)).collect();
-        all.sort_unstable_by(|a, b| b.cmp(a));
-        all
-    };
-    let (starts, stops) = (last_first(|f| f.start), last_first(|f| f.stop));
-    let words = scenario.flows.len().div_ceil(64);
-    let mut run = Run {
-        scenario,
-        options,
-        network,
-        flows: FlowSampler::all(scenario),
-        streams,
-        samples: 0,
-        starts,
-        stops,
-        steady: vec![0; words],
-        due: vec![0; words],
-    };
-    run.find_steady();
-    run.go()
+    if !is_captured && may_run_apart(scenario, &network) {
+        network.sim.divide();
+    }
+    let sides = if network.sim.lookahead().is_some() { &Side::BOTH[..] } else { &Side::BOTH[..1] };
+    let sampled = SampledSide::both(scenario, &mut network);
+    Run { scenario, options, network, flows: FlowSampler::all(scenario), streams, sampled, sides }.go()
 }
 
 struct Run<'a, 'p> {
@@ -185,15 +169,10 @@ struct Run<'a, 'p> {
     flows: Vec<FlowSampler>,
     /// The streams of each flow.
     streams: Vec<StreamSampler>,
-    /// How many samples have been taken.
-    samples: u64,
-    /// When flows start and stop, the first at the end, until sampling has passed them.
-    starts: Vec<(Timestamp, usize)>,
-    stops: Vec<(Timestamp, usize)>,
-    /// Flows that are sampled every time, and those that are sampled now: one bit each. The others change only when
-    /// their sending agent runs.
-    steady: Vec<u64>,
-    due: Vec<u64>,
+    /// Of each side of the network.
+    sampled: [SampledSide; 2],
+    /// The sides that there are.
+    sides: &'static [Side],
 }
 
 impl Run<'_, '_> {
@@ -204,18 +183,25 @@ impl Run<'_, '_> {
         let pauses = self.pauses();
         let mut next_pause = pauses.iter().peekable();
         let mut next_percent = Timestamp::ZERO;
+        let mut next_sample = now + interval;
         while now < end {
-            let mut until = (now + interval).min(end);
-            if let Some(p) = next_pause.peek().filter(|p| p.at < until) {
-                until = p.at.max(now);
+            let mut until = self.network.sim.observer_mut().recorder.next_boundary(now).min(end);
+            if let Some(p) = next_pause.peek() {
+                until = until.min(p.at.max(now));
             }
-            self.advance(until)?;
+            self.advance(until, &mut next_sample, interval)?;
+            now = until;
+            let mut is_pause = false;
             while let Some(&&p) = next_pause.peek().filter(|p| p.at <= until) {
                 self.pause(&p);
                 next_pause.next();
+                is_pause = true;
             }
-            now = until;
-            self.sample(now);
+            if is_pause || now >= next_sample || now >= end {
+                self.pass_empty(1, now, interval);
+                self.sides.iter().for_each(|side| self.sample(*side, now));
+                next_sample = now + interval;
+            }
             if now >= next_percent {
                 cold_path();
                 let done = (100.0 * (now.as_secs_f64() / end.as_secs_f64())).floor();
@@ -242,8 +228,8 @@ impl Run<'_, '_> {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
         let about = &self.scenario.flows[flow];
         let stop = stop.min(Timestamp::ZERO + about.stop);
-        if self.stops.iter().any(|s| s.1 == flow) {
-            self.flows[flow].catch_up(self.samples);
+        if let Some(side) = self.sampled.iter().find(|side| side.stops.iter().any(|s| s.1 == flow)) {
+            self.flows[flow].catch_up(side.samples);
         }
         let headless = sim.agent(ids.sender).refused_first_packets() + sim.observer_mut().first_packets_lost(flow);
         let ends = sim.agent(ids.sender).call().zip(sim.agent(ids.receiver).call());
@@ -268,85 +254,103 @@ impl Run<'_, '_> {
         sim.observer_mut().recorder.flow_end(flow, end);
     }
 
-    /// Runs up to just before `until`, so that samples at `until` belong to the row that ends there.
-    fn advance(&mut self, until: Timestamp) -> Result<(), RunError> {
-        let stop = self.options.stop;
-        let hook = |_| if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        let before = until - TimeDelta::from_nanos(1);
-        let outcome = self.network.sim.run_until_with(before, EVENTS_PER_CHECK, hook);
-        let at = self.network.sim.now();
-        match outcome {
-            Outcome::Reached if stop.load(Ordering::Relaxed) => Err(RunError::Stopped { at }),
-            Outcome::Reached => Ok(()),
-            Outcome::Cancelled => Err(RunError::Stopped { at }),
-            Outcome::Stuck => Err(RunError::Stuck { at }),
+    /// Runs both sides up to just before `until`, so that samples at `until` belong to the row that ends there. Each is sampled
+    /// as it passes the times between.
+    fn advance(&mut self, until: Timestamp, next_sample: &mut Timestamp, interval: TimeDelta) -> Result<(), RunError> {
+        let first = *next_sample;
+        let mut ticks = self.sampled.each_ref().map(|s| if s.is_sampled() { first } else { Timestamp::MAX });
+        loop {
+            let sim = &self.network.sim;
+            let due = Side::BOTH.map(|side| sim.next_event_of(side).min(ticks[side.index()]));
+            let (side, other) = if due[0] <= due[1] { (Side::Near, due[1]) } else { (Side::Far, due[0]) };
+            let own = due[side.index()];
+            if own >= until {
+                break;
+            }
+            let limit = sim.lookahead().map_or(until, |ahead| until.min(other.min(own + ahead) + ahead));
+            let tick = &mut ticks[side.index()];
+            while *tick < limit {
+                self.run_side(side, *tick)?;
+                self.sample(side, *tick);
+                *tick += interval;
+            }
+            self.run_side(side, limit)?;
+        }
+        self.sides.iter().try_for_each(|side| self.run_side(*side, until))?;
+        if first < until {
+            let passed = (until - first).as_nanos().saturating_sub(1) / interval.as_nanos() + 1;
+            *next_sample = first + interval * passed;
+            self.pass_empty(passed as u64, *next_sample - interval, interval);
+        }
+        Ok(())
+    }
+
+    /// Passes `count` samples of the queues that are always empty to the recorder, the last one at `last`.
+    fn pass_empty(&mut self, count: u64, last: Timestamp, interval: TimeDelta) {
+        let recorder = &mut self.network.sim.observer_mut().recorder;
+        for link in self.sampled.iter().flat_map(|s| &s.empty) {
+            recorder.link_empty(*link, last, count, interval);
         }
     }
 
-    /// Samples links and flows, and passes the queues of their links to base stations.
-    fn sample(&mut self, now: Timestamp) {
-        let sim = &mut self.network.sim;
-        for (i, id) in self.network.links.iter().enumerate() {
-            let link = sim.link(*id);
-            let (size, delay) = (link.queue_size(now), link.queue_delay(now));
+    #[inline]
+    fn run_side(&mut self, side: Side, until: Timestamp) -> Result<(), RunError> {
+        let outcome = self.network.sim.run_side(side, until - TimeDelta::from_nanos(1));
+        if outcome == Outcome::Reached && !self.options.stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        cold_path();
+        let at = self.network.sim.now();
+        Err(if outcome == Outcome::Stuck { RunError::Stuck { at } } else { RunError::Stopped { at } })
+    }
+
+    /// Samples the links and flows of a side, and passes the queues of their links to base stations.
+    fn sample(&mut self, side: Side, now: Timestamp) {
+        let (sim, s) = (&mut self.network.sim, &mut self.sampled[side.index()]);
+        for &(i, id) in &s.links {
+            let (size, delay) = sim.link(id).queue(now);
             sim.observer_mut().recorder.link(i, now, size, delay);
         }
-        for station in &self.network.stations {
+        for station in s.stations.iter().map(|k| self.network.stations[*k]) {
             cold_path();
             let queue = sim.link(self.network.links[station.link]).queue_size(now);
             sim.with_agent(station.agent, |a, _| a.set_queue(queue));
         }
-        self.samples += 1;
-        while let Some(&(_, flow)) = self.stops.last().filter(|s| s.0 < now) {
+        s.samples += 1;
+        while let Some(&(_, flow)) = s.stops.last().filter(|s| s.0 < now) {
             cold_path();
-            self.flows[flow].catch_up(self.samples - 1);
-            self.stops.pop();
+            self.flows[flow].catch_up(s.samples - 1);
+            s.stops.pop();
         }
         let shows_metrics = self.options.series && now >= sim.observer_mut().recorder.next_row();
-        self.due.copy_from_slice(&self.steady);
-        sim.observer_mut().take_active(&mut self.due);
-        while let Some(&(_, flow)) = self.starts.last().filter(|s| s.0 <= now) {
-            cold_path();
-            self.due[flow / 64] |= 1 << (flow % 64);
-            self.starts.pop();
-        }
-        if shows_metrics {
-            self.due.fill(u64::MAX);
-        }
-        self.each_due(|run, flow| run.sample_sender(flow, now, shows_metrics));
-        self.each_due(|run, flow| {
-            run.sample_streams(flow, now);
-            path_sampling::sample(run.scenario, &mut run.network, flow, now);
-            run.take_playout(flow, now);
-        });
+        s.find_due(now, shows_metrics, sim.observer_mut().active());
+        let samples = s.samples;
+        self.each(side, |s| &s.due, |run, flow| run.sample_sender(flow, now, samples, shows_metrics));
+        self.each(
+            side,
+            |s| &s.sharing,
+            |run, flow| {
+                run.sample_streams(flow, now);
+                path_sampling::sample(run.scenario, &mut run.network, flow, now);
+            },
+        );
+        self.each(side, |s| &s.playing, |run, flow| run.take_playout(flow, now));
     }
 
-    fn each_due(&mut self, mut sample: impl FnMut(&mut Self, usize)) {
-        for word in 0..self.due.len() {
-            let mut left = self.due[word];
+    /// Calls `sample` for each flow of a set, in order.
+    #[inline]
+    fn each(&mut self, side: Side, set: impl Fn(&SampledSide) -> &[u64], mut sample: impl FnMut(&mut Self, usize)) {
+        let words = set(&self.sampled[side.index()]).len();
+        for word in 0..words {
+            let mut left = set(&self.sampled[side.index()])[word];
             while left != 0 {
-                let flow = word * 64 + left.trailing_zeros() as usize;
+                sample(self, word * 64 + left.trailing_zeros() as usize);
                 left &= left - 1;
-                if flow < self.flows.len() {
-                    sample(self, flow);
-                }
             }
         }
     }
 
-    /// Finds the flows that change without their sending agent, or whose parts are sampled each time.
-    fn find_steady(&mut self) {
-        let sim = &self.network.sim;
-        for (i, (ids, flow)) in self.network.flows.iter().zip(&self.scenario.flows).enumerate() {
-            let plays = sim.agent(ids.receiver).call().is_some_and(|c| Discards::of(c).is_some());
-            let has_streams = flow.rtp().is_some_and(|r| !r.streams.is_empty() || r.multipath.is_some());
-            if plays || has_streams || sim.agent(ids.sender).is_over_dccp() {
-                self.steady[i / 64] |= 1 << (i % 64);
-            }
-        }
-    }
-
-    fn sample_sender(&mut self, flow: usize, now: Timestamp, shows_metrics: bool) {
+    fn sample_sender(&mut self, flow: usize, now: Timestamp, samples: u64, shows_metrics: bool) {
         if !self.flows[flow].is_there(now) {
             return;
         }
@@ -370,7 +374,7 @@ impl Run<'_, '_> {
                 other.stats().metrics(&mut |name, value| internals.push((name, value)));
             }
         }
-        sampler.catch_up(self.samples - 1);
+        sampler.catch_up(samples - 1);
         let recorder = &mut sim.observer_mut().recorder;
         sampler.on_sender(recorder, now, &sample);
         for (name, value) in internals {

@@ -148,6 +148,21 @@ impl Server {
         }
     }
 
+    /// Whether packets take no time to transmit.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        matches!(self, Self::Unlimited)
+    }
+
+    /// Whether a packet that arrives at `now` would be transmitted at once; `false` also where that takes a longer look.
+    #[inline]
+    pub(crate) fn is_surely_free(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Constant { free_at, .. } | Self::Schedule { free_at, .. } => *free_at <= now,
+            Self::Opportunities { .. } | Self::Shaped(_) => false,
+        }
+    }
+
     /// When a packet that arrives at `now` behind `size` of queued bytes would begin its transmission; `Timestamp::MAX`
     /// for never.
     pub(crate) fn start_behind(&self, now: Timestamp, size: DataSize) -> Timestamp {

@@ -133,12 +133,34 @@ impl<P: Clone> Link<P> {
         self.line.drops_waiting || matches!(self.line.flight, Flight::Sorted { .. })
     }
 
+    /// The time that each packet takes from [`Self::push`] to [`Self::pop`] at the least, if both may be called apart: each with times
+    /// that do not go back, those of `push` up to this much behind those of `pop` and as far as wished ahead of them. Zero if they may not,
+    /// since what leaves the queue depends on the time at which it leaves.
+    pub fn lookahead(&self) -> TimeDelta {
+        if self.line.is_fixed() { self.line.delay } else { TimeDelta::ZERO }
+    }
+
     /// The next packet that has left the link by `now`, in order of time.
     #[inline]
     pub fn pop(&mut self, now: Timestamp) -> Option<Departure<P>> {
-        self.advance(now);
+        let mut now = now;
         let line = &mut self.line;
-        if line.now == Timestamp::MAX {
+        if line.is_fixed() {
+            // Packets that arrive by `now` have begun before; what is behind them is served when the next one is pushed.
+            let may_be_first = match &line.flight {
+                Flight::InOrder(_) => line.flight.next_at().is_none_or(|at| at > now),
+                Flight::Sorted { .. } => true,
+            };
+            if line.head != NOTHING && may_be_first {
+                let until = now - line.delay;
+                self.queue.visit(Serve { line, until });
+            }
+        } else {
+            self.advance(now);
+            now = self.line.now;
+        }
+        let line = &mut self.line;
+        if now == Timestamp::MAX {
             return None;
         }
         if line.drops_waiting
@@ -146,7 +168,7 @@ impl<P: Clone> Link<P> {
         {
             return Some(discarded);
         }
-        let InFlight { item, at, queued_for, bytes, ecn, lost } = line.flight.pop_due(line.now)?;
+        let InFlight { item, at, queued_for, bytes, ecn, lost } = line.flight.pop_due(now)?;
         let size = DataSize::from_bytes(u64::from(bytes));
         Some(match lost {
             None => {
@@ -159,6 +181,21 @@ impl<P: Clone> Link<P> {
                 Departure::Dropped(Dropped { item, at, size, reason })
             }
         })
+    }
+
+    /// Whether no packet ever waits, since there is no limit of capacity.
+    pub fn never_queues(&self) -> bool {
+        self.line.air.is_none() && self.line.server.is_unlimited()
+    }
+
+    /// Bytes queued at `now` and the queueing delay then: [`Self::queue_size`] and [`Self::queue_delay`].
+    #[inline]
+    pub fn queue(&mut self, now: Timestamp) -> (DataSize, TimeDelta) {
+        let line = &self.line;
+        if line.head == NOTHING && line.air.is_none() && line.server.is_surely_free(line.now.max(now)) {
+            return (DataSize::ZERO, TimeDelta::ZERO);
+        }
+        (self.queue_size(now), self.queue_delay(now))
     }
 
     /// Bytes queued at `now`, excluding the packet in transmission.
@@ -205,7 +242,8 @@ impl<P: Clone> Link<P> {
     fn advance(&mut self, now: Timestamp) {
         self.line.now = self.line.now.max(now);
         if self.line.head != NOTHING {
-            self.queue.visit(Serve { line: &mut self.line });
+            let until = self.line.now;
+            self.queue.visit(Serve { line: &mut self.line, until });
         }
     }
 }
@@ -231,14 +269,15 @@ impl<P: Clone> Visit<P> for Push<'_, P> {
 /// [`Line::serve`], compiled for each discipline.
 struct Serve<'a, P> {
     line: &'a mut Line<P>,
+    until: Timestamp,
 }
 
 impl<P: Clone> Visit<P> for Serve<'_, P> {
     type Output = ();
     #[inline]
     fn visit<Q: Queue<P>>(self, queue: &mut Q) {
-        if self.line.is_due() {
-            self.line.serve(queue);
+        if self.line.is_due(self.until) {
+            self.line.serve(queue, self.until);
         }
     }
     fn visit_stations(self, stations: &mut Stations<P>) {
@@ -250,8 +289,8 @@ impl<P: Clone> Line<P> {
     #[inline]
     fn push<Q: Queue<P>>(&mut self, queue: &mut Q, now: Timestamp, packet: Packet<P>) -> Verdict<P> {
         self.now = self.now.max(now);
-        if self.is_due() {
-            self.serve(queue);
+        if self.is_due(self.now) {
+            self.serve(queue, self.now);
         }
         let mut packet = self.queued(packet);
         if let Some(reason) = self.impair(&mut packet) {
@@ -269,7 +308,7 @@ impl<P: Clone> Line<P> {
                 self.head = self.now;
             }
             if is_idle {
-                self.serve(queue);
+                self.serve(queue, self.now);
             }
         }
         Verdict::Queued
@@ -327,18 +366,24 @@ impl<P: Clone> Line<P> {
         }
     }
 
-    /// Whether the next transmission is due.
+    /// Whether a packet's departure follows from the packets pushed before it alone.
     #[inline]
-    fn is_due(&mut self) -> bool {
-        self.head != NOTHING && self.server.next_start(self.head) <= self.now
+    fn is_fixed(&self) -> bool {
+        !self.drops_waiting && self.air.is_none()
     }
 
-    /// Begins every transmission that is due.
+    /// Whether the next transmission is due by `until`.
+    #[inline]
+    fn is_due(&mut self, until: Timestamp) -> bool {
+        self.head != NOTHING && self.server.next_start(self.head) <= until
+    }
+
+    /// Begins every transmission that is due by `until`.
     #[inline(never)]
-    fn serve<Q: Queue<P>>(&mut self, queue: &mut Q) {
+    fn serve<Q: Queue<P>>(&mut self, queue: &mut Q, until: Timestamp) {
         while self.head != NOTHING {
             let start = self.server.next_start(self.head);
-            if start > self.now {
+            if start > until {
                 break;
             }
             let packet = queue.dequeue(start, &mut self.ledger);

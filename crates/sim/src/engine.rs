@@ -4,6 +4,7 @@ mod access;
 #[cfg(test)]
 mod any_network;
 mod run;
+mod sides;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +14,10 @@ use crate::observer::Observer;
 use crate::route::Route;
 use crate::seed::mix;
 use crate::slab::Slab;
-use crate::timers::Timers;
+use crate::timers::{Key, Timers};
 use access::Access;
+pub use sides::Side;
+use sides::Sides;
 use weir_path::{ConfigError, Link, LinkConfig};
 use weir_units::{PathId, Timestamp};
 
@@ -44,6 +47,24 @@ struct LinkEntry {
     /// Whether the link makes copies, or may have an event before those announced; these need additional handling.
     duplicates: bool,
     may_bring_forward: bool,
+    /// Of its exit, where it has its events.
+    side: Side,
+    /// When its next event was last looked for there, and the rank that it got.
+    looked: (Timestamp, u64),
+}
+
+/// The event lists of one side.
+#[derive(Clone, Default, Debug)]
+struct SourceTimers {
+    links: Timers,
+    agents: Timers,
+}
+
+impl SourceTimers {
+    /// The earliest event.
+    fn first(&self) -> Key {
+        self.links.first().min(self.agents.first())
+    }
 }
 
 /// Destination of packets, and the position of their links in `Simulator::routes`.
@@ -66,6 +87,7 @@ struct AgentEntry<A> {
     agent: A,
     life: Life,
     silent: bool,
+    side: Side,
     /// The route of [`PathId::FIRST`].
     route: RouteEntry,
     /// Routes of further paths, in order. Boxed, so that an entry fits into a cache line.
@@ -115,6 +137,8 @@ pub struct Simulator<A, O = ()> {
     now: Timestamp,
     seed: u64,
     order: u64,
+    /// Events set since the time has advanced, up to a bound, where there are two sides.
+    rank: u64,
     events: u64,
     sent: u64,
     duplicated: u64,
@@ -124,9 +148,10 @@ pub struct Simulator<A, O = ()> {
     /// Event count at which to check next whether to continue.
     look_at: u64,
     links: Vec<LinkEntry>,
-    link_timers: Timers,
     agents: Vec<AgentEntry<A>>,
-    agent_timers: Timers,
+    /// By side.
+    timers: [SourceTimers; 2],
+    sides: Sides,
     routes: Vec<LinkId>,
     access: Access,
     packets: Slab,
@@ -147,6 +172,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             now: Timestamp::ZERO,
             seed,
             order: 0,
+            rank: 0,
             events: 0,
             sent: 0,
             duplicated: 0,
@@ -155,9 +181,9 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             stuck: false,
             look_at: 0,
             links: Vec::new(),
-            link_timers: Timers::default(),
             agents: Vec::new(),
-            agent_timers: Timers::default(),
+            timers: Default::default(),
+            sides: Sides::default(),
             routes: Vec::new(),
             access: Access::default(),
             packets: Slab::default(),
@@ -172,8 +198,10 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let id = self.links.len();
         let link = Link::new(config, mix(self.seed, id as u64))?;
         let may_bring_forward = link.may_bring_forward();
-        self.links.push(LinkEntry { link, duplicates: config.duplication > 0.0, may_bring_forward });
-        self.link_timers.grow(id + 1);
+        let duplicates = config.duplication > 0.0;
+        let (side, looked) = (Side::Near, (Timestamp::ZERO, 0));
+        self.links.push(LinkEntry { link, duplicates, may_bring_forward, side, looked });
+        self.near().links.grow(id + 1);
         Ok(LinkId(id as u32))
     }
 
@@ -185,12 +213,14 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             silent: agent.is_silent(),
             agent,
             life: Life::Waiting,
+            side: Side::Near,
             route: RouteEntry::none(id),
             further: Box::default(),
             stop: Timestamp::MAX,
             timeout: Timestamp::MAX,
         });
-        self.agent_timers.grow(self.agents.len());
+        let count = self.agents.len();
+        self.near().agents.grow(count);
         self.set_agent_timer(id.index(), start);
         id
     }
@@ -253,7 +283,8 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// When the next event is due, if any; a run in real time sleeps until then. [`Self::with_agent`] may make it
     /// earlier.
     pub fn next_event(&self) -> Option<Timestamp> {
-        let at = self.link_timers.first().min(self.agent_timers.first()).at();
+        let [near, far] = &self.timers;
+        let at = near.first().min(far.first()).at();
         (at < Timestamp::MAX).then_some(at)
     }
     /// Totals so far.

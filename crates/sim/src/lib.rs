@@ -44,7 +44,7 @@ pub mod udp;
 pub use agent::Agent;
 pub use distribution::{Distribution, DistributionError, Random};
 pub use endpoint::Endpoint;
-pub use engine::{Outcome, Simulator, Totals};
+pub use engine::{Outcome, Side, Simulator, Totals};
 pub use ids::{AgentId, LinkId};
 pub use log_histogram::LogHistogram;
 pub use observer::{Observer, Place, StreamHash};

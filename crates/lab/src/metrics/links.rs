@@ -49,6 +49,23 @@ impl LinkMeter {
         }
         self.now = Some((now, bytes, delay));
     }
+    /// As `count` samples of an empty queue, the last one at `now`, each `step` after the one before.
+    pub(super) fn set_empty(&mut self, now: Timestamp, count: u64, step: TimeDelta) {
+        if self.now.is_some_and(|(_, bytes, delay)| bytes.is_zero() && delay == TimeDelta::ZERO) {
+            // One by one, so that the sums have the same rounding as with every sample.
+            for _ in 1..count {
+                self.bytes_area.1 += seconds(step);
+                self.area.1 += seconds(step);
+            }
+            let before = step * (count.max(1) - 1) as i64;
+            self.unrecorded += before.as_nanos().unsigned_abs();
+            self.now = self.now.map(|(since, bytes, delay)| (since + before, bytes, delay));
+            return self.set(now, DataSize::ZERO, TimeDelta::ZERO);
+        }
+        for k in (0..count as i64).rev() {
+            self.set(now - step * k, DataSize::ZERO, TimeDelta::ZERO);
+        }
+    }
     /// Adds the current values to the histograms, weighted by their duration.
     pub(super) fn record(&mut self) {
         let weight = std::mem::take(&mut self.unrecorded);

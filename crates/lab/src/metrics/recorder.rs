@@ -89,6 +89,11 @@ impl Recorder {
     pub fn next_row(&self) -> Timestamp {
         self.row_end
     }
+    /// Ends the rows and windows that end by `now`, and returns when the next ones do. Between two such times the order of events does not matter.
+    pub fn next_boundary(&mut self, now: Timestamp) -> Timestamp {
+        self.event(now);
+        self.boundary
+    }
     /// Whether time series are kept, so that internals are useful.
     pub fn wants_series(&self) -> bool {
         self.config.series
@@ -175,6 +180,12 @@ impl Recorder {
     pub fn link(&mut self, link: usize, now: Timestamp, queue: DataSize, delay: TimeDelta) {
         self.state(now);
         self.links[link].set(now, queue, delay);
+    }
+    /// As `count` calls of [`Self::link`] with an empty queue, the last one at `now`, each `step` after the one before, and no end of a row or
+    /// window between them.
+    pub fn link_empty(&mut self, link: usize, now: Timestamp, count: u64, step: TimeDelta) {
+        self.links[link].set_empty(now, count, step);
+        self.state(now);
     }
     /// One of the controller's internals by name; kept only with time series.
     pub fn metric(&mut self, flow: usize, now: Timestamp, name: &'static str, value: f64) {

@@ -19,7 +19,9 @@ impl FlowObserver for () {}
 impl BareRun {
     /// A run at time zero. Errors: something that the scenario refers to cannot be constructed.
     pub fn new(scenario: &Scenario, seed: u64, registry: &Registry) -> Result<Self, RunError> {
-        Ok(Self { network: network::network(scenario, seed, registry, ())? })
+        let mut network = network::network(scenario, seed, registry, ())?;
+        network.sim.divide();
+        Ok(Self { network })
     }
 
     /// Runs up to and including a time. Sources paused by the scenario resume here. Errors: time stands still.

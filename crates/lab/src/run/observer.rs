@@ -28,7 +28,7 @@ pub(crate) struct RunObserver<'a> {
     first_packets: Vec<FirstPackets>,
     /// Of flows over several paths, by flow.
     paths: Vec<Option<Box<PathMeter>>>,
-    /// Flows whose sending agent has run since [`Self::take_active`], one bit each.
+    /// See [`Self::active`].
     active: Vec<u64>,
 }
 
@@ -93,12 +93,10 @@ impl<'a> RunObserver<'a> {
         let (flow, forward, ecn) = (role.flow, role.forward, packet.ecn);
         (capture.sink)(&CapturedPacket { now, at, flow, forward, is_dccp, bytes, payload, ecn });
     }
-    /// Adds the flows whose sending agent has received something or run at a timeout since the last call to `flows`,
-    /// one bit each.
-    pub(crate) fn take_active(&mut self, flows: &mut [u64]) {
-        for (to, from) in flows.iter_mut().zip(&mut self.active) {
-            *to |= std::mem::take(from);
-        }
+    /// Flows whose sending agent has received something or run at a timeout since their bits were cleared, one bit each; for all
+    /// flows.
+    pub(crate) fn active(&mut self) -> &mut [u64] {
+        &mut self.active
     }
     /// An agent may have changed.
     #[inline]

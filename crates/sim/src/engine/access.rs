@@ -24,6 +24,10 @@ pub(super) struct Access {
 }
 
 impl Access {
+    /// Whether no agent has any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
     /// The route from an agent to another, whose links are appended to `routes` at its first use.
     fn route(&mut self, from: AgentId, to: AgentId, routes: &mut Vec<LinkId>) -> Option<RouteEntry> {
         let down = self.ends.get(to.index())?.as_ref()?.down;

@@ -4,10 +4,13 @@ use super::tests::{sink, source};
 use super::*;
 use crate::observer::StreamHash;
 use crate::tcp::{Receiver, Sender, TcpConfig, Variant, Workload};
-use crate::{Distribution, Endpoint, Route, udp};
+use crate::{Distribution, Endpoint, Packet, Place, Route, udp};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use weir_path::queue::drop_tail;
-use weir_path::{Capacity, Discipline, Jitter, JitterShape, Limit, Loss, LossPosition, Reordering, Schedule, Step};
+use weir_path::{
+    Capacity, Discipline, DropReason, Jitter, JitterShape, Limit, Loss, LossPosition, Reordering, Schedule, Step,
+};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 fn any_link() -> impl Strategy<Value = LinkConfig> {
@@ -101,8 +104,58 @@ fn ends(flow: &Flow) -> (Endpoint, Endpoint) {
     }
 }
 
-fn run(links: &[(LinkConfig, LinkConfig)], flows: &[Flow], seed: u64) -> Result<(u64, Totals), TestCaseError> {
-    let mut sim = Simulator::with_observer(seed, StreamHash::default());
+/// A digest of what each place sees, in its order: of both ends of each link, and of each agent.
+#[derive(Default)]
+struct PlaceHash {
+    all: StreamHash,
+    places: BTreeMap<(u8, usize), StreamHash>,
+}
+
+impl PlaceHash {
+    fn at(&mut self, kind: u8, index: usize) -> &mut StreamHash {
+        self.places.entry((kind, index)).or_default()
+    }
+}
+
+impl Observer for PlaceHash {
+    fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
+        self.all.on_sent(now, from, packet);
+        self.at(0, from.index()).on_sent(now, from, packet);
+    }
+    fn on_enqueued(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet) {
+        self.all.on_enqueued(now, link, from, packet);
+        self.at(1, link.index()).on_enqueued(now, link, from, packet);
+    }
+    fn on_forwarded(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet, queued_for: TimeDelta) {
+        self.all.on_forwarded(now, link, from, packet, queued_for);
+        self.at(2, link.index()).on_forwarded(now, link, from, packet, queued_for);
+    }
+    fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
+        self.all.on_dropped(now, place, from, packet);
+        // Before a link and behind it are different places.
+        let kind = match place {
+            Place::Link(_, DropReason::Queue | DropReason::Policer) => 3,
+            Place::Link(_, DropReason::RandomLoss) => 4,
+            Place::Agent(_) => 7,
+            Place::Link(_, DropReason::Aqm) => 6,
+        };
+        let index = match place {
+            Place::Link(link, _) => link.index(),
+            Place::Agent(agent) => agent.index(),
+        };
+        self.at(kind, index).on_dropped(now, place, from, packet);
+    }
+    fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
+        self.all.on_delivered(now, to, from, packet);
+        self.at(5, to.index()).on_delivered(now, to, from, packet);
+    }
+}
+
+/// The digest of everything, those of the places, totals, and whether the network was divided.
+type Seen = (u64, BTreeMap<(u8, usize), StreamHash>, Totals, bool);
+
+fn run(links: &[(LinkConfig, LinkConfig)], flows: &[Flow], seed: u64, may_divide: bool) -> Result<Seen, TestCaseError> {
+    let mut sim = Simulator::with_observer(seed, PlaceHash::default());
     let mut route = Route::default();
     for (forward, reverse) in links {
         let hop = Route {
@@ -120,6 +173,7 @@ fn run(links: &[(LinkConfig, LinkConfig)], flows: &[Flow], seed: u64) -> Result<
             sim.stop_agent(a, Timestamp::from_millis(ms));
         }
     }
+    let is_divided = may_divide && sim.divide();
     for s in 1..=8 {
         prop_assert_eq!(sim.run_until(Timestamp::from_secs(s)), Outcome::Reached);
         let t = sim.totals();
@@ -133,7 +187,9 @@ fn run(links: &[(LinkConfig, LinkConfig)], flows: &[Flow], seed: u64) -> Result<
         }
         prop_assert_eq!(t.inside + copies - t.duplicated, held);
     }
-    Ok((sim.observer().value(), sim.totals()))
+    let totals = sim.totals();
+    let seen = sim.into_observer();
+    Ok((seen.all.value(), seen.places, totals, is_divided))
 }
 
 proptest! {
@@ -142,6 +198,12 @@ proptest! {
     fn books_balance_and_twice_is_the_same(
         links in prop::collection::vec((any_link(), any_link()), 1..4), flows in prop::collection::vec(any_flow(), 1..6), seed: u64,
     ) {
-        prop_assert_eq!(run(&links, &flows, seed)?, run(&links, &flows, seed)?);
+        let once = run(&links, &flows, seed, false)?;
+        prop_assert_eq!(&once, &run(&links, &flows, seed, false)?);
+        // Simulated apart, each place sees the same.
+        let apart = run(&links, &flows, seed, true)?;
+        prop_assert_eq!(once.1, apart.1, "divided: {}", apart.3);
+        // A timer that is too early is an event, and is set at other times there.
+        prop_assert_eq!(Totals { events: 0, ..once.2 }, Totals { events: 0, ..apart.2 });
     }
 }

@@ -1,6 +1,6 @@
 //! The main loop.
 
-use super::{Life, LinkEntry, Outcome, Simulator};
+use super::{Life, LinkEntry, Outcome, Side, Simulator};
 use crate::agent::Agent;
 use crate::ids::{AgentId, LinkId};
 use crate::observer::{Observer, Place};
@@ -29,6 +29,23 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         &mut self,
         end: Timestamp,
         every: u64,
+        hook: impl FnMut(Timestamp) -> ControlFlow<()>,
+    ) -> Outcome {
+        // Sources without a timeout are at `Timestamp::MAX`.
+        let end = end.min(Timestamp::MAX - TimeDelta::from_nanos(1));
+        if self.lookahead().is_some() {
+            self.run_both(end, every, hook)
+        } else {
+            self.run_list(Side::Near, end, every, hook)
+        }
+    }
+
+    /// Runs the events of one side until `end`.
+    pub(super) fn run_list(
+        &mut self,
+        side: Side,
+        end: Timestamp,
+        every: u64,
         mut hook: impl FnMut(Timestamp) -> ControlFlow<()>,
     ) -> Outcome {
         let every = every.max(1);
@@ -36,16 +53,16 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let mut instant_began = self.events;
         self.look_at = ask_at.min(self.events + LOOK_EVERY);
         self.stuck = false;
-        // Sources without a timeout are at `Timestamp::MAX`.
-        let end = end.min(Timestamp::MAX - TimeDelta::from_nanos(1));
         loop {
-            let (link, agent) = (self.link_timers.first(), self.agent_timers.first());
+            let timers = &self.timers[side.index()];
+            let (link, agent) = (timers.links.first(), timers.agents.first());
             let key = link.min(agent);
             if key.at() > end {
                 break;
             }
             if key.at() > self.now {
                 self.now = key.at();
+                self.rank = 0;
                 instant_began = self.events;
             }
             self.events += 1;
@@ -83,8 +100,18 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             }
             match self.links[index].link.next_event() {
                 Some(at) if at <= self.now => {}
-                Some(at) => return self.set_link_timer(index, at),
-                None => return self.link_timers.clear(index),
+                Some(at) => {
+                    let order = self.next_order(at);
+                    let entry = &mut self.links[index];
+                    entry.looked = (self.now, self.rank);
+                    return self.timers[entry.side.index()].links.set(index, at, order);
+                }
+                None => {
+                    self.rank += 1;
+                    let entry = &mut self.links[index];
+                    entry.looked = (self.now, self.rank);
+                    return self.timers[entry.side.index()].links.clear(index);
+                }
             }
         }
     }
@@ -136,9 +163,10 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// stop.
     fn on_agent(&mut self, index: usize) {
         let entry = &mut self.agents[index];
+        let side = entry.side.index();
         if self.now >= entry.stop {
             entry.life = Life::Stopped;
-            self.agent_timers.clear(index);
+            self.timers[side].agents.clear(index);
             return;
         }
         match entry.life {
@@ -154,7 +182,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
                 self.pump(index);
             }
             Life::Running => self.arm_agent_timer(index),
-            Life::Stopped => self.agent_timers.clear(index),
+            Life::Stopped => self.timers[side].agents.clear(index),
         }
     }
 
@@ -171,7 +199,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let packet = self.packets.packet(slot);
         self.observer.on_delivered(self.now, to, from, packet);
         entry.agent.on_packet(self.now, packet);
-        let has_nothing = entry.agent.is_settled() && self.agent_timers.get(to.index()) > self.now;
+        let has_nothing = entry.agent.is_settled() && self.timers[entry.side.index()].agents.get(to.index()) > self.now;
         let is_polled = !(entry.silent || has_nothing);
         self.packets.release(slot);
         if is_polled {
@@ -215,18 +243,20 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     // Not a call, as the next two: each event passes through them.
     #[inline(always)]
     pub(super) fn enter(&mut self, id: LinkId, packet: path::Packet<u32>) {
-        let LinkEntry { link, may_bring_forward, .. } = &mut self.links[id.index()];
+        let LinkEntry { link, may_bring_forward, side, looked, .. } = &mut self.links[id.index()];
         let slot = packet.item;
         match link.push(self.now, packet) {
             Verdict::Queued => {
                 self.observer.on_enqueued(self.now, id, self.packets.head(slot).from, self.packets.packet(slot));
                 // Behind another packet it arrives later, unless packets are reordered or dropped from the queue.
-                let armed = self.link_timers.get(id.index());
+                let armed = self.timers[side.index()].links.get(id.index());
                 if (armed == Timestamp::MAX || *may_bring_forward)
                     && let Some(at) = link.next_event()
                     && at < armed
                 {
-                    self.set_link_timer(id.index(), at);
+                    let (side, looked) = (*side, *looked);
+                    let order = self.order_from(at, looked);
+                    self.timers[side.index()].links.set(id.index(), at, order);
                 }
             }
             Verdict::Dropped(reason, slot) => {
@@ -254,26 +284,22 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     #[inline(always)]
     fn arm_agent_timer(&mut self, index: usize) {
         let entry = &self.agents[index];
-        let (at, armed) = (entry.timeout.min(entry.stop), self.agent_timers.get(index));
+        let timers = &mut self.timers[entry.side.index()].agents;
+        let (at, armed) = (entry.timeout.min(entry.stop), timers.get(index));
         if armed > self.now && armed <= at {
             return;
         }
         if at < Timestamp::MAX {
             self.set_agent_timer(index, at.max(self.now));
         } else {
-            self.agent_timers.clear(index);
+            timers.clear(index);
         }
     }
 
-    #[inline]
+    // Not a call: each event passes through it.
+    #[inline(always)]
     pub(super) fn set_agent_timer(&mut self, index: usize, at: Timestamp) {
-        self.order += 1;
-        self.agent_timers.set(index, at, self.order);
-    }
-
-    #[inline]
-    fn set_link_timer(&mut self, index: usize, at: Timestamp) {
-        self.order += 1;
-        self.link_timers.set(index, at, self.order);
+        let order = self.next_order(at);
+        self.timers[self.agents[index].side.index()].agents.set(index, at, order);
     }
 }
