@@ -17,7 +17,9 @@ pub struct JitterStep {
 
 /// Windows that are looked at, in s, least packets in one that found the link idle, and least jitter, in s.
 const WINDOW: f64 = 5.0;
-const LEAST_PACKETS: usize = 12;
+pub(crate) const LEAST_PACKETS: usize = 40;
+/// The same where lone packets seemed to tell the link's rate: most packets of a picture are held behind others.
+pub(crate) const FEW_PACKETS: usize = 12;
 const LEAST: f64 = 3e-3;
 /// Quantiles between which the extra delays are taken for uniform.
 const OUTER: f64 = 0.05;
@@ -56,7 +58,7 @@ struct Excess {
 /// Looks for delay by chance: packets take longer than a queue of the link's rate accounts for, each another time. `rate_at` is the link's
 /// rate in bit/s at a time, 0 if it is not known. Empty if there is none at any time. Also
 /// returns the least delay by chance in s, which is not zero if the base delay has other parts.
-pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> (Vec<JitterStep>, f64) {
+pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64, least_packets: usize) -> (Vec<JitterStep>, f64) {
     let end = packets.last().map_or(0.0, |p| p.at);
     let mut windows: Vec<Vec<Excess>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
     let (mut served, mut arrived) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
@@ -77,7 +79,7 @@ pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> (Vec<Ji
     let mut out: Vec<(JitterStep, Vec<f64>)> = Vec::new();
     for (k, extra) in windows.enumerate() {
         // A queue that never empties says nothing of jitter.
-        if extra.len() < LEAST_PACKETS {
+        if extra.len() < least_packets {
             continue;
         }
         let max_ms = jitter(&extra).unwrap_or(0.0) * 1e3;
@@ -104,7 +106,7 @@ pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> (Vec<Ji
 pub(crate) fn is_beside(packets: &[Entered], common: &[Option<f64>]) -> bool {
     // Without a common rate nothing is said of that time.
     let told: Vec<Entered> = packets.iter().filter(|p| mode::at(common, p.at).is_some()).copied().collect();
-    let (steps, _) = find(&told, &|at| mode::at(common, at).unwrap_or(0.0));
+    let (steps, _) = find(&told, &|at| mode::at(common, at).unwrap_or(0.0), FEW_PACKETS);
     steps.iter().enumerate().any(|(k, s)| {
         let rate = mode::at(common, s.from_s).unwrap_or(0.0);
         let to = steps.get(k + 1).map_or(f64::INFINITY, |next| next.from_s);

@@ -170,13 +170,15 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
     let queue = queue::find(&entered, policer.is_some());
     let common = mode::rates(&entered);
     // Packets that all take their transmission time leave no room for jitter; but it may have begun later.
-    lone = lone && !jitter::is_beside(&entered, &common);
+    let is_beside = lone && jitter::is_beside(&entered, &common);
+    lone &= !is_beside;
     let mut service = service::service(&entered, &queue, &[], packets.resolution, lone);
     let mut capacity = bins::capacity(&entered, &service);
     let mut jitter = Vec::new();
     if !lone {
+        let least_packets = if is_beside { jitter::FEW_PACKETS } else { jitter::LEAST_PACKETS };
         let rate_at = |at: f64| mode::at(&common, at).unwrap_or_else(|| capacity.likely_at(at));
-        let (steps, least) = jitter::find(&entered, &rate_at);
+        let (steps, least) = jitter::find(&entered, &rate_at, least_packets);
         jitter = steps;
         base.iter_mut().for_each(|s| s.transmission -= least);
         if !jitter.is_empty() {

@@ -33,7 +33,14 @@ fn usual(service: &Service) -> Option<f64> {
 /// Looks for them. Where jitter holds packets nothing is said, since it looks the same.
 pub(crate) fn find(packets: &[Entered], service: &Service) -> Vec<Stall> {
     let Some(rate) = usual(service) else { return Vec::new() };
-    let arrived: Vec<(f64, f64, f64)> = packets.iter().filter_map(|p| Some((p.at, p.left?, p.bits))).collect();
+    // Packets lost since the one before may have been served too.
+    let (mut arrived, mut lost): (Vec<(f64, f64, f64)>, f64) = (Vec::new(), 0.0);
+    for p in packets {
+        match p.left {
+            Some(left) => arrived.push((p.at, left, p.bits + core::mem::take(&mut lost))),
+            None => lost += p.bits,
+        }
+    }
     let mut out: Vec<Stall> = Vec::new();
     for (i, pair) in arrived.windows(2).enumerate() {
         let (before, (at, left, bits)) = (pair[0].1, pair[1]);
