@@ -23,8 +23,28 @@ const LEAST: f64 = 8e-3;
 const ABRUPT: f64 = 0.6;
 /// Least time between two steps, in s.
 const APART: f64 = 0.1;
+/// Share of the usual rate of gaps that arrives where a link is never idle, and least gaps to tell.
+const BUSY: f64 = 0.95;
+const LEAST_GAPS: usize = 100;
 /// Largest median of the blocks' least delays above the least of all on the side of the longer path, as a share of the step.
 const STEADY: f64 = 0.25;
+
+/// Whether packets sent in a time left a link one right behind the other, at one rate without pauses, though they came otherwise.
+fn always_busy(packets: &Packets, from: f64, to: f64) -> bool {
+    let within = packets.all.iter().filter(|p| (from..to).contains(&p.sent) && p.delay.is_some());
+    let (came, left): (Vec<(f64, f64)>, Vec<(f64, f64)>) =
+        within.map(|p| ((p.sent, p.bits), (p.sent + p.delay.unwrap_or(0.0), p.bits))).unzip();
+    is_one_rate(&left) && !is_one_rate(&came)
+}
+
+/// Whether gaps between packets are in proportion to their bits.
+fn is_one_rate(packets: &[(f64, f64)]) -> bool {
+    let gaps = packets.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[1].1)).filter(|gap| gap.0 > 0.0);
+    let (time, bits) = gaps.clone().fold((0.0, 0.0), |(t, b), gap| (t + gap.0, b + gap.1));
+    let mut rates: Vec<f64> = gaps.map(|(time, bits)| bits / time).collect();
+    rates.sort_by(f64::total_cmp);
+    bits > 0.0 && rates.len() >= LEAST_GAPS && bits >= BUSY * time * rates[rates.len() / 2]
+}
 
 /// Base delays over time; the first begins before the first packet.
 pub(crate) fn segments(packets: &Packets) -> Vec<Segment> {
@@ -83,6 +103,21 @@ pub(crate) fn segments(packets: &Packets) -> Vec<Segment> {
         cuts.push(best);
         k = best + 4;
     }
+    // A link that was busy all the time has a queue that no packet saw empty.
+    let floor = |from: usize, to: usize| min(&least[from..to]);
+    let mut k = 1;
+    while k < cuts.len() {
+        let to = cuts.get(k + 1).copied().unwrap_or(count);
+        let longer = floor(cuts[k], to) > floor(cuts[k - 1], cuts[k]);
+        let time = |block: usize| first + block as f64 * BLOCK;
+        if longer && always_busy(packets, time(cuts[k] + 2), time(to.min(cuts[k] + SIDE))) {
+            // The fall that ends it is no shorter path either.
+            let ends = k + 1 < cuts.len() && floor(to, cuts.get(k + 2).copied().unwrap_or(count)) < floor(cuts[k], to);
+            cuts.drain(k..=k + usize::from(ends));
+        } else {
+            k += 1;
+        }
+    }
     let ends = cuts.iter().skip(1).copied().chain([count]);
     let mut out: Vec<Segment> = Vec::new();
     for (from, to) in cuts.iter().copied().zip(ends) {
@@ -119,4 +154,28 @@ pub(crate) fn changes(segments: &[Segment]) -> Vec<BaseDelay> {
     let first = segments.first().map_or(0.0, Segment::propagation);
     let change = |s: &Segment| BaseDelay { from_s: s.from.max(0.0), more_ms: (s.propagation() - first) * 1e3 };
     segments.iter().map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packets::Packet;
+
+    /// Pictures of three packets, 30 a second, whose `k`th packet leaves at a time.
+    fn packets(leaves: impl Fn(usize, f64) -> f64) -> Packets {
+        let packet = |k: usize| {
+            let sent = (k / 3) as f64 / 30.0 + (k % 3) as f64 * 1e-3;
+            Packet { sent, delay: Some(leaves(k, sent) - sent), bits: 8_000.0 }
+        };
+        Packets { all: (0..600).map(packet).collect(), reordered: 0.0, answers_lost: None, resolution: 0.3e-3 }
+    }
+
+    #[test]
+    fn a_link_is_busy_if_it_makes_gaps_even_that_were_not() {
+        assert!(always_busy(&packets(|k, _| k as f64 / 90.0 + 0.05), 0.0, 7.0));
+        assert!(!always_busy(&packets(|_, sent| sent + 0.05), 0.0, 7.0), "each picture finds it idle");
+        let paced = |k: usize| Packet { sent: k as f64 / 90.0, delay: Some(0.05), bits: 8_000.0 };
+        let all = Packets { all: (0..600).map(paced).collect(), ..packets(|_, sent| sent) };
+        assert!(!always_busy(&all, 0.0, 7.0), "even gaps that were so when sent say nothing");
+    }
 }

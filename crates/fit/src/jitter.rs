@@ -1,5 +1,6 @@
 //! Delay by chance of packets that found no queue.
 
+use crate::mode;
 use crate::packets::Entered;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +17,9 @@ pub struct JitterStep {
 
 /// Windows that are looked at, in s, least packets in one that found the link idle, and least jitter, in s.
 const WINDOW: f64 = 5.0;
-const LEAST_PACKETS: usize = 40;
+pub(crate) const LEAST_PACKETS: usize = 40;
+/// The same where lone packets seemed to tell the link's rate: most packets of a picture are held behind others.
+pub(crate) const FEW_PACKETS: usize = 12;
 const LEAST: f64 = 3e-3;
 /// Quantiles between which the extra delays are taken for uniform.
 const OUTER: f64 = 0.05;
@@ -34,6 +37,13 @@ const HELD: f64 = 0.6;
 const WHOLE: f64 = 0.5;
 /// Quantile of the delays that stands for the largest: single packets are late for other reasons.
 const HIGHEST: f64 = 0.9995;
+/// Least jitter where lone packets seemed to tell the link's rate, in ms, and as bits that the link carries in the same time.
+const BESIDE_MS: f64 = 10.0;
+const BESIDE_BITS: f64 = 48_000.0;
+/// Time between packets whose delays are compared for that, in s: pictures of one call, since those of one picture wait for one another; and the
+/// largest correlation of chance. Between live ends that of 60 ms of jitter was .1 at most, that of a queue of CUBIC .7 and more.
+const APART: f64 = 0.04;
+const CHANCE: f64 = 0.5;
 /// Jitters that differ by less than this share are one.
 const SAME: f64 = 0.4;
 
@@ -48,7 +58,7 @@ struct Excess {
 /// Looks for delay by chance: packets take longer than a queue of the link's rate accounts for, each another time. `rate_at` is the link's
 /// rate in bit/s at a time, 0 if it is not known. Empty if there is none at any time. Also
 /// returns the least delay by chance in s, which is not zero if the base delay has other parts.
-pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> (Vec<JitterStep>, f64) {
+pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64, least_packets: usize) -> (Vec<JitterStep>, f64) {
     let end = packets.last().map_or(0.0, |p| p.at);
     let mut windows: Vec<Vec<Excess>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
     let (mut served, mut arrived) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
@@ -69,7 +79,7 @@ pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> (Vec<Ji
     let mut out: Vec<(JitterStep, Vec<f64>)> = Vec::new();
     for (k, extra) in windows.enumerate() {
         // A queue that never empties says nothing of jitter.
-        if extra.len() < LEAST_PACKETS {
+        if extra.len() < least_packets {
             continue;
         }
         let max_ms = jitter(&extra).unwrap_or(0.0) * 1e3;
@@ -89,6 +99,34 @@ pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> (Vec<Ji
     let steps = out.into_iter().map(|(step, _)| JitterStep { max_ms: whole(step.max_ms), ..step });
     let steps: Vec<JitterStep> = steps.collect();
     if steps.iter().all(|s| s.max_ms == 0.0) { (Vec::new(), 0.0) } else { (steps, least) }
+}
+
+/// Whether there is delay by chance where lone packets seemed to tell the link's rate: much of it, since packets of others make them wait too,
+/// for a packet or two.
+pub(crate) fn is_beside(packets: &[Entered], common: &[Option<f64>]) -> bool {
+    // Without a common rate nothing is said of that time.
+    let told: Vec<Entered> = packets.iter().filter(|p| mode::at(common, p.at).is_some()).copied().collect();
+    let (steps, _) = find(&told, &|at| mode::at(common, at).unwrap_or(0.0), FEW_PACKETS);
+    steps.iter().enumerate().any(|(k, s)| {
+        let rate = mode::at(common, s.from_s).unwrap_or(0.0);
+        let to = steps.get(k + 1).map_or(f64::INFINITY, |next| next.from_s);
+        s.max_ms >= BESIDE_MS && s.max_ms * 1e-3 * rate >= BESIDE_BITS && !is_queue(packets, s.from_s, to)
+    })
+}
+
+/// Whether delays in a time are those of a queue, also of others: one says much of the next.
+fn is_queue(packets: &[Entered], from: f64, to: f64) -> bool {
+    let (mut delays, mut next) = (Vec::new(), from);
+    for p in packets.iter().filter(|p| (from..to).contains(&p.at)) {
+        if let Some(left) = p.left.filter(|_| p.at >= next) {
+            delays.push(left - p.at);
+            next = p.at + APART;
+        }
+    }
+    let mean = delays.iter().sum::<f64>() / delays.len().max(1) as f64;
+    let variance = delays.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>();
+    let together = delays.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>();
+    together > CHANCE * variance
 }
 
 /// The least delay by chance by the base delay's clock, and the length of the range of all above it. Some packet of a call had the largest,

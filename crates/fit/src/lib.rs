@@ -14,6 +14,7 @@ mod bins;
 mod capacity;
 mod changes;
 mod check;
+mod coarse;
 mod cross;
 mod jitter;
 mod losses;
@@ -23,8 +24,10 @@ mod packets;
 mod policer;
 mod queue;
 mod scenario;
+mod seconds;
 mod service;
 mod source;
+mod stalls;
 mod transmission;
 mod whatif;
 
@@ -40,12 +43,25 @@ pub use policer::PolicerFit;
 pub use queue::{Discipline, QueueFit};
 pub use scenario::{FittedScenario, TRACE};
 pub use source::SourceFit;
+pub use stalls::Stall;
 pub use whatif::{DECIDED, Estimate, Judged, Order, Prediction, WhatIf, WhatIfError, changed_whatif, whatif};
 
-use packets::Packets;
+use packets::{Packets, first_ms};
 use schemars::JsonSchema;
+use seconds::{Missing, Rows};
 use serde::Serialize;
 use weir_timeline::Call;
+
+/// Evidence that a fit is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "FitEvidence")]
+pub enum Evidence {
+    /// Packets with their fates.
+    Packets,
+    /// Statistics once a second: coarser, with wider bounds.
+    Statistics,
+}
 
 /// Why a call has no fit.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -53,9 +69,14 @@ use weir_timeline::Call;
 pub enum FitError {
     /// No recording has sent packets with their fates.
     #[error(
-        "no recording has sent packets and their fates: a fit needs captures at both ends, or one log with feedback"
+        "no recording has sent packets and their fates, nor a sender's statistics: a fit needs captures at both ends, one log with feedback, or getStats of the sending end"
     )]
     NoPassages,
+    /// Statistics of the receiving end alone.
+    #[error(
+        "these are statistics of the receiving end alone, without round trips and without what was sent: a fit needs those of the sending end"
+    )]
+    ReceiverAlone,
     /// Too few packets, or too short.
     #[error(
         "{packets} packets in {seconds:.1} s are too few for a fit (at least {LEAST_PACKETS} in {LEAST_SECONDS:.0} s)"
@@ -84,14 +105,20 @@ const MOST_HOURS: f64 = 6.0;
 /// The path of a call, and what its sender had to send.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Fit {
+    /// Evidence that it is made of.
+    pub evidence: Evidence,
     /// Length of the call in s.
     pub length_s: f64,
     /// Least round-trip time in ms: half of it is the delay each way, since how it divides is not known. Absent if no answer is known.
     pub rtt_ms: Option<f64>,
     /// Base delay over time, as changes from the first.
     pub base: Vec<BaseDelay>,
+    /// The same of the way back. Of statistics both have half of what the round trip changes by, since they do not say which way does.
+    pub back: Vec<BaseDelay>,
     /// Capacity over time.
     pub capacity: Capacity,
+    /// Times in which the link stood still; the capacity is that beside them.
+    pub stalls: Vec<Stall>,
     /// Traffic of others in the same queue.
     pub cross: Vec<CrossTraffic>,
     /// The queue before the link.
@@ -119,7 +146,12 @@ pub struct Fit {
 /// # Errors
 /// The call has no sent packets with their fates, or too few, or is longer than 6 h.
 pub fn fit(call: &Call) -> Result<Fit, FitError> {
-    let passages = weir_timeline::why::passages(call).ok_or(FitError::NoPassages)?;
+    let Some(passages) = weir_timeline::why::passages(call) else {
+        return coarse(Rows::of_statistics(call).map_err(|missing| match missing {
+            Missing::All => FitError::NoPassages,
+            Missing::Sender => FitError::ReceiverAlone,
+        })?);
+    };
     let times = passages.packets.iter().map(|p| p.at).filter(|at| at.is_finite());
     let (begin, end) = times.fold((0.0_f64, 0.0_f64), |(a, b), at| (a.min(at), b.max(at)));
     let hours = (end - begin) / 3_600.0;
@@ -132,21 +164,21 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
         return Err(FitError::TooShort { packets: packets.all.len(), seconds: last - first });
     }
     let mut base = base::segments(&packets);
-    let lone = transmission::settle(&packets, &mut base);
+    let mut lone = transmission::settle(&packets, &mut base);
     let entered = packets.entered(&base);
     let policer = policer::find(&entered);
     let queue = queue::find(&entered, policer.is_some());
+    let common = mode::rates(&entered);
+    // Packets that all take their transmission time leave no room for jitter; but it may have begun later.
+    let is_beside = lone && jitter::is_beside(&entered, &common);
+    lone &= !is_beside;
     let mut service = service::service(&entered, &queue, &[], packets.resolution, lone);
     let mut capacity = bins::capacity(&entered, &service);
-    // Packets that all take their transmission time leave no room for jitter.
     let mut jitter = Vec::new();
     if !lone {
-        let common = mode::rates(&entered);
-        let rate_at = |at: f64| {
-            let common = common.get((at / mode::WINDOW).max(0.0) as usize).copied().flatten();
-            common.unwrap_or_else(|| capacity.likely_at(at))
-        };
-        let (steps, least) = jitter::find(&entered, &rate_at);
+        let least_packets = if is_beside { jitter::FEW_PACKETS } else { jitter::LEAST_PACKETS };
+        let rate_at = |at: f64| mode::at(&common, at).unwrap_or_else(|| capacity.likely_at(at));
+        let (steps, least) = jitter::find(&entered, &rate_at, least_packets);
         jitter = steps;
         base.iter_mut().for_each(|s| s.transmission -= least);
         if !jitter.is_empty() {
@@ -156,19 +188,31 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
             capacity.steady(&common);
         }
     }
+    let stalls = if jitter.is_empty() { stalls::find(&entered, &service) } else { Vec::new() };
+    if !stalls.is_empty() {
+        service.without(&stalls);
+        capacity = bins::capacity(&entered, &service);
+    }
     let mut cross = cross::find(&service, &jitter, &mut capacity);
+    let stalls: Vec<Stall> =
+        stalls.into_iter().filter(|s| !cross.iter().any(|c| s.to_s > c.from_s && s.from_s < c.to_s)).collect();
     cross::tell_elastic(&mut cross, &entered, &capacity);
     let mut queue = queue;
     queue.beside(&entered, &cross, &capacity);
     let loss = losses::find(&entered, &queue, policer.as_ref());
     let source = source::find(call, &passages);
     let rtt_ms = packets.rtt(call, &passages, &base);
+    // A round trip that RTCP measured has a transmission in it.
+    let first = if passages.captured { first_ms(&base) } else { 0.0 };
     let mut out = Fit {
+        evidence: Evidence::Packets,
         length_s: last,
         rtt_ms,
-        measured: measured::measured(&packets, &entered, rtt_ms, last),
+        measured: measured::measured(&packets, &entered, rtt_ms, first, last),
         base: base::changes(&base),
+        back: base::changes(&base::segments(&Packets::of_answers(&passages))),
         capacity,
+        stalls,
         cross,
         queue: queue.fit,
         policer,
@@ -183,6 +227,26 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
     Ok(out)
 }
 
+/// Fits the path of a call as if only statistics once a second of it were known, those of both ends: how coarse such a fit is.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_by_seconds(call: &Call) -> Result<Fit, FitError> {
+    coarse(Rows::of_packets(call).ok_or(FitError::NoPassages)?)
+}
+
+fn coarse(rows: Rows) -> Result<Fit, FitError> {
+    let (seconds, hours) = (rows.rows.len() as f64, rows.rows.len() as f64 / 3_600.0);
+    if hours > MOST_HOURS {
+        return Err(FitError::TooLong { hours });
+    }
+    let packets = rows.rows.iter().map(|r| r.sent).sum::<f64>() as usize;
+    if packets < LEAST_PACKETS || seconds < 2.0 * LEAST_SECONDS {
+        return Err(FitError::TooShort { packets, seconds });
+    }
+    Ok(coarse::find(&rows))
+}
+
 impl Fit {
     /// The same with the rate that arrived in the place of the capacity, and no losses: a baseline for comparisons.
     pub fn by_throughput(&self) -> Self {
@@ -193,6 +257,7 @@ impl Fit {
         out.jitter.clear();
         out.loss.steps.clear();
         out.cross.clear();
+        out.stalls.clear();
         out
     }
 
@@ -207,6 +272,18 @@ impl Fit {
             out.push("the capacity: hardly a packet queued, so that it is known to be at least what arrived".into());
         } else if known < 0.5 {
             out.push(format!("the capacity in {:.0} % of the time, in which no packet queued", (1.0 - known) * 100.0));
+        }
+        if self.evidence == Evidence::Statistics {
+            out.push("others' traffic, jitter, and how losses follow each other: a second hides them, and what others took is no part of the capacity".into());
+            if self.base.len() > 1 {
+                out.push(
+                    "which way became longer, and whether it is a path: a queue that never empties looks like one"
+                        .into(),
+                );
+            }
+            if self.policer.is_some() {
+                out.push("the policer's burst".into());
+            }
         }
         if !self.cross.is_empty() {
             out.push(

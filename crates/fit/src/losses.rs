@@ -74,7 +74,7 @@ const DIFFERENT: f64 = 4.0;
 const OUTAGE: (f64, usize) = (0.4, 10);
 
 /// Lost, and all.
-type Counts = (f64, f64);
+pub(crate) type Counts = (f64, f64);
 
 /// Whether two shares differ by more than chance does. Losses in a row are one event.
 fn differ(a: Counts, b: Counts, in_a_row: f64) -> bool {
@@ -145,15 +145,18 @@ pub(crate) fn find(packets: &[Entered], queue: &Queue, policer: Option<&PolicerF
     if runs > 0 {
         out.in_a_row = (f64::from(out.by_chance) / f64::from(runs)).max(1.0);
     }
-    // Neighbours that do not differ become one.
+    out.steps = shares(&windows, WINDOW, out.in_a_row);
+    out
+}
+
+/// Shares of windows of a length in s; neighbours that do not differ become one.
+pub(crate) fn shares(windows: &[Counts], length: f64, in_a_row: f64) -> Vec<LossStep> {
     let mut merged: Vec<(f64, Counts)> = Vec::new();
     for (k, w) in windows.iter().enumerate() {
-        match merged.last_mut().filter(|(_, m)| !differ(*m, *w, out.in_a_row)) {
+        match merged.last_mut().filter(|(_, m)| !differ(*m, *w, in_a_row)) {
             Some((_, m)) => *m = (m.0 + w.0, m.1 + w.1),
-            None => merged.push((k as f64 * WINDOW, *w)),
+            None => merged.push((k as f64 * length, *w)),
         }
     }
-    out.steps =
-        merged.into_iter().map(|(from_s, (lost, all))| LossStep { from_s, share: lost / all.max(1.0) }).collect();
-    out
+    merged.into_iter().map(|(from_s, (lost, all))| LossStep { from_s, share: (lost / all.max(1.0)).min(1.0) }).collect()
 }

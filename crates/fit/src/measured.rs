@@ -14,8 +14,8 @@ use weir_lab::run::{RunOptions, run};
 pub struct Measured {
     /// RTP bytes that arrived, in kbit/s.
     pub received_kbps: f64,
-    /// 95th percentile of the one-way delay in ms: what it was beyond its least, and half of the least round trip, which is taken
-    /// for 60 ms where it is not known.
+    /// 95th percentile of the one-way delay in ms: what it was beyond its least, the fastest packet's transmission time, and half of the least
+    /// round trip, which is taken for 60 ms where it is not known.
     pub delay_p95_ms: f64,
     /// Share of the packets that were lost, in percent.
     pub lost_percent: f64,
@@ -35,7 +35,14 @@ pub struct Residual {
     pub delay_ms: Vec<(f64, f64)>,
 }
 
-pub(crate) fn measured(packets: &Packets, entered: &[Entered], rtt_ms: Option<f64>, length: f64) -> Measured {
+/// The fastest packet's transmission time `first_ms` is no part of the round trip, and is in each delay.
+pub(crate) fn measured(
+    packets: &Packets,
+    entered: &[Entered],
+    rtt_ms: Option<f64>,
+    first_ms: f64,
+    length: f64,
+) -> Measured {
     let mut delays: Vec<f64> = packets.all.iter().filter_map(|p| Some(p.delay? * 1e3)).collect();
     delays.sort_by(f64::total_cmp);
     let p95 = delays.get(delays.len().saturating_sub(1) * 95 / 100).copied().unwrap_or(0.0);
@@ -43,7 +50,7 @@ pub(crate) fn measured(packets: &Packets, entered: &[Entered], rtt_ms: Option<f6
     let lost = packets.all.iter().filter(|p| p.delay.is_none()).count() as f64;
     Measured {
         received_kbps: bits / length.max(1.0) * 1e-3,
-        delay_p95_ms: p95 + rtt_ms.unwrap_or(RTT_MS) / 2.0,
+        delay_p95_ms: p95 + first_ms + rtt_ms.unwrap_or(RTT_MS) / 2.0,
         lost_percent: lost / packets.all.len().max(1) as f64 * 100.0,
     }
 }

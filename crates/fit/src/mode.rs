@@ -25,6 +25,11 @@ pub(crate) fn rates(packets: &[Entered]) -> Vec<Option<f64>> {
     windows.into_iter().map(common).collect()
 }
 
+/// The commonest rate at a time.
+pub(crate) fn at(rates: &[Option<f64>], at: f64) -> Option<f64> {
+    rates.get((at / WINDOW).max(0.0) as usize).copied().flatten()
+}
+
 fn common(mut rates: Vec<f64>) -> Option<f64> {
     rates.sort_by(f64::total_cmp);
     let (mut from, mut best) = (0, 0..0);

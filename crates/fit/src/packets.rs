@@ -56,6 +56,12 @@ pub(crate) struct Entered {
     pub(crate) bits: f64,
 }
 
+/// Transmission time of the fastest packet, in ms: it too had to be transmitted.
+pub(crate) fn first_ms(base: &[Segment]) -> f64 {
+    let fastest = base.iter().min_by(|a, b| a.delay.total_cmp(&b.delay));
+    fastest.map_or(0.0, |s| s.transmission * 1e3)
+}
+
 impl Packets {
     pub(crate) fn of(passages: &Passages) -> Self {
         let delays = passages.packets.iter().filter_map(|p| if let Fate::Arrived(d) = p.fate { Some(d) } else { None });
@@ -89,6 +95,20 @@ impl Packets {
             (passages.captured && asked.clone().count() >= 20).then(|| lost as f64 / asked.count() as f64);
         let resolution = if passages.captured { 0.3e-3 } else { 1.0e-3 };
         Self { all, reordered: f64::from(behind) / arrivals.len().max(1) as f64, answers_lost, resolution }
+    }
+
+    /// Packets that came back to the sender, by the sender's clock; none where one of the two times is not that of a capture.
+    pub(crate) fn of_answers(passages: &Passages) -> Self {
+        let known =
+            || passages.answers.iter().filter(|_| passages.captured).filter_map(|a| Some((a.sent?, a.arrived?)));
+        let least = known().map(|(sent, arrived)| arrived - sent).fold(f64::INFINITY, f64::min);
+        let mut all: Vec<Packet> = known()
+            .map(|(sent, arrived)| (sent + least, arrived - sent - least))
+            .filter(|(at, delay)| at.is_finite() && *delay <= MOST_DELAY)
+            .map(|(sent, delay)| Packet { sent, delay: Some(delay), bits: 0.0 })
+            .collect();
+        all.sort_by(|a, b| a.sent.total_cmp(&b.sent));
+        Self { all, reordered: 0.0, answers_lost: None, resolution: 0.3e-3 }
     }
 
     /// First and last time at which a packet was sent.
@@ -128,9 +148,7 @@ impl Packets {
         let back = ways.fold(f64::INFINITY, f64::min);
         let measured = call.recordings.iter().flat_map(|r| &r.blocks).filter(|b| b.direction == Direction::Received);
         let measured = measured.filter_map(|b| b.rtt).map(|t| t.as_secs_f64() * 1e3).fold(f64::INFINITY, f64::min);
-        // The fastest packet too had to be transmitted.
-        let fastest = base.iter().min_by(|a, b| a.delay.total_cmp(&b.delay));
-        let first = fastest.map_or(0.0, |s| s.transmission * 1e3);
+        let first = first_ms(base);
         let rtt = if passages.captured && (there + back).is_finite() { there + back - first } else { measured };
         rtt.is_finite().then_some(rtt.max(0.0))
     }

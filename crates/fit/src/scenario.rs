@@ -2,7 +2,8 @@
 
 use crate::changes::Changes;
 use crate::queue::Discipline;
-use crate::{Capacity, Fit};
+use crate::stalls;
+use crate::{BaseDelay, Capacity, Evidence, Fit};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -48,6 +49,9 @@ const BUCKET: f64 = 0.2;
 const SPREAD: f64 = 0.1;
 /// Error of rates that are known.
 const KNOWN: f64 = 0.02;
+/// Errors of rates, of a policer's bucket, of a queue's room and of losses by statistics.
+const COARSE: Errors = Errors { known: 0.08, bucket: 0.8, room: 0.3, lost: 0.2 };
+const FINE: Errors = Errors { known: KNOWN, bucket: BUCKET, room: 0.0, lost: 0.0 };
 /// Room of a queue that never overflowed, in s of the mean rate: what access links usually have.
 const ROOM_S: f64 = 0.3;
 /// Least rate of the video, and least rate of audio that is a flow of its own, in bit/s.
@@ -77,7 +81,22 @@ impl Draw {
     }
 }
 
+/// Largest errors of what was found, as shares.
+struct Errors {
+    known: f64,
+    bucket: f64,
+    room: f64,
+    lost: f64,
+}
+
 impl Fit {
+    fn errors(&self) -> Errors {
+        match self.evidence {
+            Evidence::Packets => FINE,
+            Evidence::Statistics => COARSE,
+        }
+    }
+
     /// The path as a scenario with a sender like the recorded one. Without `draw` it has the likeliest values, else those of that draw
     /// within the bounds. `compare` are controllers' names.
     pub fn scenario(&self, title: &str, compare: &[String], draw: Option<u64>) -> FittedScenario {
@@ -93,6 +112,7 @@ impl Fit {
         changes: &Changes,
     ) -> FittedScenario {
         let mut random = Draw(draw.map(|n| Pcg64Mcg::seed_from_u64(n.wrapping_add(1))));
+        let errors = self.errors();
         let rates = self.rates(&mut random);
         let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
         let delay = self.rtt_ms.unwrap_or(RTT_MS) / 2.0 + changes.extra_delay_ms;
@@ -102,15 +122,18 @@ impl Fit {
             self.length_s.max(1.0),
             names.join(", "),
         );
-        t += &self.delay(delay);
+        t += &steps_of(&self.base, delay);
         t += &self.queue_line(mean, &mut random, changes);
         if let Some(p) = &self.policer {
-            let (rate, burst) = (p.rate_bps * random.error(KNOWN), p.burst_bytes.max(3_000.0) * random.error(BUCKET));
+            let (rate, burst) =
+                (p.rate_bps * random.error(errors.known), p.burst_bytes.max(3_000.0) * random.error(errors.bucket));
             let _ = writeln!(t, "policer = {{ rate = \"{rate:.0} bps\", burst = \"{burst:.0} B\" }}");
         }
-        t += &self.loss_line();
+        let lost = if errors.lost > 0.0 { random.error(errors.lost) } else { 1.0 };
+        t += &self.loss_line(lost);
         t += &self.jitter_line(random.error(SPREAD));
-        let _ = writeln!(t, "\n[links.path.reverse]\ndelay = \"{delay:.1} ms\"");
+        t += "\n[links.path.reverse]\n";
+        t += &steps_of(&self.back, delay);
         if let Some(lost) = changes.reverse_loss.or(self.answers_lost).filter(|l| *l > 0.002) {
             let _ = writeln!(t, "loss = {lost:.4}");
         }
@@ -123,7 +146,7 @@ impl Fit {
     /// A rate a bin.
     fn rates(&self, random: &mut Draw) -> Vec<f64> {
         let Capacity { served_bps, likely_bps, least_bps, most_bps, .. } = &self.capacity;
-        let known = random.error(KNOWN);
+        let known = random.error(self.errors().known);
         let between = random.one();
         let beyond = random.factor(1.25, BEYOND);
         let greatest = least_bps.iter().copied().fold(0.0, f64::max);
@@ -132,20 +155,9 @@ impl Fit {
             (None, Some(most)) => between.map_or(likely_bps[k], |u| least_bps[k] + u * (most - least_bps[k]).max(0.0)),
             (None, None) => greatest.max(least_bps[k]) * beyond,
         };
-        (0..served_bps.len()).map(rate).collect()
-    }
-
-    fn delay(&self, first: f64) -> String {
-        if self.base.len() < 2 {
-            return format!("delay = \"{first:.1} ms\"\n");
-        }
-        let least = self.base.iter().map(|b| b.more_ms).fold(0.0, f64::min);
-        // The round-trip time is that of the shortest path.
-        let step = |b: &crate::BaseDelay| {
-            format!("{{ at = \"{:.2} s\", delay = \"{:.1} ms\" }}", b.from_s, first + b.more_ms - least)
-        };
-        let steps: Vec<String> = self.base.iter().map(step).collect();
-        format!("delay.steps = [{}]\n", steps.join(", "))
+        let bin_s = self.capacity.bin_s;
+        let flows = |k: usize| 1.0 - stalls::share(&self.stalls, k as f64 * bin_s, (k + 1) as f64 * bin_s);
+        (0..served_bps.len()).map(|k| rate(k) * flows(k)).collect()
     }
 
     fn queue_line(&self, mean: f64, random: &mut Draw, changes: &Changes) -> String {
@@ -155,18 +167,22 @@ impl Fit {
         // Nothing says how a queue drops that never did.
         let is_managed = random.one().is_some_and(|u| u < MANAGED);
         let room = at_least * random.factor(likely / at_least, likely / at_least * BEYOND);
-        if let Some(line) = changes.queue_line(&format!("{:.0} B", q.limit_bytes.unwrap_or(room))) {
+        let error = self.errors().room;
+        let limit = q.limit_bytes.map(|limit| if error > 0.0 { limit * random.error(error) } else { limit });
+        if let Some(line) = changes.queue_line(&format!("{:.0} B", limit.unwrap_or(room))) {
             return line;
         }
-        match (q.discipline, q.limit_bytes) {
+        match (q.discipline, limit) {
             (_, Some(limit)) => format!("queue = \"{limit:.0} B\"\n"),
             (Discipline::Unknown, None) if !is_managed => format!("queue = \"{room:.0} B\"\n"),
             (_, None) => format!("queue = {{ discipline = \"codel\", limit = \"{likely:.0} B\" }}\n"),
         }
     }
 
-    fn loss_line(&self) -> String {
+    /// Losses by chance, `error` times the shares found.
+    fn loss_line(&self, error: f64) -> String {
         let share = |s: f64| {
+            let s = (s * error).min(0.95);
             if self.loss.in_a_row < 1.3 {
                 return format!("{s:.5}");
             }
@@ -252,6 +268,18 @@ impl Fit {
         }
         t
     }
+}
+
+/// Delays of a way, of which `shortest` is the least, in ms: the round-trip time is that of the shortest path.
+fn steps_of(changes: &[BaseDelay], shortest: f64) -> String {
+    if changes.len() < 2 {
+        return format!("delay = \"{shortest:.1} ms\"\n");
+    }
+    let least = changes.iter().map(|b| b.more_ms).fold(0.0, f64::min);
+    let step =
+        |b: &BaseDelay| format!("{{ at = \"{:.2} s\", delay = \"{:.1} ms\" }}", b.from_s, shortest + b.more_ms - least);
+    let steps: Vec<String> = changes.iter().map(step).collect();
+    format!("delay.steps = [{}]\n", steps.join(", "))
 }
 
 /// Steps of rates as a table of times in s and rates in kbit/s.

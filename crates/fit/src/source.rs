@@ -30,8 +30,10 @@ const SMALL: f64 = 300.0;
 const STEADY: f64 = 15.0;
 /// Quantile of the seconds that stands for the highest rate, where no target is known: an encoder overshoots now and then.
 const HIGHEST: f64 = 0.95;
-/// Time at the begin in which the start rate is measured, in s.
+/// Time at the begin in which the start rate is looked for, in s, and first pictures whose median tells it: the first one of all is larger than its
+/// share, and later ones follow from what the sender has learnt of the path.
 const BEGIN: f64 = 0.3;
+const PICTURES: usize = 3;
 /// Share of the target below which the source limits the rate, and least time of it in s.
 const LIMITED: f64 = 0.6;
 const LASTING: usize = 3;
@@ -76,10 +78,32 @@ pub(crate) fn find(call: &Call, passages: &Passages) -> SourceFit {
     let ceiling_is_logged = logged > 0.0;
     let ceiling_bps = if ceiling_is_logged { logged } else { highest };
     let demand = if ceiling_is_logged { limits(&sent, &targets, ceiling_bps) } else { Vec::new() };
-    let begin = passages.packets.iter().filter(|p| p.at < BEGIN && !audio.contains_key(&p.ssrc));
-    let measured = begin.map(|p| p.size * 8.0).sum::<f64>() / BEGIN;
-    let start_bps = first_target(call, passages.zero).unwrap_or(measured).max(50e3);
+    let sent_first = || {
+        let begin = passages.packets.iter().filter(|p| p.at < BEGIN && !audio.contains_key(&p.ssrc));
+        begin.map(|p| p.size * 8.0).sum::<f64>() / BEGIN
+    };
+    let drawn = || Some(first_pictures(passages, *video?.0)? * 8.0 * fps);
+    let start_bps = first_target(call, passages.zero).or_else(drawn).unwrap_or_else(sent_first).max(50e3);
     SourceFit { fps, ceiling_bps: ceiling_bps.max(100e3), ceiling_is_logged, start_bps, audio_bps, demand }
+}
+
+/// Median size of the first pictures of a stream, in bytes; `None`: too few have an end. What has a picture's timestamp and comes behind its
+/// end is padding, such as probes have.
+fn first_pictures(passages: &Passages, ssrc: u32) -> Option<f64> {
+    let mut of = passages.packets.iter().filter(|p| p.ssrc == ssrc).peekable();
+    let mut sizes = Vec::new();
+    while let Some(first) = of.next().filter(|_| sizes.len() < PICTURES) {
+        let (mut size, mut has_end) = (first.size, first.marker);
+        while let Some(p) = of.next_if(|p| p.timestamp == first.timestamp) {
+            size += if has_end { 0.0 } else { p.size };
+            has_end |= p.marker;
+        }
+        if has_end {
+            sizes.push(size);
+        }
+    }
+    sizes.sort_by(f64::total_cmp);
+    (sizes.len() == PICTURES).then(|| sizes[PICTURES / 2])
 }
 
 /// By the usual distance of timestamps.

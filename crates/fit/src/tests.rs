@@ -72,8 +72,14 @@ fn one_packet_that_is_held_back_is_one_that_is_reordered() {
     use weir_timeline::why::{Fate, Passage, Passages};
     // 100 packets 10 ms apart; each twentieth takes 45 ms more.
     let delay = |k: usize| if k.is_multiple_of(20) { 65.0 } else { 20.0 };
-    let packet =
-        |k: usize| Passage { at: k as f64 * 0.01, size: 1_000.0, ssrc: 1, timestamp: 0, fate: Fate::Arrived(delay(k)) };
+    let packet = |k: usize| Passage {
+        at: k as f64 * 0.01,
+        size: 1_000.0,
+        ssrc: 1,
+        timestamp: 0,
+        marker: false,
+        fate: Fate::Arrived(delay(k)),
+    };
     let passages = Passages { packets: (0..100).map(packet).collect(), ..Passages::default() };
     assert!((Packets::of(&passages).reordered - 0.05).abs() < 1e-9);
 }
@@ -213,6 +219,207 @@ fn what_is_drawn_lies_within_the_bounds_and_is_a_scenario() {
     }
 }
 
+/// One line of `getStats()` of the sending end: bytes and packets sent, packets that the receiver misses, sum and count of round trips.
+fn statistics_line(t: usize, bytes: f64, packets: f64, lost: f64, rtt: (f64, u32)) -> String {
+    let (total, count) = rtt;
+    format!(
+        "{{\"epoch_ms\": {}, \"stats\": {{\"o\": {{\"id\": \"o\", \"type\": \"outbound-rtp\", \"bytesSent\": {bytes}, \"packetsSent\": {packets}, \
+         \"framesEncoded\": {}, \"targetBitrate\": 2500000}}, \"r\": {{\"id\": \"r\", \"type\": \"remote-inbound-rtp\", \"packetsLost\": {lost}, \
+         \"totalRoundTripTime\": {total}, \"roundTripTimeMeasurements\": {count}}}}}}}\n",
+        1_700_000_000_000_u64 + t as u64 * 1_000,
+        t * 30,
+    )
+}
+
+/// The same of the receiving end.
+fn receiver_line(t: usize, packets: f64, lost: f64) -> String {
+    format!(
+        "{{\"epoch_ms\": {}, \"stats\": {{\"i\": {{\"id\": \"i\", \"type\": \"inbound-rtp\", \"bytesReceived\": {}, \"packetsReceived\": {packets}, \
+         \"packetsLost\": {lost}}}}}}}\n",
+        1_700_000_000_000_u64 + t as u64 * 1_000,
+        packets * 1_000.0,
+    )
+}
+
+#[test]
+fn statistics_show_the_capacity_while_more_is_sent_than_arrives() {
+    // 2 Mbit/s of 1,000 bytes; from 10 to 20 s the link carries half, with .3 s in its queue.
+    let (mut text, mut packets, mut lost, mut total) = (String::new(), 0.0, 0.0, 0.0);
+    let mut received = String::new();
+    for t in 0..40 {
+        let narrow = (10..20).contains(&t);
+        text += &statistics_line(t, packets * 1_000.0, packets, lost, (total, t as u32));
+        received += &receiver_line(t, packets - lost, lost);
+        packets += 250.0;
+        lost += if narrow { 125.0 } else { 0.0 };
+        total += if narrow { 0.34 } else { 0.04 };
+    }
+    let sender = weir_timeline::read("sender", text.as_bytes()).expect("statistics");
+    let receiver = weir_timeline::read("receiver", received.as_bytes()).expect("statistics");
+    assert_eq!(fit(&Call::new(vec![receiver.clone()])), Err(FitError::ReceiverAlone));
+    let alone = fit(&Call::new(vec![sender.clone()])).expect("a fit");
+    assert!(
+        alone.capacity.known_share() == 0.0 && alone.unknown.iter().any(|u| u.contains("repaired")),
+        "{:?}",
+        alone.unknown
+    );
+    let found = fit(&Call::new(vec![sender, receiver])).expect("a fit");
+    assert_eq!(found.evidence, Evidence::Statistics);
+    assert!(found.rtt_ms.is_some_and(|ms| (ms - 40.0).abs() < 1e-6), "{:?}", found.rtt_ms);
+    assert!((0.2..0.3).contains(&found.capacity.known_share()), "{}", found.capacity.known_share());
+    // 125 packets a second of 1,000 bytes and 62 of headers.
+    let known: Vec<f64> = found.capacity.served_bps.iter().flatten().copied().collect();
+    assert!(known.iter().all(|r| (r / 1.062e6 - 1.0).abs() < 0.01), "{known:?}");
+    let room = found.queue.limit_bytes.expect("it overflowed");
+    assert!((room / (0.3 * 1.062e6 / 8.0) - 1.0).abs() < 0.02, "{room}");
+    assert_eq!((found.loss.by_queue, found.loss.by_chance), (1_250, 0), "{:?}", found.loss);
+    assert!(found.source.ceiling_is_logged && found.source.ceiling_bps == 2.5e6 && found.source.fps == 30.0);
+    assert!(found.unknown.iter().any(|u| u.contains("a second hides them")), "{:?}", found.unknown);
+    let registry = weir_cc::Registry::builtin();
+    for draw in [None, Some(0), Some(1)] {
+        found.scenario("Coarse", &["gcc".to_owned()], draw).open("coarse", &registry).expect("a scenario");
+    }
+}
+
+#[test]
+fn statistics_of_a_steady_second_are_a_bound_alone_and_a_longer_round_trip_is_a_path() {
+    let link = Link { rate: &|_| 5e6, delay: &|t| if t < 10.0 { 0.03 } else { 0.08 }, room: 1e9, loses: NONE };
+    let call = call(&|_| 0.8e6, &link);
+    let found = fit_by_seconds(&call).expect("a fit");
+    assert_eq!(found.capacity.known_share(), 0.0);
+    let [_, there] = &found.base[..] else { panic!("{:?}", found.base) };
+    assert!((there.more_ms - 25.0).abs() < 1.0 && (there.from_s - 10.0).abs() < 1.1, "{there:?}");
+    assert_eq!(found.base, found.back);
+    assert!(found.unknown.iter().any(|u| u.starts_with("which way")), "{:?}", found.unknown);
+    assert_eq!(found.loss.by_chance + found.loss.by_queue, 0);
+}
+
+#[test]
+fn losses_at_one_rate_are_a_policers_and_others_are_chance() {
+    let text = |share: &dyn Fn(usize) -> f64, sent: &dyn Fn(usize) -> f64| {
+        let (mut text, mut packets, mut lost) = (String::new(), 0.0, 0.0);
+        for t in 0..30 {
+            text += &statistics_line(t, packets * 1_000.0, packets, lost, (t as f64 * 0.04, t as u32));
+            packets += sent(t);
+            lost += sent(t) * share(t);
+        }
+        let recording = weir_timeline::read("stats", text.as_bytes()).expect("statistics");
+        fit(&Call::new(vec![recording])).expect("a fit")
+    };
+    let sent = |t: usize| if t % 3 == 0 { 110.0 } else { 150.0 };
+    let found = text(&|t| if t % 3 == 0 { 0.0 } else { 0.2 }, &sent);
+    let policer = found.policer.expect("a policer");
+    assert!((policer.rate_bps / (120.0 * 1_062.0 * 8.0) - 1.0).abs() < 0.01, "{policer:?}");
+    let found = text(&|t| if t < 10 { 0.0 } else { 0.1 }, &|t| 60.0 + 20.0 * (t % 4) as f64);
+    assert_eq!(found.policer, None);
+    let share = found.loss.steps.last().map_or(0.0, |s| s.share);
+    assert!((share - 0.1).abs() < 0.01 && found.loss.steps[0].share == 0.0, "{:?}", found.loss);
+}
+
+#[test]
+fn padding_behind_the_first_pictures_is_no_part_of_the_start() {
+    // Pictures of 1,250 bytes 30 times a second; 20 packets of a probe behind the first, and four times as much from .2 s on.
+    let (mut sender, mut receiver) = (Observed::new("sender", None), Observed::new("receiver", None));
+    let mut sequence = 0_u16;
+    let mut both = |at: f64, stamp: u32, marker: bool, size: usize| {
+        let mut bytes = header(sequence, stamp);
+        bytes[1] |= if marker { 0x80 } else { 0 };
+        sequence += 1;
+        sender.datagram(Timestamp::from_secs_f64(at), Direction::Sent, &bytes, size);
+        receiver.datagram(Timestamp::from_secs_f64(at + 0.03), Direction::Received, &bytes, size);
+    };
+    for k in 0..600_u32 {
+        let (at, stamp) = (f64::from(k) / 30.0, k * 3_000);
+        let large = if at > 0.2 { 4 } else { 1 };
+        for part in 0..large {
+            both(at + f64::from(part) * 1e-3, stamp, false, 1_000);
+        }
+        both(at + 5e-3, stamp, true, 250);
+        for probe in 0..if k == 0 { 20 } else { 0 } {
+            both(at + 6e-3 + f64::from(probe) * 5e-4, stamp, false, 300);
+        }
+    }
+    let found = fit(&Call::new(vec![sender.finish(), receiver.finish()])).expect("a fit");
+    assert!((found.source.start_bps / 300e3 - 1.0).abs() < 0.01, "{:?}", found.source);
+}
+
+#[test]
+fn answers_that_come_late_are_a_longer_way_back() {
+    let (mut sender, mut receiver) = (Observed::new("sender", None), Observed::new("receiver", None));
+    let time = Timestamp::from_secs_f64;
+    for i in 0..4_000_u16 {
+        let at = f64::from(i) * 0.01;
+        let bytes = header(i, u32::from(i) * 900);
+        sender.datagram(time(at), Direction::Sent, &bytes, 500);
+        receiver.datagram(time(at + 0.02), Direction::Received, &bytes, 500);
+        if i % 5 == 0 {
+            let report = [0x80, 201, 0, 1, 0, 0, (i >> 8) as u8, i as u8];
+            receiver.datagram(time(at), Direction::Sent, &report, 8);
+            sender.datagram(time(at + if at < 20.0 { 0.02 } else { 0.42 }), Direction::Received, &report, 8);
+        }
+    }
+    let found = fit(&Call::new(vec![sender.finish(), receiver.finish()])).expect("a fit");
+    let [_, late] = &found.back[..] else { panic!("{:?}", found.back) };
+    assert!((late.more_ms - 400.0).abs() < 1.0 && (late.from_s - 20.0).abs() < 0.5, "{late:?}");
+    assert_eq!(found.base.len(), 1);
+    let text = found.scenario("Late", &["gcc".to_owned()], None).text;
+    let reverse = text.split("[links.path.reverse]").nth(1).expect("a way back");
+    assert!(reverse.contains("delay = \"420.0 ms\""), "{reverse}");
+}
+
+#[test]
+fn a_link_that_stands_still_is_told_from_a_slow_one() {
+    // 2 Mbit/s that carry nothing in the first quarter of each second from 5 to 15 s.
+    let stands = |t: f64| (5.0..15.0).contains(&t) && t.fract() < 0.25;
+    let (mut sender, mut receiver) = (Observed::new("sender", None), Observed::new("receiver", None));
+    let mut free = 0.0_f64;
+    for i in 0..2_000_u16 {
+        let at = f64::from(i) * 0.01;
+        let bytes = header(i, u32::from(i / 3) * 2_700);
+        sender.datagram(Timestamp::from_secs_f64(at), Direction::Sent, &bytes, 1_000);
+        free = free.max(at);
+        if stands(free) {
+            free = free.floor() + 0.25;
+        }
+        free += 8_224.0 / 2e6;
+        receiver.datagram(Timestamp::from_secs_f64(free + 0.02), Direction::Received, &bytes, 1_000);
+    }
+    let found = fit(&Call::new(vec![sender.finish(), receiver.finish()])).expect("a fit");
+    assert_eq!(found.stalls.len(), 10, "{:?}", found.stalls);
+    for (k, s) in found.stalls.iter().enumerate() {
+        let begin = 5.0 + k as f64;
+        assert!((s.from_s - begin).abs() < 0.02 && (s.to_s - begin - 0.25).abs() < 0.01, "{s:?}");
+    }
+    assert!(found.capacity.served_bps.iter().flatten().all(|r| (r / 2e6 - 1.0).abs() < 0.02));
+    assert!(found.cross.is_empty() && found.jitter.is_empty());
+    let trace = found.scenario("Stalls", &["gcc".to_owned()], None).trace;
+    assert!(trace.lines().filter(|l| l.ends_with(",0")).count() >= 10, "{trace}");
+}
+
+#[test]
+fn jitter_that_begins_later_is_not_taken_for_capacity() {
+    // Pictures of six packets over 4 Mbit/s; from 14 s on packets are held for up to 50 ms, in order.
+    let (mut sender, mut receiver) = (Observed::new("sender", None), Observed::new("receiver", None));
+    let time = Timestamp::from_secs_f64;
+    let (mut free, mut out, mut random) = (0.0_f64, 0.0_f64, 1_u32);
+    for i in 0..3_600_u16 {
+        let at = f64::from(i / 6) / 30.0 + f64::from(i % 6) * 1.5e-3;
+        let bytes = header(i, u32::from(i / 6) * 3_000);
+        let size = if i % 3 == 0 { 400 } else { 1_000 };
+        sender.datagram(time(at), Direction::Sent, &bytes, size);
+        let transmission = (size + 28) as f64 * 8.0 / 4e6;
+        free = free.max(at) + transmission;
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let late = if at < 14.0 { 0.0 } else { f64::from(random >> 8) / f64::from(1 << 24) * 0.05 };
+        out = (free + late).max(out + transmission);
+        receiver.datagram(time(out + 0.02), Direction::Received, &bytes, size);
+    }
+    let found = fit(&Call::new(vec![sender.finish(), receiver.finish()])).expect("a fit");
+    assert!(found.jitter.iter().any(|j| j.from_s >= 10.0 && j.max_ms > 25.0), "{:?}", found.jitter);
+    let least = found.capacity.served_bps.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    assert!(least > 3.5e6, "{least}");
+}
+
 /// Runs that a stop has left out would count as runs in which nothing arrived.
 #[test]
 fn a_stop_leaves_no_prediction_of_fewer_runs() {
@@ -276,7 +483,8 @@ proptest::proptest! {
                 receiver.datagram(time(at + delay * 1e-3), Direction::Received, &bytes, size);
             }
         }
-        if let Ok(found) = fit(&Call::new(vec![sender.finish(), receiver.finish()])) {
+        let call = Call::new(vec![sender.finish(), receiver.finish()]);
+        for found in [fit(&call), fit_by_seconds(&call)].into_iter().flatten() {
             let registry = weir_cc::Registry::builtin();
             for draw in [None, Some(1)] {
                 let text = found.scenario("Strange", &["gcc".to_owned()], draw);

@@ -2,8 +2,10 @@
 //!
 //! A controller's run over each generated link is recorded at both ends, as a call would be, and the link fitted from the recording
 //! alone. The fit stands beside the link; other controllers' runs over the fitted link stand beside their runs over the true one, and beside
-//! those over a link whose capacity is the rate that arrived.
+//! those over a link whose capacity is the rate that arrived, and over the links of iBox's two models.
 
+mod bayes;
+mod ibox;
 mod links;
 mod score;
 
@@ -12,7 +14,7 @@ pub use score::{FitScore, Predicted, Summary};
 
 use score::{compare, predict};
 use std::sync::Mutex;
-use weir_fit::{FitError, fit};
+use weir_fit::{FitError, fit, fit_by_seconds};
 use weir_lab::results::RunResult;
 use weir_lab::run::{RunError, RunOptions, Task, run, run_each};
 use weir_lab::scenario::{InputError, Scenario};
@@ -31,6 +33,8 @@ pub struct Trial {
     pub predicted: Vec<String>,
     /// Links drawn within the bounds of each fit.
     pub draws: u64,
+    /// Whether the fit has statistics once a second in the place of packets.
+    pub by_seconds: bool,
 }
 
 /// Why a link has no score.
@@ -60,9 +64,9 @@ pub fn on_link(link: &KnownLink, trial: &Trial, options: &RunOptions<'_>) -> Res
     let quiet = RunOptions { series: true, progress: &|_| {}, ..*options };
     let (truth, calls) = recorded::run(&scenario, link.number, &quiet)?;
     let call = calls.into_iter().find(|c| c.name == links::FLOW).map_or_else(|| Call::new(Vec::new()), |c| c.call);
-    let found = fit(&call)?;
+    let found = if trial.by_seconds { fit_by_seconds(&call)? } else { fit(&call)? };
     let mut score = compare(link, &truth, &found);
-    score.predicted = predict(link, &found, trial, &quiet)?;
+    score.predicted = predict(link, &found, &call, trial, &quiet)?;
     Ok((truth, score))
 }
 

@@ -23,6 +23,7 @@ mod statistics;
 pub use curves::{Column, Curves, curves};
 pub use own::{QUANTITIES, RuleError, Rules};
 pub use passage::{Answer, Fate, Passage, Passages, passages};
+pub use statistics::{Second, Seconds, seconds};
 
 use crate::Call;
 use schemars::JsonSchema;

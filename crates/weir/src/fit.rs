@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use weir_cc::Registry;
 use weir_fit::{
-    ChangeError, Changes, Check, Discipline, Fit, Residual, TRACE, WhatIf, WhatIfError, changed_whatif, residual,
-    whatif as unchanged_whatif,
+    ChangeError, Changes, Check, Discipline, Evidence, Fit, Residual, TRACE, WhatIf, WhatIfError, changed_whatif,
+    residual, whatif as unchanged_whatif,
 };
 use weir_lab::run::RunError;
 use weir_lab::scenario::{InputError, suggest};
@@ -189,9 +189,15 @@ fn spread(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
 
 fn text(f: &Fit, is_ceiling_given: bool) -> String {
     let mut rows: Vec<(&str, String)> = vec![("length", format!("{:.1} s", f.length_s))];
+    if f.evidence == Evidence::Statistics {
+        rows.push(("evidence", "statistics once a second: a coarse link with wide bounds".into()));
+    }
     rows.push(("round trip", f.rtt_ms.map_or("not known".into(), |r| format!("{r:.1} ms without a queue"))));
     rows.extend(
         f.base.iter().skip(1).map(|b| ("longer path", format!("{:+.1} ms from {:.1} s on", b.more_ms, b.from_s))),
+    );
+    rows.extend(
+        f.back.iter().skip(1).map(|b| ("longer way back", format!("{:+.1} ms from {:.1} s on", b.more_ms, b.from_s))),
     );
     let known = f.capacity.known_share() * 100.0;
     let capacity = match spread(f.capacity.served_bps.iter().flatten().map(|r| r * 1e-3)) {
@@ -213,6 +219,11 @@ fn text(f: &Fit, is_ceiling_given: bool) -> String {
         Discipline::Unknown => "",
     };
     rows.push(("queue", format!("{kind}{room}, packets waited up to {:.0} ms", q.longest_ms)));
+    if let (Some(first), Some(last)) = (f.stalls.first(), f.stalls.last()) {
+        let longest = f.stalls.iter().map(|s| s.to_s - s.from_s).fold(0.0, f64::max) * 1e3;
+        let (n, from, to) = (f.stalls.len(), first.from_s, last.to_s);
+        rows.push(("stalls", format!("{n} of up to {longest:.0} ms, from {from:.1} to {to:.1} s")));
+    }
     if let Some(p) = &f.policer {
         rows.push(("policer", format!("{:.0} kbit/s, burst {:.0} bytes", p.rate_bps * 1e-3, p.burst_bytes)));
     }

@@ -1,11 +1,13 @@
 //! A fit beside its link, and predictions beside the runs that they predict.
 
+use super::ibox::{Observed, reactive, unreactive};
 use super::{Kind, KnownLink, Trial, TrialError};
 use schemars::JsonSchema;
 use serde::Serialize;
-use weir_fit::{Fit, whatif};
+use weir_fit::{Fit, FitError, whatif};
 use weir_lab::results::RunResult;
 use weir_lab::run::{RunOptions, run};
+use weir_timeline::Call;
 
 /// Predicted numbers of a controller on a link, beside the measured ones.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -20,6 +22,14 @@ pub struct Predicted {
     pub naive_goodput_kbps: f64,
     /// 95th percentile of the delay, likewise.
     pub naive_delay_p95_ms: f64,
+    /// Goodput over the link of iBox's model of others that react to nothing.
+    pub ibox_goodput_kbps: f64,
+    /// 95th percentile of the delay, likewise.
+    pub ibox_delay_p95_ms: f64,
+    /// Goodput over that of its model of others that react.
+    pub ibox_reactive_goodput_kbps: f64,
+    /// 95th percentile of the delay, likewise.
+    pub ibox_reactive_delay_p95_ms: f64,
     /// Goodput on the true link with another seed: nearer no prediction is but by luck.
     pub again_goodput_kbps: f64,
     /// 95th percentile of the delay, likewise.
@@ -109,6 +119,7 @@ fn numbers(result: &RunResult) -> [f64; 2] {
 pub(super) fn predict(
     link: &KnownLink,
     fit: &Fit,
+    call: &Call,
     trial: &Trial,
     options: &RunOptions<'_>,
 ) -> Result<Vec<Predicted>, TrialError> {
@@ -118,8 +129,13 @@ pub(super) fn predict(
     let fit = &fit;
     let with = whatif(fit, &trial.predicted, trial.draws, 1, options)?;
     let naive = whatif(&fit.by_throughput(), &trial.predicted, 0, 1, options)?;
+    let seen = Observed::of(call).ok_or(FitError::NoPassages)?;
+    let ibox = whatif(&unreactive(fit, &seen), &trial.predicted, 0, 1, options)?;
+    let others = reactive(fit, &seen, &trial.recorded, link.number, options)?;
+    let ibox_reactive = whatif(&others, &trial.predicted, 0, 1, options)?;
     let mut out = Vec::new();
-    for (p, n) in with.controllers.iter().zip(&naive.controllers) {
+    let baselines = naive.controllers.iter().zip(&ibox.controllers).zip(&ibox_reactive.controllers);
+    for (p, ((n, i), r)) in with.controllers.iter().zip(baselines) {
         let scenario = link.scenario(&p.controller, options.registry)?;
         let [goodput, delay] = numbers(&run(&scenario, link.number, options)?);
         let again = numbers(&run(&scenario, link.number + AGAIN, options)?);
@@ -130,6 +146,10 @@ pub(super) fn predict(
             delay_p95_ms: of(p.delay_p95_ms, delay),
             naive_goodput_kbps: n.goodput_kbps.likely,
             naive_delay_p95_ms: n.delay_p95_ms.likely,
+            ibox_goodput_kbps: i.goodput_kbps.likely,
+            ibox_delay_p95_ms: i.delay_p95_ms.likely,
+            ibox_reactive_goodput_kbps: r.goodput_kbps.likely,
+            ibox_reactive_delay_p95_ms: r.delay_p95_ms.likely,
             again_goodput_kbps: again[0],
             again_delay_p95_ms: again[1],
         });
@@ -160,6 +180,10 @@ pub struct Summary {
     pub delay_p95_near: f64,
     /// The same three by throughput taken for capacity.
     pub naive: [f64; 3],
+    /// The same three over the link of iBox's model of others that react to nothing.
+    pub ibox: [f64; 3],
+    /// The same three over that of its model of others that react.
+    pub ibox_reactive: [f64; 3],
     /// The same three by a run over the true link with another seed.
     pub ceiling: [f64; 3],
     /// Share of goodputs, and of delays, that lie in the intervals.
@@ -178,10 +202,11 @@ impl Summary {
         let of = |f: &dyn Fn(&Predicted) -> bool| share(&all.iter().map(|p| f(p)).collect::<Vec<_>>());
         let goodput = |p: &Predicted| near(p.goodput_kbps[0], p.goodput_kbps[3]);
         let delay = |p: &Predicted| near(p.delay_p95_ms[0], p.delay_p95_ms[3]);
-        let naive_goodput = |p: &Predicted| near(p.naive_goodput_kbps, p.goodput_kbps[3]);
-        let naive_delay = |p: &Predicted| near(p.naive_delay_p95_ms, p.delay_p95_ms[3]);
-        let again_goodput = |p: &Predicted| near(p.again_goodput_kbps, p.goodput_kbps[3]);
-        let again_delay = |p: &Predicted| near(p.again_delay_p95_ms, p.delay_p95_ms[3]);
+        let by = |numbers: &dyn Fn(&Predicted) -> [f64; 2]| {
+            let goodput = |p: &Predicted| near(numbers(p)[0], p.goodput_kbps[3]);
+            let delay = |p: &Predicted| near(numbers(p)[1], p.delay_p95_ms[3]);
+            [of(&|p| goodput(p) && delay(p)), of(&goodput), of(&delay)]
+        };
         let inside = |v: &[f64; 4]| v[3] >= v[1] && v[3] <= v[2];
         let mut ordered = Vec::new();
         for s in scores {
@@ -202,8 +227,10 @@ impl Summary {
             both_near: of(&|p| goodput(p) && delay(p)),
             goodput_near: of(&goodput),
             delay_p95_near: of(&delay),
-            naive: [of(&|p| naive_goodput(p) && naive_delay(p)), of(&naive_goodput), of(&naive_delay)],
-            ceiling: [of(&|p| again_goodput(p) && again_delay(p)), of(&again_goodput), of(&again_delay)],
+            naive: by(&|p| [p.naive_goodput_kbps, p.naive_delay_p95_ms]),
+            ibox: by(&|p| [p.ibox_goodput_kbps, p.ibox_delay_p95_ms]),
+            ibox_reactive: by(&|p| [p.ibox_reactive_goodput_kbps, p.ibox_reactive_delay_p95_ms]),
+            ceiling: by(&|p| [p.again_goodput_kbps, p.again_delay_p95_ms]),
             covered: [of(&|p| inside(&p.goodput_kbps)), of(&|p| inside(&p.delay_p95_ms))],
             ordered: share(&ordered),
         }

@@ -63,7 +63,7 @@ fn seen(call: &Call) -> Option<Seen> {
     for p in packets {
         let at = (ms(p.at) - zero) * 1e-3;
         let size = f64::from(p.size);
-        let passage = Passage { at, size, ssrc: p.ssrc, timestamp: p.timestamp, fate };
+        let passage = Passage { at, size, ssrc: p.ssrc, timestamp: p.timestamp, marker: p.marker, fate };
         let stream = streams.entry(p.ssrc).or_insert(Numbers { highest: i64::from(p.sequence), at });
         let number = stream.highest + i64::from(p.sequence.wrapping_sub(stream.highest as u16) as i16);
         let gap = number - stream.highest - 1;

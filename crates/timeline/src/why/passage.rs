@@ -32,6 +32,8 @@ pub struct Passage {
     pub ssrc: u32,
     /// RTP timestamp.
     pub timestamp: u32,
+    /// Marker bit: of video, the last packet of a picture.
+    pub marker: bool,
     /// Its fate.
     pub fate: Fate,
 }
@@ -129,6 +131,7 @@ pub fn passages(call: &Call) -> Option<Passages> {
             size: f64::from(p.size),
             ssrc: p.ssrc,
             timestamp: p.timestamp,
+            marker: p.marker,
             fate,
         })
         .collect();

@@ -85,7 +85,7 @@ mod tests {
         let packet = |i: usize| {
             let at = (i / 8) as f64 / 30.0 + (i % 8) as f64 * 0.001;
             let fate = if lost(i, at) { Fate::Lost } else { Fate::Arrived(20.0) };
-            Passage { at, size: 1000.0, ssrc: 1, timestamp: 0, fate }
+            Passage { at, size: 1000.0, ssrc: 1, timestamp: 0, marker: false, fate }
         };
         (0..2400).map(packet).collect()
     }

@@ -14,7 +14,7 @@ use super::{Episode, EpisodeKind, Explanation, Level};
 use crate::{Call, Recording};
 use evidence::Evidence;
 use seconds::growth;
-pub(super) use seconds::{Second, Seconds};
+pub use seconds::{Second, Seconds};
 
 /// Seconds that a rate before is the median of, over which one is the mean, and in which one is found first.
 const BEFORE: usize = 8;
@@ -42,8 +42,8 @@ fn ends(call: &Call) -> (Option<&Recording>, Option<&Recording>) {
     (at(sender), at(receiver))
 }
 
-/// A call's seconds, and whether they are a sender's; else a receiver's.
-pub(super) fn seconds(call: &Call) -> Option<(Seconds, bool)> {
+/// A call's seconds, and whether they are a sender's; else a receiver's. `None`: no recording has statistics of streams.
+pub fn seconds(call: &Call) -> Option<(Seconds, bool)> {
     let (sender, receiver) = ends(call);
     Some((Seconds::of(sender, receiver)?, sender.is_some()))
 }

@@ -7,11 +7,13 @@ use weir_units::DataRate;
 
 pub(super) const FIT: &str = "\
 The recordings need sent packets with their fates: captures at both ends, or one event log of the sender. Capacity is known where
-packets queued; elsewhere it has bounds. docs/whatif.md says how it is found, and where it fails.
+packets queued; elsewhere it has bounds. Statistics of the sending end once a second (getStats, webrtc-internals) give a coarser link
+with wider bounds. docs/whatif.md says how it is found, and where it fails.
 
 Examples:
   weir fit left.pcap.gz right.pcap.gz
   weir fit event.log --controller gcc --report fit.html
+  weir fit sender-stats.jsonl.gz receiver-stats.jsonl.gz
   weir fit left.pcap.gz right.pcap.gz --out my-call && weir compare --scenario my-call/scenario.toml
   weir fit event.log --json | jq .fit.queue";
 

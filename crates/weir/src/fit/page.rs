@@ -3,7 +3,7 @@
 use super::answer::{number, repair, set};
 use crate::output::Failure;
 use std::path::Path;
-use weir_fit::{Changes, Check, Fit, Residual, WhatIf};
+use weir_fit::{Changes, Check, Evidence, Fit, Residual, WhatIf};
 use weir_report::atomic_write::write_atomically;
 use weir_report::page::{Document, DocumentChart, DocumentLine, DocumentSection, DocumentTable, render_document};
 
@@ -120,8 +120,13 @@ fn document(fit: &Fit, residual: Option<&Residual>) -> Document {
         let label = format!("{} on the fitted link", r.controller);
         plots.push(chart("Arrived", "kbit/s", interval, vec![line("measured", 1, means), line(&label, 0, simulated)]));
     }
+    let evidence = match fit.evidence {
+        Evidence::Packets => "packets with their fates",
+        Evidence::Statistics => "statistics once a second: coarse, with wide bounds",
+    };
     let facts = vec![
         ("Length".to_owned(), format!("{:.1} s", fit.length_s)),
+        ("Evidence".into(), evidence.into()),
         ("Round trip".into(), fit.rtt_ms.map_or("not known".into(), |r| format!("{r:.1} ms"))),
         ("Capacity known".into(), format!("{:.0} % of the time", c.known_share() * 100.0)),
     ];

@@ -26,7 +26,12 @@ pub(crate) struct FitsJson {
 
 pub(super) fn judge_fits(session: &Session, args: &FitsArgs) -> Done {
     let links = KnownLink::generate(args.seed, args.links);
-    let trial = Trial { recorded: args.recorded.clone(), predicted: args.controllers.clone(), draws: args.draws };
+    let trial = Trial {
+        recorded: args.recorded.clone(),
+        predicted: args.controllers.clone(),
+        draws: args.draws,
+        by_seconds: args.statistics,
+    };
     if let Some(folder) = &args.save {
         return save(folder, &links, &trial);
     }
@@ -76,18 +81,22 @@ fn rows(scores: &[FitScore]) -> Vec<Vec<String>> {
             near(s.delay_p95_near, of.len()),
             near(s.both_near, of.len()),
             near(s.naive[0], of.len()),
+            near(s.ibox[0], of.len()),
+            near(s.ibox_reactive[0], of.len()),
             near(s.ceiling[0], of.len()),
         ]
     };
     Kind::ALL.into_iter().map(Some).chain([None]).map(row).filter(|r| r[1] != "0").collect()
 }
 
-const HEADS: [&str; 11] =
-    ["link", "n", "known", "capacity", "delay", "queue", "goodput", "p95", "both", "naive", "ceiling"];
+const HEADS: [&str; 13] = [
+    "link", "n", "known", "capacity", "delay", "queue", "goodput", "p95", "both", "naive", "iBox", "reactive",
+    "ceiling",
+];
 
 const MEANING: &str = "In percent. Known: time in which the capacity is known. Near, of links: capacity within a tenth where it is known, delay \
                        within 3 ms, the queue\'s room within a fifth. Near, of predictions: goodput, 95th percentile of the delay, and both, \
-                       within 15 %; naive: both, where the rate that arrived is taken for the capacity; \
+                       within 15 %; naive: both, where the rate that arrived is taken for the capacity; iBox and reactive: both, over the links of iBox\'s two models; \
                        ceiling: both, of a run over the true link with another seed.";
 
 fn covered(s: &Summary) -> String {

@@ -7,46 +7,64 @@ const MAX_SECONDS: f64 = 172_800.0;
 /// Most seconds of all series of a number together, and least series, the heaviest: an hour has room for a thousand streams.
 const MAX_CELLS: usize = 4_000_000;
 const LEAST_SERIES: usize = 16;
+/// Mean size below which packets are of audio, in bytes without headers, and least packets a second of it.
+const SMALL: f64 = 280.0;
+const STEADY: f64 = 15.0;
 
-/// A second of a call.
+/// A second of a call, as one end's or both ends' `getStats()` have it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(in crate::why) struct Second {
+pub struct Second {
     /// Rate sent; of a receiver alone, received. In kbit/s, without headers.
-    pub(in crate::why) kbps: f64,
-    /// Packets sent, those that arrived, and those that the receiver misses.
-    pub(in crate::why) sent: f64,
-    pub(in crate::why) arrived: Option<f64>,
-    pub(in crate::why) lost: Option<f64>,
+    pub kbps: f64,
+    /// Bytes of the RTP headers of the same, where they are counted.
+    pub headers: Option<f64>,
+    /// Rate received in kbit/s, without headers, where the receiver's statistics are there.
+    pub arrived_kbps: Option<f64>,
+    /// Packets sent.
+    pub sent: f64,
+    /// Packets that arrived.
+    pub arrived: Option<f64>,
+    /// Packets that the receiver misses.
+    pub lost: Option<f64>,
     /// Packets that the sender received.
-    pub(in crate::why) answers: Option<f64>,
-    /// Mean of the round-trip times measured in it, and of those by STUN, in ms.
-    pub(in crate::why) rtt: Option<f64>,
-    pub(in crate::why) stun_rtt: Option<f64>,
+    pub answers: Option<f64>,
+    /// Mean of the round-trip times measured in it, in ms.
+    pub rtt: Option<f64>,
+    /// Mean of those by STUN, in ms.
+    pub stun_rtt: Option<f64>,
     /// `availableOutgoingBitrate`, in kbit/s.
-    pub(in crate::why) available: Option<f64>,
-    /// Jitter of the arrivals, and standard deviation of the time between decoded frames, in ms.
-    pub(in crate::why) jitter: Option<f64>,
-    pub(in crate::why) frame_spread: Option<f64>,
-    /// Frames encoded, and those that the source gave.
-    pub(in crate::why) encoded: f64,
-    pub(in crate::why) source: Option<f64>,
+    pub available: Option<f64>,
+    /// Largest `targetBitrate` of an encoder, in kbit/s.
+    pub target: Option<f64>,
+    /// Jitter of the arrivals, in ms.
+    pub jitter: Option<f64>,
+    /// Standard deviation of the time between decoded frames, in ms.
+    pub frame_spread: Option<f64>,
+    /// Frames encoded.
+    pub encoded: f64,
+    /// Frames that the source gave.
+    pub source: Option<f64>,
     /// Share of the second in which the encoder was limited by the processor.
-    pub(in crate::why) cpu: f64,
+    pub cpu: f64,
     /// Pictures that the other end asked for.
-    pub(in crate::why) pictures: f64,
-    /// Times at which a picture stood still, and how long, in s.
-    pub(in crate::why) freezes: Option<f64>,
-    pub(in crate::why) frozen_s: f64,
+    pub pictures: f64,
+    /// Times at which a picture stood still.
+    pub freezes: Option<f64>,
+    /// How long pictures stood still, in s.
+    pub frozen_s: f64,
 }
 
 /// A call's seconds.
 #[derive(Clone, PartialEq, Debug)]
-pub(in crate::why) struct Seconds {
+pub struct Seconds {
     /// Unix time of zero, in ms.
-    pub(in crate::why) zero: f64,
-    pub(in crate::why) rows: Vec<Second>,
+    pub zero: f64,
+    /// One a second.
+    pub rows: Vec<Second>,
     /// Whether the receiver's own statistics are there, beside the sender's.
-    pub(in crate::why) both_ends: bool,
+    pub both_ends: bool,
+    /// Rate of all streams of small packets at a steady pace, such as audio, in bit/s, headers left out.
+    pub audio_bps: f64,
 }
 
 fn ms(at: weir_units::Timestamp) -> f64 {
@@ -138,6 +156,18 @@ impl<'a> Measured<'a> {
     }
 }
 
+/// Bytes of the streams sent whose packets are small and come at a steady pace.
+fn small(recording: &Recording) -> f64 {
+    let bytes = recording.series.iter().filter(|((k, _, n), _)| k == "outbound-rtp" && n == "bytesSent");
+    let of = bytes.filter_map(|((kind, id, _), bytes)| {
+        let packets = recording.series.get(&(kind.clone(), id.clone(), "packetsSent".to_owned()))?;
+        let (from, to) = (packets.points.first()?.0, packets.points.last()?.0);
+        let (bytes, packets) = (growth(bytes), growth(packets));
+        (bytes < SMALL * packets && packets > STEADY * (ms(to) - ms(from)) * 1e-3).then_some(bytes)
+    });
+    of.sum()
+}
+
 impl Seconds {
     /// The seconds of what a sender sends; without one, of what a receiver receives. `None`: nothing of it is there.
     pub(in crate::why) fn of(sender: Option<&Recording>, receiver: Option<&Recording>) -> Option<Self> {
@@ -167,6 +197,9 @@ impl Seconds {
         let (gap, gaps, frames) = ["totalInterFrameDelay", "totalSquaredInterFrameDelay", "framesDecoded"]
             .map(|n| there("inbound-rtp", n))
             .into();
+        let target = here("outbound-rtp", "targetBitrate");
+        let headers = [here("outbound-rtp", "headerBytesSent"), there("inbound-rtp", "headerBytesReceived")];
+        let received = there("inbound-rtp", "bytesReceived");
         let encoded = here("outbound-rtp", "framesEncoded");
         let source = here("media-source", "frames");
         let cpu = here("outbound-rtp", "qualityLimitationDurations.cpu");
@@ -183,6 +216,8 @@ impl Seconds {
             let pairs = || pair.grown(from);
             Second {
                 kbps: rate.grown(from).unwrap_or(0.0) * 8e-3,
+                headers: headers.iter().find_map(|h| h.grown(from)),
+                arrived_kbps: received.grown(from).map(|bytes| bytes * 8e-3),
                 sent: packets.grown(from).unwrap_or(0.0),
                 arrived: arrived.grown(from),
                 lost: missed.grown(from).or_else(|| told.grown(from)),
@@ -190,6 +225,7 @@ impl Seconds {
                 rtt: rtts.mean(from),
                 stun_rtt: stun.mean(from),
                 available: available.largest(time).map(|bps| bps * 1e-3),
+                target: target.largest(time).map(|bps| bps * 1e-3),
                 jitter: jitter.largest(time).or_else(|| told_jitter.largest(time)).map(|s| s * 1000.0),
                 frame_spread: spread(),
                 encoded: encoded.grown(from).unwrap_or(0.0),
@@ -201,6 +237,7 @@ impl Seconds {
             }
         };
         let rows = (0..n).map(row).collect();
-        Some(Self { zero, rows, both_ends: sends && !arrived.0.is_empty() })
+        let audio_bps = sender.map_or(0.0, |r| small(r) * 8e3 / (end - zero).max(1.0));
+        Some(Self { zero, rows, both_ends: sends && !arrived.0.is_empty(), audio_bps })
     }
 }

@@ -30,6 +30,9 @@ pub(crate) struct FitsArgs {
     /// Links drawn within the bounds of each fit
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=1000))]
     pub(crate) draws: u64,
+    /// Fit statistics once a second, made from the packets of both ends, in the place of packets
+    #[arg(long)]
+    pub(crate) statistics: bool,
     /// Links at a time; the results do not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
