@@ -5,7 +5,7 @@ use super::file::Captured;
 use super::link::{self, Datagram, Udp};
 use crate::recording::Recording;
 use crate::rtcp::{self, fingerprint};
-use crate::schema::{Direction, OtherTraffic, Packet, Rtcp, RtcpKind};
+use crate::schema::{CandidatePair, Direction, NetworkType, OtherTraffic, PairChange, Packet, Rtcp, RtcpKind};
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 use weir_units::Timestamp;
@@ -204,6 +204,7 @@ impl Flows {
             })
         };
         let (mut media_flows, mut row) = (vec![false; self.froms.len()], 0);
+        let mut kept = Vec::new();
         out.packets.retain_mut(|packet| {
             let beside = &self.beside[row];
             row += 1;
@@ -213,6 +214,9 @@ impl Flows {
             packet.transport_sequence = transports[flow].and_then(number);
             let keep = is_rtp(beside.flow, packet.ssrc);
             media_flows[flow] |= keep;
+            if keep {
+                kept.push(beside.flow);
+            }
             keep
         });
         let dropped = row - out.packets.len();
@@ -222,10 +226,38 @@ impl Flows {
         ids.sort_unstable();
         ids.dedup();
         out.guessed.extend(ids.iter().map(|id| format!("header extension {id} is the transport-wide number")));
+        self.routes(out, &kept);
         self.compounds(out, &directions, &media_flows);
         for ((at, from, to), bytes) in &self.others {
             let direction = self.direction(*from, *to);
             out.other.push(OtherTraffic { at: Timestamp::from_nanos(*at), direction, bytes: *bytes });
+        }
+    }
+
+    /// Changes of the addresses between which the media goes, as pairs that are selected: `kept` are the flows of all packets. Streams that have
+    /// flows of their own from the start change nothing.
+    fn routes(&self, out: &mut Recording, kept: &[u16]) {
+        let mut bytes: BTreeMap<Direction, u64> = BTreeMap::new();
+        out.packets.iter().for_each(|p| *bytes.entry(p.direction).or_default() += u64::from(p.size));
+        let Some((heavier, _)) = bytes.into_iter().max_by_key(|b| b.1) else { return };
+        let (mut of, mut selected) = (BTreeMap::new(), Vec::new());
+        for (packet, flow) in out.packets.iter().zip(kept).filter(|(p, _)| p.direction == heavier) {
+            let moved = of.insert(packet.ssrc, *flow).is_some_and(|before| before != *flow);
+            let current = selected.last().map(|s: &(Timestamp, u16)| s.1);
+            if current.is_none() || (moved && current != Some(*flow)) {
+                selected.push((packet.at, *flow));
+            }
+        }
+        if selected.len() < 2 {
+            return;
+        }
+        out.guessed.push("media between other addresses is another candidate pair".into());
+        for (at, flow) in selected {
+            if !out.room(1) {
+                return;
+            }
+            let (pair, change, network) = (flow.to_string(), PairChange::Selected, NetworkType::Unknown);
+            out.pairs.push(CandidatePair { at, pair, change, network });
         }
     }
 
