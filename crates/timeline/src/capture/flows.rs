@@ -233,11 +233,12 @@ impl Flows {
     pub(super) fn finish(self, out: &mut Recording) {
         let directions: Vec<Direction> = self.froms.iter().map(|(from, to)| self.direction(*from, *to)).collect();
         let transports: Vec<Option<u8>> = self.behaviours.iter().map(Behaviour::transport).collect();
-        let is_rtp = |flow: u16, ssrc: u32| {
-            self.streams.get(&(flow, ssrc)).is_some_and(|s| {
-                s.packets >= LEAST_PACKETS && f64::from(s.followed) >= LEAST_ORDER * f64::from(s.packets)
-            })
-        };
+        let is_stream =
+            |s: &Candidate| s.packets >= LEAST_PACKETS && f64::from(s.followed) >= LEAST_ORDER * f64::from(s.packets);
+        let known: BTreeSet<u32> =
+            self.streams.iter().filter(|(_, s)| is_stream(s)).map(|((_, ssrc), _)| *ssrc).collect();
+        // A stream may begin with a few packets between other addresses.
+        let is_rtp = |flow: u16, ssrc: u32| self.streams.contains_key(&(flow, ssrc)) && known.contains(&ssrc);
         let (mut media_flows, mut row) = (vec![false; self.froms.len()], 0);
         let (mut kept, mut padding) = (Vec::new(), Vec::new());
         out.packets.retain_mut(|packet| {

@@ -202,8 +202,9 @@ impl Evidence {
             .collect();
         rates.sort_by(f64::total_cmp);
         // The first half second may be of both, before and behind.
-        if let [_, slowest, .., fastest, _] = rates[..] {
-            e.services = Some((slowest, fastest));
+        match rates[..] {
+            [_, slowest, .., fastest, _] | [slowest, fastest, _] => e.services = Some((slowest, fastest)),
+            _ => {}
         }
         e
     }

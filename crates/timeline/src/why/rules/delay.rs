@@ -91,12 +91,17 @@ pub(super) fn stood_still(e: &Evidence) -> bool {
     e.spikes > LEAST_SPIKES && e.gap >= STILL * e.peak
 }
 
-pub(super) fn stalls(e: &Evidence, _: &Span) -> Option<Cause> {
+pub(super) fn stalls(e: &Evidence, span: &Span) -> Option<Cause> {
+    // What is longer for good has not been back.
+    if step(e, span).is_some() {
+        return None;
+    }
     // A link that is slow for a time lets some packets pass all the time.
     let stood = e.gap >= STOOD * e.peak && (e.floor.0 < 2.0 * STANDING || stood_still(e));
     let is = e.spikes >= LEAST_SPIKES && stood && e.loss < 0.02 && e.peak > 120.0;
     let text = format!("{} times delay rose to {:.0} ms at most, and was back at once", e.spikes, e.peak);
-    is.then(|| cause("stalls", if e.spikes > 2 { 0.88 } else { 0.6 }, vec![text]))?
+    // Twice may be an accident, of the receiver's host too.
+    is.then(|| cause("stalls", if e.spikes > LEAST_SPIKES { 0.88 } else { 0.45 }, vec![text]))?
 }
 
 /// No queue grows one way at the speed at which the other way gets shorter: one clock is faster than the other.
