@@ -1,7 +1,7 @@
 //! Recognition of a file by its first bytes.
 
 use crate::ReadError;
-use crate::scream;
+use crate::columns;
 use crate::varint::varint;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -112,8 +112,8 @@ fn text(head: &[u8]) -> Option<Format> {
     let line = head.split(|b| *b == b'\n').next().unwrap_or(head);
     match head[0] {
         b'[' => Some(Format::RtcStats),
-        b'"' if scream::is_header(line) => Some(Format::Scream),
-        b'0'..=b'9' if std::str::from_utf8(line).is_ok_and(|l| scream::columns(l).is_some()) => Some(Format::Scream),
+        b'"' if columns::is_header(line) => Some(Format::Scream),
+        b'0'..=b'9' if std::str::from_utf8(line).is_ok_and(|l| columns::columns(l).is_some()) => Some(Format::Scream),
         b'{' => {
             let holds = |word: &[u8]| head.windows(word.len()).any(|w| w == word);
             if holds(b"\"PeerConnections\"") || holds(b"\"getUserMedia\"") {

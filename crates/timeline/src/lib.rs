@@ -10,6 +10,7 @@
 
 mod call;
 mod capture;
+mod columns;
 mod event_log;
 mod format;
 mod input;

@@ -198,7 +198,7 @@ pub fn replay(call: &Call, controller: &str) -> Result<Replay, ReplayError> {
         run(&mut flow, now);
         probes.poll(&mut flow, now);
         match step {
-            // What is known of the old path is none of the new one's (libwebrtc, `GoogCcNetworkController::OnNetworkRouteChange`).
+            // Nothing that is known of the old path is the new one's (libwebrtc, `GoogCcNetworkController::OnNetworkRouteChange`).
             Step::Route => {
                 flow = start(now)?;
                 probes.forget();

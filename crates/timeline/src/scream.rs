@@ -5,6 +5,7 @@
 //! coder, sent, acknowledged, lost and marked of the stream, marker, target, delay of the RTP queue in s; behind it what the program adds.
 //! Packets and their sizes are not in it.
 
+use crate::columns::{COLUMNS, columns, is_header};
 use crate::input::{Input, Taken};
 use crate::recording::Recording;
 use crate::schema::{Clock, Estimate, EstimateKind, Stop};
@@ -13,14 +14,11 @@ use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Type of the numbers in [`Recording::series`]; their object is the stream.
 pub(crate) const KIND: &str = "scream";
-/// Columns, the longest line and most streams.
-const COLUMNS: usize = 19;
+/// The longest line, and most streams.
 const MAX_LINE: usize = 4096;
 const MAX_STREAMS: usize = 64;
 /// Seconds that are taken for Unix time (`-ntp`), from 2001 on; others count from the program's start.
 const UNIX: f64 = 1e9;
-/// Largest number that a column can have: bits per second of all links.
-const MOST: f64 = 1e15;
 /// Columns that are kept, with their names.
 const KEPT: [(usize, &str); 9] = [
     (1, "queueDelay"),
@@ -33,27 +31,6 @@ const KEPT: [(usize, &str); 9] = [
     (14, "rateLost"),
     (18, "rtpQueueDelay"),
 ];
-
-/// Whether a line is the list of columns.
-pub(crate) fn is_header(line: &[u8]) -> bool {
-    line.starts_with(b"\"Time [s]\"")
-}
-
-/// The columns of a line.
-pub(crate) fn columns(line: &str) -> Option<[f64; COLUMNS]> {
-    let mut out = [0.0; COLUMNS];
-    let mut fields = line.split(',').map(str::trim);
-    for (i, column) in out.iter_mut().enumerate() {
-        let field = fields.next()?;
-        // What a program adds is parted from the last column by a space in some versions.
-        let field = if i + 1 == COLUMNS { field.split_ascii_whitespace().next()? } else { field };
-        let number = field.len() <= 24 && field.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
-        *column = field.parse().ok().filter(|v: &f64| number && v.abs() < MOST)?;
-    }
-    // Times are written with four digits behind the point.
-    let seconds = line.split(',').take(3).all(|f| f.contains('.'));
-    (seconds && out[0] >= 0.0 && (0.0..1e6).contains(&out[7])).then_some(out)
-}
 
 pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     let (mut line, mut targets) = (Vec::new(), BTreeMap::new());

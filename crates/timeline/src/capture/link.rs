@@ -22,7 +22,7 @@ pub(super) struct Datagram<'a> {
 /// A fragment's place (RFC 791, section 3.2; RFC 8200, section 4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fragment {
-    /// What all fragments of a packet share, beside its addresses.
+    /// Number that all fragments of a packet share, beside its addresses.
     pub(super) id: u32,
     /// Whether it has the headers of the transport, and whether others follow.
     pub(super) first: bool,

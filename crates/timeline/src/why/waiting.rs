@@ -1,4 +1,4 @@
-//! What packets wait for: each other, or something else.
+//! Time that packets wait for each other, or for something else.
 
 use super::bins::BIN;
 use super::passage::{Fate, Passages};

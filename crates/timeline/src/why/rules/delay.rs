@@ -92,7 +92,7 @@ pub(super) fn stood_still(e: &Evidence) -> bool {
 }
 
 pub(super) fn stalls(e: &Evidence, span: &Span) -> Option<Cause> {
-    // What is longer for good has not been back.
+    // A way that is longer for good has not been back.
     if step(e, span).is_some() {
         return None;
     }

@@ -174,7 +174,7 @@ fn capacity(e: &Evidence, span: &Span) -> Option<Cause> {
     if e.rise() >= DEEP {
         return cause("deep-queue", 0.65, evidence);
     }
-    // What is over within a second may be a stall, or an outage.
+    // A queue that is over within a second may be a stall, or an outage.
     let over = e.high_s < 2 || (e.lossy_s < 2 && e.worst >= HALF);
     // A queue that stands as high all the time may be jitter.
     let shaken = stays(e).is_some_and(|s| s.0 < HIGH);
