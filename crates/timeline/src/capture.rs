@@ -3,6 +3,7 @@
 //! RTP headers and extensions are in the clear in SRTP too. RTCP is read where it is in the clear and whole. Packets that
 //! a capture cut (snaplen) count with the length that their headers give.
 
+mod clocks;
 mod extensions;
 mod file;
 mod flows;

@@ -1,6 +1,7 @@
 //! Recognition of a file by its first bytes.
 
 use crate::ReadError;
+use crate::columns;
 use crate::varint::varint;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,6 +34,8 @@ pub enum Format {
     PionTarget,
     /// `rtpdump`, its binary format.
     RtpDump,
+    /// A trace of SCReAM's programs (`-log`).
+    Scream,
     /// Packets that a program observed itself ([`crate::Observed`]): of no file.
     Observed,
 }
@@ -51,6 +54,7 @@ impl Format {
             Self::PionRtcp => "Pion RTCP log",
             Self::PionTarget => "Pion target log",
             Self::RtpDump => "rtpdump",
+            Self::Scream => "SCReAM trace",
             Self::Observed => "observed packets",
         }
     }
@@ -108,6 +112,8 @@ fn text(head: &[u8]) -> Option<Format> {
     let line = head.split(|b| *b == b'\n').next().unwrap_or(head);
     match head[0] {
         b'[' => Some(Format::RtcStats),
+        b'"' if columns::is_header(line) => Some(Format::Scream),
+        b'0'..=b'9' if std::str::from_utf8(line).is_ok_and(|l| columns::columns(l).is_some()) => Some(Format::Scream),
         b'{' => {
             let holds = |word: &[u8]| head.windows(word.len()).any(|w| w == word);
             if holds(b"\"PeerConnections\"") || holds(b"\"getUserMedia\"") {
@@ -191,6 +197,8 @@ mod tests {
         assert_eq!(of(b"[\"getstats\",\"PC_0\",{},1]\n"), Some(Format::RtcStats));
         assert_eq!(of(b"1747225741356, 100000\n"), Some(Format::PionTarget));
         assert_eq!(of(b"1747225741356,28\n"), Some(Format::PionRtcp));
+        let trace = b"0.0268,0.0000,0.0253, 12500,1274,0,0,0,1,1274,0,0,0,0,0,0,1,1753594,0.000 1\n";
+        assert_eq!(of(trace), Some(Format::Scream));
         assert_eq!(of(b"1747225741290,102,2070638893,10476,3950019588,false,1216,0,10476,1\n"), Some(Format::PionRtp));
         // The begin of a log: field 16, with time, version and UTC.
         assert_eq!(of(&[0x82, 0x01, 6, 8, 1, 16, 2, 24, 3]), Some(Format::EventLog));

@@ -10,6 +10,7 @@
 
 mod call;
 mod capture;
+mod columns;
 mod event_log;
 mod format;
 mod input;
@@ -25,6 +26,7 @@ mod report;
 mod rtcp;
 mod rtpdump;
 mod schema;
+mod scream;
 mod source;
 mod stats;
 mod strays;
@@ -102,6 +104,7 @@ pub fn read_within(name: &str, source: impl Read, limits: Limits) -> Result<Reco
         Format::RtcStats => stats::rtcstats::read(&mut input, &mut recording),
         Format::PionRtp | Format::PionRtcp | Format::PionTarget => pion::read(format, &mut input, &mut recording),
         Format::RtpDump => rtpdump::read(&mut input, &mut recording),
+        Format::Scream => scream::read(&mut input, &mut recording),
         Format::Observed => return Err(ReadError::Unknown("such packets are in no file".into())),
     };
     // Rows may run out behind the last record, where some of them are put together.

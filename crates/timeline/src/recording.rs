@@ -52,6 +52,8 @@ pub struct Recording {
     pub other: Vec<OtherTraffic>,
     /// Facts that were recognised by behaviour, such as identifiers of header extensions.
     pub guessed: Vec<String>,
+    /// Clocks of absolute send times in what a captured host sent.
+    pub(crate) send_clocks: Vec<SendClock>,
     /// Number of the captured packet that is read; 0 in other formats.
     pub(crate) record: u32,
     /// Cost of all rows, those of statistics included, and most of it that is kept. A row costs one, and what takes more memory
@@ -60,6 +62,19 @@ pub struct Recording {
     most: u64,
     /// Why nothing more is kept, where it is not that number.
     full: Option<&'static str>,
+}
+
+/// A clock of absolute send times beside that of the capture.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct SendClock {
+    /// Identifier of the header extension.
+    pub(crate) id: u8,
+    /// Time and number of the last packet with it.
+    pub(crate) at: Timestamp,
+    pub(crate) number: u32,
+    /// Seconds between the first and the last packet by the capture, and by how many the other clock went further.
+    pub(crate) over_s: f64,
+    pub(crate) ahead_s: f64,
 }
 
 impl Recording {
@@ -90,6 +105,7 @@ impl Recording {
             series: BTreeMap::new(),
             other: vec![],
             guessed: vec![],
+            send_clocks: vec![],
             record: 0,
             rows: 0,
             most: limits.rows,

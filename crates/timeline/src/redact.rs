@@ -78,6 +78,7 @@ pub fn redact(source: impl Read, out: &mut dyn Write, names: &mut Pseudonyms) ->
         Format::InternalsDump => json::document(&mut input, out, names, &mut done)?,
         Format::GetStats | Format::RtcStats => json::lines(&mut input, out, names, &mut done)?,
         Format::PionRtp | Format::PionRtcp | Format::PionTarget => numbers(&mut input, out, &mut done)?,
+        Format::Scream => numbers(&mut input, out, &mut done)?,
         Format::RtpDump => capture::rtpdump(&mut input, out, &mut done)?,
         Format::Observed => return Err(ReadError::Unknown("such packets are in no file".into())),
     }
@@ -103,9 +104,10 @@ fn numbers(input: &mut Input<'_>, out: &mut dyn Write, done: &mut Redacted) -> i
     while matches!(input.line(4096, &mut line), Taken::Whole) {
         let text = String::from_utf8_lossy(&line);
         let plain = |f: &str| {
-            matches!(f, "true" | "false") || (f.len() <= 20 && f.bytes().all(|b| b.is_ascii_digit()) && !f.is_empty())
+            let digits = |b: u8| b.is_ascii_digit() || (done.format == Format::Scream && matches!(b, b'.' | b'-'));
+            matches!(f, "true" | "false") || (f.len() <= 20 && f.bytes().all(digits) && !f.is_empty())
         };
-        if text.split(',').map(str::trim).all(plain) {
+        if text.split([',', ' ']).map(str::trim).filter(|f| !f.is_empty()).all(plain) {
             writeln!(out, "{}", text.trim_end())?;
         } else {
             done.left_out += 1;

@@ -3,8 +3,8 @@
 //! The loop is open: packets and feedback are the recorded ones, whatever a controller asks for. A controller that would
 //! have sent more than was sent is never told what that had led to.
 
-use crate::schema::{Direction, EstimateKind, EventKind, Packet, ProbeStep, Reported};
-use crate::{Call, Recording};
+use crate::schema::{CandidatePair, Direction, EstimateKind, EventKind, Packet, PairChange, ProbeStep, Reported};
+use crate::{Call, Format, Recording};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -26,10 +26,12 @@ const IN_FLIGHT: usize = 65_536;
 const MAX_PROBES: usize = 16;
 /// Least size of a packet that a cluster begins with, in bytes.
 const SMALL: u64 = 200;
-/// Bytes of UDP and IPv4, which clusters and controllers count for each packet by themselves, and of SRTP's tag, which is
-/// on the path and not in the log (RFC 3711, section 5.2).
+/// Most bytes of an RTP header with its extensions.
+const HEADER: u32 = 64;
+/// Bytes of UDP and IPv4, which controllers count for each packet by themselves, and of what libwebrtc counts of an event log that has no route: UDP,
+/// IPv6, which ICE prefers (RFC 8421), and SRTP's tag (RFC 3711, section 5.2).
 const OVERHEAD: u64 = 28;
-const SRTP_TAG: u64 = 10;
+const USUAL_OVERHEAD: u64 = 58;
 /// Bounds and start of libwebrtc's defaults; the ceiling is the highest rate that was probed or estimated, if any was.
 const FLOOR: DataRate = DataRate::from_kbps(30);
 const START: DataRate = DataRate::from_kbps(300);
@@ -66,6 +68,8 @@ pub enum ReplayError {
 enum Step<'a> {
     Sent(&'a Packet),
     Feedback(&'a [Reported]),
+    /// Another candidate pair carries the call from here on.
+    Route,
     /// A probe cluster of so many packets and bytes at least begins with the next packet.
     Probe(u32, u64),
 }
@@ -76,6 +80,10 @@ enum Step<'a> {
 struct Probes {
     asked: VecDeque<ProbeCluster>,
     sent: VecDeque<Cluster>,
+    /// Whether clusters begin with a packet of padding.
+    padded: bool,
+    /// Bytes of the network's headers of each packet.
+    overhead: u64,
 }
 
 /// A cluster that is sent: sends and bytes that are to come, and the time of the last send.
@@ -96,6 +104,12 @@ impl Probes {
         }
     }
 
+    /// The pacer sends what it was asked for, also when nobody waits for it.
+    fn forget(&mut self) {
+        self.asked.clear();
+        self.sent.iter_mut().for_each(|c| c.id = 0);
+    }
+
     fn begin(&mut self, sends: u32, bytes: u64) {
         if self.sent.len() < MAX_PROBES {
             let id = self.asked.pop_front().map_or(0, |c| c.id);
@@ -103,9 +117,11 @@ impl Probes {
         }
     }
 
-    /// The cluster of a packet; 0 for none. A cluster begins with a packet that is not small, and is counted in sends,
-    /// of which one may have several packets (libwebrtc's `BitrateProber`).
-    fn of(&mut self, at: Timestamp, bytes: u64) -> u32 {
+    /// The cluster of a packet; 0 for none. A cluster begins with a small packet of padding where the call can have that (libwebrtc,
+    /// `PacingController::ProcessPackets`), else with a packet that is not small, and is counted in sends, of which one may have several
+    /// packets (`BitrateProber`).
+    fn of(&mut self, at: Timestamp, packet: &Packet) -> u32 {
+        let bytes = u64::from(packet.size);
         if let Some(first) = self.sent.front()
             && first.sends == 0
             && first.bytes == 0
@@ -114,16 +130,22 @@ impl Probes {
             self.sent.pop_front();
         }
         let Some(cluster) = self.sent.front_mut() else { return 0 };
-        if cluster.last.is_none() && bytes < SMALL {
+        let begins = if self.padded { is_padding(packet) } else { bytes >= SMALL };
+        if cluster.last.is_none() && !begins {
             return 0;
         }
         if cluster.last.is_none_or(|last| last != at) {
             cluster.sends = cluster.sends.saturating_sub(1);
         }
         cluster.last = Some(at);
-        cluster.bytes = cluster.bytes.saturating_sub(bytes + OVERHEAD);
+        cluster.bytes = cluster.bytes.saturating_sub(bytes + self.overhead);
         cluster.id
     }
+}
+
+/// Whether a packet is a small one of padding alone: header, extensions, and no more than a byte can tell.
+fn is_padding(packet: &Packet) -> bool {
+    packet.padding.is_some_and(|padding| padding > 0 && packet.size < u32::from(padding) + HEADER)
 }
 
 /// Feeds the packets and the feedback of a call to a controller.
@@ -152,13 +174,18 @@ pub fn replay(call: &Call, controller: &str) -> Result<Replay, ReplayError> {
         seed: 1,
         params: Vec::new(),
     };
-    let mut flow = Flow::by_name(&Registry::builtin(), controller, &setup)
-        .map_err(|e: Refused| ReplayError::Refused(e.to_string()))?;
+    let registry = Registry::builtin();
+    let start = |now: Timestamp| {
+        let setup = Setup { now, ..setup.clone() };
+        Flow::by_name(&registry, controller, &setup).map_err(|e: Refused| ReplayError::Refused(e.to_string()))
+    };
+    let mut flow = start(Timestamp::ZERO)?;
     let (mut targets, mut next) = (Vec::new(), Timestamp::ZERO);
     let mut numbers = Numbers::default();
     let mut reported = Vec::new();
-    let beyond = (overhead(recording) + SRTP_TAG).saturating_sub(OVERHEAD);
-    let mut probes = Probes::default();
+    let beyond = overhead(recording).saturating_sub(OVERHEAD);
+    let padded = recording.packets.iter().any(|p| p.direction == Direction::Sent && is_padding(p));
+    let mut probes = Probes { padded, overhead: beyond + OVERHEAD, ..Probes::default() };
     for (at, step) in steps {
         let now = clock(at);
         // Timeouts and targets that are due before.
@@ -171,11 +198,16 @@ pub fn replay(call: &Call, controller: &str) -> Result<Replay, ReplayError> {
         run(&mut flow, now);
         probes.poll(&mut flow, now);
         match step {
+            // Nothing that is known of the old path is the new one's (libwebrtc, `GoogCcNetworkController::OnNetworkRouteChange`).
+            Step::Route => {
+                flow = start(now)?;
+                probes.forget();
+            }
             Step::Probe(packets, bytes) => probes.begin(packets, bytes),
             Step::Sent(packet) => {
                 let size = DataSize::from_bytes(u64::from(packet.size) + beyond);
                 let number = numbers.sent(packet.transport_sequence.unwrap_or(0));
-                let probe = probes.of(packet.at, packet.size.into());
+                let probe = probes.of(packet.at, packet);
                 flow.on_sent(SentPacket { probe, ..SentPacket::media(now, number, size) });
             }
             Step::Feedback(reports) => {
@@ -209,13 +241,14 @@ pub fn replay(call: &Call, controller: &str) -> Result<Replay, ReplayError> {
     Ok(Replay { controller: controller.into(), label: LABEL, targets, off_delay, off_estimate })
 }
 
-/// Bytes of UDP and IP of each packet, as the log has them: 48 over IPv6.
+/// Bytes that libwebrtc counts of each packet beside it, as the log's last route has them: 48 over IPv6, and 58 once SRTP has its keys.
 fn overhead(recording: &Recording) -> u64 {
     let route = recording.events.iter().rev().find_map(|e| match e.kind {
         EventKind::Route { connected: true, overhead } => Some(u64::from(overhead)),
         _ => None,
     });
-    route.filter(|bytes| (OVERHEAD..256).contains(bytes)).unwrap_or(OVERHEAD)
+    let usual = if recording.format == Format::EventLog { USUAL_OVERHEAD } else { OVERHEAD };
+    route.filter(|bytes| (OVERHEAD..256).contains(bytes)).unwrap_or(usual)
 }
 
 /// Runs the timeouts up to a time, each at its own.
@@ -229,18 +262,28 @@ fn run(flow: &mut Flow, now: Timestamp) {
     flow.on_timeout(now);
 }
 
-/// Messages of feedback, probes and packets in order of time. In one millisecond they are in this order: feedback leads to
-/// probes, and a probe to packets.
+/// New routes, messages of feedback, probes and packets in order of time. In one millisecond they are in this order: a new route and feedback lead to
+/// probes, and a probe to packets. The first pair is that which the call begins with.
 fn steps(recording: &Recording) -> Vec<(Timestamp, Step<'_>)> {
     let reports = recording.reported.chunk_by(|a, b| (a.at, a.direction) == (b.at, b.direction));
     let received = reports.filter(|m| m[0].direction == Direction::Received && m[0].ssrc.is_none());
-    let mut steps: Vec<(Timestamp, Step<'_>)> = received.map(|m| (m[0].at, Step::Feedback(m))).collect();
+    let mut selected: Vec<&CandidatePair> =
+        recording.pairs.iter().filter(|p| p.change == PairChange::Selected).collect();
+    selected.dedup_by(|a, b| a.pair == b.pair);
+    let mut steps: Vec<(Timestamp, Step<'_>)> = selected.iter().skip(1).map(|p| (p.at, Step::Route)).collect();
+    steps.extend(received.map(|m| (m[0].at, Step::Feedback(m))));
     steps.extend(recording.probes.iter().filter_map(|p| match p.step {
         ProbeStep::Made { packets, bytes } => Some((p.at, Step::Probe(packets, bytes.into()))),
         _ => None,
     }));
     let sent = |p: &&Packet| p.direction == Direction::Sent && p.transport_sequence.is_some();
-    steps.extend(recording.packets.iter().filter(sent).map(|p| (p.at, Step::Sent(p))));
+    let mut packets: Vec<&Packet> = recording.packets.iter().filter(sent).collect();
+    // A log has the packets of a millisecond stream by stream.
+    for same in packets.chunk_by_mut(|a, b| a.at == b.at) {
+        let first = same[0].transport_sequence.unwrap_or(0);
+        same.sort_by_key(|p| p.transport_sequence.unwrap_or(0).wrapping_sub(first) as i16);
+    }
+    steps.extend(packets.into_iter().map(|p| (p.at, Step::Sent(p))));
     steps.sort_by_key(|s| s.0);
     steps
 }
@@ -294,7 +337,6 @@ impl Logged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Format;
     use weir_units::RemoteTimestamp;
 
     /// A log of 20 s: a packet of 1,200 bytes each 10 ms, and feedback on ten of them each 100 ms. `later` ms are added to

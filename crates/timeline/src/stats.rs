@@ -12,12 +12,14 @@ use crate::recording::Recording;
 use crate::schema::{Event, EventKind};
 use serde::de::Error as _;
 use serde_json::{Map, Value};
-use weir_units::Timestamp;
+use weir_units::{TimeDelta, Timestamp};
 
 /// Most bytes of one JSON document, and of one line.
 const MAX_DOCUMENT: usize = 256 << 20;
 const MAX_LINE: usize = 16 << 20;
 /// Longest text kept of a value.
+/// Longest time for which what the other end said last holds.
+const MOST_BACK: TimeDelta = TimeDelta::from_secs(30);
 const MAX_TEXT: usize = 200;
 
 /// Most values of a document, a line or a list of a dump: in memory one takes up to a hundred times the bytes that it has in the file.
@@ -160,6 +162,14 @@ fn event(out: &mut Recording, at: Timestamp, name: &str) {
     }
 }
 
+/// The time of a statistics object that is looked at at a time: what the other end says has that at which it came (W3C, Identifiers for WebRTC's
+/// Statistics API, section 6.7), which is a few seconds back at most.
+fn arrival(kind: &str, object: &Map<String, Value>, at: Timestamp) -> Timestamp {
+    let own =
+        object.get("timestamp").and_then(Value::as_f64).and_then(unix_ms).filter(|_| kind == "remote-outbound-rtp");
+    own.filter(|own| *own <= at && at - *own < MOST_BACK).unwrap_or(at)
+}
+
 /// Adds a statistics object: its type, its id and its numbers, those of inner objects by `outer.inner`.
 fn object(out: &mut Recording, at: Timestamp, id: &str, object: &Map<String, Value>) {
     let Some(kind) = object.get("type").and_then(Value::as_str) else { return };
@@ -167,6 +177,7 @@ fn object(out: &mut Recording, at: Timestamp, id: &str, object: &Map<String, Val
     if kind == "certificate" {
         return;
     }
+    let at = arrival(kind, object, at);
     for (name, v) in object {
         match v {
             _ if matches!(name.as_str(), "type" | "id" | "timestamp") => {}

@@ -19,6 +19,7 @@ mod passage;
 mod policing;
 mod rules;
 mod statistics;
+mod waiting;
 
 pub use curves::{Column, Curves, curves};
 pub use own::{QUANTITIES, RuleError, Rules};

@@ -285,7 +285,10 @@ fn file(out: &mut String, recording: &Recording, source: &Source) {
         ("estimates", source.estimates),
         ("probes", source.probes),
         ("decoded frames", recording.frames.len() as u64),
-        ("numbers of getStats", source.series),
+        (
+            if source.format == Format::Scream { "numbers of the controller" } else { "numbers of getStats" },
+            source.series,
+        ),
     ];
     let rows: Vec<String> = rows.iter().filter(|r| r.1 > 0).map(|(name, n)| format!("{n} {name}")).collect();
     if !rows.is_empty() {

@@ -11,23 +11,33 @@ const LEAST_SHARE: f64 = 0.8;
 /// Identifiers and values of the elements of two bytes in a packet's header.
 pub(crate) type Elements = [(u8, u16); KEPT];
 
-/// The elements of two bytes of an RTP packet, one- and two-byte headers (RFC 8285), as far as they were captured.
+/// The elements of two bytes of an RTP packet, as far as they were captured.
 pub(crate) fn elements(packet: &[u8]) -> Elements {
-    let mut found = [(0, 0); KEPT];
-    let Some([first, ..]) = packet.get(..12) else { return found };
+    let (mut found, mut kept) = ([(0, 0); KEPT], 0);
+    each(packet, &mut |id, value| {
+        if let ([a, b], true) = (value, kept < KEPT) {
+            found[kept] = (id, u16::from_be_bytes([*a, *b]));
+            kept += 1;
+        }
+    });
+    found
+}
+
+/// Each element of an RTP packet's header extension, of one- and two-byte headers (RFC 8285), as far as they were captured.
+pub(super) fn each(packet: &[u8], of: &mut dyn FnMut(u8, &[u8])) {
+    let Some([first, ..]) = packet.get(..12) else { return };
     if first & 0x10 == 0 {
-        return found;
+        return;
     }
     let at = 12 + usize::from(first & 0xf) * 4;
-    let Some([p0, p1, w0, w1, rest @ ..]) = packet.get(at..) else { return found };
+    let Some([p0, p1, w0, w1, rest @ ..]) = packet.get(at..) else { return };
     let length = usize::from(u16::from_be_bytes([*w0, *w1])) * 4;
     let mut rest = &rest[..rest.len().min(length)];
     let wide = match (p0, p1 & 0xf0) {
         (0xbe, 0xd0) => false,
         (0x10, 0x00) => true,
-        _ => return found,
+        _ => return,
     };
-    let mut kept = 0;
     while let [head, after @ ..] = rest {
         if *head == 0 {
             rest = after;
@@ -43,13 +53,9 @@ pub(crate) fn elements(packet: &[u8]) -> Elements {
             (head >> 4, usize::from(head & 0xf) + 1, after)
         };
         let Some(value) = after.get(..length) else { break };
-        if let ([a, b], true) = (value, kept < KEPT) {
-            found[kept] = (id, u16::from_be_bytes([*a, *b]));
-            kept += 1;
-        }
+        of(id, value);
         rest = &after[length..];
     }
-    found
 }
 
 /// Behaviour of each identifier over the packets of a flow: a transport-wide number counts up by one.

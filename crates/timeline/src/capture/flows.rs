@@ -1,13 +1,14 @@
 //! Flows of a capture: which of them are media, and which end the capture was made at.
 
+use super::clocks::Clocks;
 use super::extensions::{Behaviour, Elements, elements};
 use super::file::Captured;
 use super::link::{self, Datagram, Udp};
 use crate::recording::Recording;
 use crate::rtcp::{self, fingerprint};
-use crate::schema::{Direction, OtherTraffic, Packet, Rtcp, RtcpKind};
+use crate::schema::{CandidatePair, Direction, NetworkType, OtherTraffic, Packet, PairChange, Rtcp, RtcpKind};
 use core::net::IpAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_units::Timestamp;
 
 /// Most addresses, flows and streams that are told apart.
@@ -36,6 +37,8 @@ struct Candidate {
 struct Beside {
     flow: u16,
     elements: Elements,
+    /// Bytes of padding if it is in the clear: its last byte, where it is padded and there to its end, or none.
+    padding: Option<u8>,
 }
 
 /// Hops left in packets from an address.
@@ -54,12 +57,15 @@ pub(super) struct Flows {
     keys: BTreeMap<FlowKey, u16>,
     froms: Vec<(IpAddr, IpAddr)>,
     behaviours: Vec<Behaviour>,
+    clocks: Vec<Clocks>,
     streams: BTreeMap<(u16, u32), Candidate>,
     hosts: BTreeMap<IpAddr, Host>,
     beside: Vec<Beside>,
     /// Flow, time, number and length of compounds whose direction is not known yet, with their bytes.
     compounds: Vec<(u16, Timestamp, u32, u32, Vec<u8>)>,
     others: BTreeMap<(i64, IpAddr, IpAddr), u64>,
+    /// Addresses and numbers of datagrams whose first fragment came.
+    fragmented: BTreeSet<(IpAddr, IpAddr, u32)>,
     /// Frames that are no packets of the call.
     passed: u64,
 }
@@ -72,6 +78,9 @@ impl Flows {
             return out.fault("frames that are not IP");
         };
         self.host(&datagram);
+        if self.is_rest(&datagram) {
+            return self.pass(out);
+        }
         if let Some(udp) = &datagram.udp {
             match udp.payload {
                 // RFC 7983: 128 to 191 is RTP and RTCP; RFC 5761: 192 to 223 in the next byte is RTCP.
@@ -87,6 +96,28 @@ impl Flows {
         }
         self.pass(out);
         self.other(out, captured.at, &datagram, datagram.length);
+    }
+
+    /// Whether a packet is a fragment behind the first one of a datagram that may be of the call: its bytes are counted with the first, whose header has
+    /// the length of all. A first fragment is kept for the others to come.
+    fn is_rest(&mut self, datagram: &Datagram<'_>) -> bool {
+        let Some(fragment) = datagram.fragment else { return false };
+        let key = (datagram.from, datagram.to, fragment.id);
+        if !fragment.first {
+            let known = self.fragmented.contains(&key);
+            if known && !fragment.more {
+                self.fragmented.remove(&key);
+            }
+            return known;
+        }
+        // RTP and RTCP of RFC 7983, STUN and DTLS.
+        if datagram.udp.as_ref().is_some_and(|udp| matches!(udp.payload, [0..=3 | 20..=63 | 128..=191, ..])) {
+            if self.fragmented.len() >= MOST {
+                self.fragmented.clear();
+            }
+            self.fragmented.insert(key);
+        }
+        false
     }
 
     fn pass(&mut self, out: &mut Recording) {
@@ -124,6 +155,7 @@ impl Flows {
         self.keys.insert(key, flow);
         self.froms.push((datagram.from, datagram.to));
         self.behaviours.push(Behaviour::default());
+        self.clocks.push(Clocks::default());
         Some(flow)
     }
 
@@ -146,7 +178,10 @@ impl Flows {
         stream.last = sequence;
         let elements = elements(bytes);
         self.behaviours[usize::from(flow)].add(&elements);
-        self.beside.push(Beside { flow, elements });
+        self.clocks[usize::from(flow)].add(bytes, at, out.record);
+        let whole = udp.length as usize == bytes.len();
+        let padding = if bytes[0] & 0x20 == 0 { Some(0) } else { bytes.last().copied().filter(|_| whole) };
+        self.beside.push(Beside { flow, elements, padding });
         out.packets.push(Packet {
             at,
             number: out.record,
@@ -198,12 +233,14 @@ impl Flows {
     pub(super) fn finish(self, out: &mut Recording) {
         let directions: Vec<Direction> = self.froms.iter().map(|(from, to)| self.direction(*from, *to)).collect();
         let transports: Vec<Option<u8>> = self.behaviours.iter().map(Behaviour::transport).collect();
-        let is_rtp = |flow: u16, ssrc: u32| {
-            self.streams.get(&(flow, ssrc)).is_some_and(|s| {
-                s.packets >= LEAST_PACKETS && f64::from(s.followed) >= LEAST_ORDER * f64::from(s.packets)
-            })
-        };
+        let is_stream =
+            |s: &Candidate| s.packets >= LEAST_PACKETS && f64::from(s.followed) >= LEAST_ORDER * f64::from(s.packets);
+        let known: BTreeSet<u32> =
+            self.streams.iter().filter(|(_, s)| is_stream(s)).map(|((_, ssrc), _)| *ssrc).collect();
+        // A stream may begin with a few packets between other addresses.
+        let is_rtp = |flow: u16, ssrc: u32| self.streams.contains_key(&(flow, ssrc)) && known.contains(&ssrc);
         let (mut media_flows, mut row) = (vec![false; self.froms.len()], 0);
+        let (mut kept, mut padding) = (Vec::new(), Vec::new());
         out.packets.retain_mut(|packet| {
             let beside = &self.beside[row];
             row += 1;
@@ -213,6 +250,10 @@ impl Flows {
             packet.transport_sequence = transports[flow].and_then(number);
             let keep = is_rtp(beside.flow, packet.ssrc);
             media_flows[flow] |= keep;
+            if keep {
+                kept.push(beside.flow);
+                padding.push(beside.padding);
+            }
             keep
         });
         let dropped = row - out.packets.len();
@@ -222,10 +263,51 @@ impl Flows {
         ids.sort_unstable();
         ids.dedup();
         out.guessed.extend(ids.iter().map(|id| format!("header extension {id} is the transport-wide number")));
+        // Send times of received packets wander with the path.
+        let sends = |flow: &usize| media_flows[*flow] && directions[*flow] == Direction::Sent;
+        out.send_clocks = (0..directions.len()).filter(sends).filter_map(|flow| self.clocks[flow].found()).collect();
+        let mut ids: Vec<u8> = out.send_clocks.iter().map(|c| c.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        out.guessed.extend(ids.iter().map(|id| format!("header extension {id} is the absolute send time")));
+        self.routes(out, &kept);
         self.compounds(out, &directions, &media_flows);
+        // Media is as clear as its RTCP: of encrypted packets the last byte is no length.
+        if !out.rtcp.is_empty() && out.rtcp.iter().all(|r| !matches!(r.kind, RtcpKind::Unread(_))) {
+            for (packet, length) in out.packets.iter_mut().zip(padding) {
+                packet.padding = length.map(u16::from).filter(|length| u32::from(*length) + 12 <= packet.size);
+            }
+        }
         for ((at, from, to), bytes) in &self.others {
             let direction = self.direction(*from, *to);
             out.other.push(OtherTraffic { at: Timestamp::from_nanos(*at), direction, bytes: *bytes });
+        }
+    }
+
+    /// Changes of the addresses between which the media goes, as pairs that are selected: `kept` are the flows of all packets. Streams that have
+    /// flows of their own from the start change nothing.
+    fn routes(&self, out: &mut Recording, kept: &[u16]) {
+        let mut bytes: BTreeMap<Direction, u64> = BTreeMap::new();
+        out.packets.iter().for_each(|p| *bytes.entry(p.direction).or_default() += u64::from(p.size));
+        let Some((heavier, _)) = bytes.into_iter().max_by_key(|b| b.1) else { return };
+        let (mut of, mut selected) = (BTreeMap::new(), Vec::new());
+        for (packet, flow) in out.packets.iter().zip(kept).filter(|(p, _)| p.direction == heavier) {
+            let moved = of.insert(packet.ssrc, *flow).is_some_and(|before| before != *flow);
+            let current = selected.last().map(|s: &(Timestamp, u16)| s.1);
+            if current.is_none() || (moved && current != Some(*flow)) {
+                selected.push((packet.at, *flow));
+            }
+        }
+        if selected.len() < 2 {
+            return;
+        }
+        out.guessed.push("media between other addresses is another candidate pair".into());
+        for (at, flow) in selected {
+            if !out.room(1) {
+                return;
+            }
+            let (pair, change, network) = (flow.to_string(), PairChange::Selected, NetworkType::Unknown);
+            out.pairs.push(CandidatePair { at, pair, change, network });
         }
     }
 

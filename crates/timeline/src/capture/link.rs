@@ -13,8 +13,20 @@ pub(super) struct Datagram<'a> {
     pub(super) hops: u8,
     /// Whether the captured host sent it, where the link layer tells.
     pub(super) sent: Option<bool>,
+    /// Its place among the fragments of a longer one.
+    pub(super) fragment: Option<Fragment>,
     /// Ports and payload of UDP.
     pub(super) udp: Option<Udp<'a>>,
+}
+
+/// A fragment's place (RFC 791, section 3.2; RFC 8200, section 4.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Fragment {
+    /// Number that all fragments of a packet share, beside its addresses.
+    pub(super) id: u32,
+    /// Whether it has the headers of the transport, and whether others follow.
+    pub(super) first: bool,
+    pub(super) more: bool,
 }
 
 /// Ports and payload of UDP.
@@ -70,20 +82,27 @@ fn sent(packet_type: u16) -> Option<bool> {
     }
 }
 
+/// The place of a fragment; `None` for a packet in one piece.
+fn fragment(id: u32, offset: u16, more: bool) -> Option<Fragment> {
+    (offset != 0 || more).then_some(Fragment { id, first: offset == 0, more })
+}
+
 fn ip(bytes: &[u8], sent: Option<bool>) -> Option<Datagram<'_>> {
     match bytes.first()? >> 4 {
         4 => {
             let header = usize::from(bytes[0] & 0xf) * 4;
             let fixed = bytes.get(..20)?;
             let address = |at: usize| IpAddr::V4(Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]));
-            let fragment = be16(fixed, 6)? & 0x1fff != 0;
-            let udp = if fixed[9] == 17 && !fragment && header >= 20 { udp(bytes.get(header..)?) } else { None };
+            let fragment = fragment(be16(fixed, 4)?.into(), be16(fixed, 6)? & 0x1fff, fixed[6] & 0x20 != 0);
+            let behind = fragment.is_some_and(|f| !f.first);
+            let udp = if fixed[9] == 17 && !behind && header >= 20 { udp(bytes.get(header..)?) } else { None };
             Some(Datagram {
                 from: address(12),
                 to: address(16),
                 length: be16(fixed, 2)?.into(),
                 hops: fixed[8],
                 sent,
+                fragment,
                 udp,
             })
         }
@@ -93,23 +112,32 @@ fn ip(bytes: &[u8], sent: Option<bool>) -> Option<Datagram<'_>> {
                 let octets: [u8; 16] = fixed[at..at + 16].try_into().unwrap_or_default();
                 IpAddr::V6(Ipv6Addr::from(octets))
             };
-            let (mut next, mut at) = (fixed[6], 40usize);
-            // Hop-by-hop, routing and destination options.
+            let (mut next, mut at, mut part) = (fixed[6], 40usize, None);
+            // Hop-by-hop, routing, fragment and destination options.
             for _ in 0..8 {
-                if !matches!(next, 0 | 43 | 60) {
+                if !matches!(next, 0 | 43 | 44 | 60) {
                     break;
                 }
                 let Some([following, units]) = bytes.get(at..at + 2) else { break };
+                if next == 44 {
+                    let Some([_, _, o0, o1, id @ ..]) = bytes.get(at..at + 8) else { break };
+                    let id = id.iter().fold(0, |id, byte| id << 8 | u32::from(*byte));
+                    part = fragment(id, u16::from_be_bytes([*o0, *o1]) >> 3, o1 & 1 != 0);
+                    at += 8;
+                } else {
+                    at += (usize::from(*units) + 1) * 8;
+                }
                 next = *following;
-                at += (usize::from(*units) + 1) * 8;
             }
-            let udp = if next == 17 { bytes.get(at..).and_then(udp) } else { None };
+            let behind = part.is_some_and(|f: Fragment| !f.first);
+            let udp = if next == 17 && !behind { bytes.get(at..).and_then(udp) } else { None };
             Some(Datagram {
                 from: address(8),
                 to: address(24),
                 length: u32::from(be16(fixed, 4)?) + 40,
                 hops: fixed[7],
                 sent,
+                fragment: part,
                 udp,
             })
         }

@@ -127,6 +127,93 @@ fn a_cut_file_says_where_it_stopped() {
     assert!(stop.offset == 24 && stop.why.contains("4294967295"), "{stop:?}");
 }
 
+/// The same IPv4 packet in fragments of so many bytes, of a number of its own.
+fn fragments(ip: &[u8], each: usize, id: u16) -> Vec<Vec<u8>> {
+    let parts: Vec<&[u8]> = ip[20..].chunks(each).collect();
+    let part = |(i, bytes): (usize, &&[u8])| {
+        let offset = (i * each / 8) as u16 | if i + 1 < parts.len() { 0x2000 } else { 0 };
+        let mut out = ip[..20].to_vec();
+        out[2..4].copy_from_slice(&(20 + bytes.len() as u16).to_be_bytes());
+        out[4..6].copy_from_slice(&id.to_be_bytes());
+        out[6..8].copy_from_slice(&offset.to_be_bytes());
+        out.extend(*bytes);
+        out
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
+#[test]
+fn fragments_count_with_their_packet_and_those_of_others_as_theirs() {
+    let mut of = Vec::new();
+    for (i, (at, ip)) in packets().into_iter().enumerate() {
+        let each = if ip.len() > 400 { 400 } else { 1_400 };
+        of.extend(fragments(&ip, each, i as u16).into_iter().map(|part| (at, part)));
+    }
+    let whole = read("whole", pcap(&packets(), 65_535).as_slice()).expect("a capture");
+    let parts = read("parts", pcap(&of, 65_535).as_slice()).expect("a capture");
+    let sizes = |r: &crate::Recording| r.packets.iter().map(|p| p.size).collect::<Vec<_>>();
+    assert_eq!((sizes(&parts), &parts.other), (sizes(&whole), &whole.other));
+    // Without the first fragment nobody knows whose the rest is.
+    let rest: Vec<_> = of.iter().filter(|(_, ip)| ip[6] & 0x20 == 0).cloned().collect();
+    let rest = read("rest", pcap(&rest, 65_535).as_slice()).expect("a capture");
+    assert_eq!((rest.packets.len(), rest.other.is_empty()), (0, false));
+}
+
+#[test]
+fn fragments_of_ipv6_are_those_of_one_packet() {
+    let whole = ipv4(LEFT, RIGHT, 64, (5000, 6000), &rtp(1, 7, 1, 900));
+    let part = |first: bool, bytes: &[u8]| {
+        let mut out = vec![0x60, 0, 0, 0];
+        out.extend((8 + bytes.len() as u16).to_be_bytes());
+        out.extend([44, 64]);
+        out.extend([[1u8; 16], [2; 16]].concat());
+        let place = if first { 1u16 } else { 400 };
+        out.extend([17, 0]);
+        out.extend(place.to_be_bytes());
+        out.extend([0, 0, 0, 9]);
+        out.extend(bytes);
+        out
+    };
+    let of: Vec<_> = (0..8u16)
+        .flat_map(|i| {
+            let mut udp = whole[20..].to_vec();
+            udp[10..12].copy_from_slice(&i.to_be_bytes());
+            [(u64::from(i), part(true, &udp[..400])), (u64::from(i), part(false, &udp[400..]))]
+        })
+        .collect();
+    let capture = read("six", pcap(&of, 65_535).as_slice()).expect("a capture");
+    assert_eq!((capture.packets.len(), capture.other.len()), (8, 0));
+    assert!(capture.packets.iter().all(|p| p.size == 920));
+}
+
+#[test]
+fn padding_is_read_where_rtcp_is_in_the_clear() {
+    let mut of = packets();
+    for (_, ip) in of.iter_mut().filter(|(_, ip)| ip.len() > 400) {
+        ip[28] |= 0x20;
+        *ip.last_mut().expect("bytes") = 200;
+    }
+    let encrypted = read("encrypted", pcap(&of, 65_535).as_slice()).expect("a capture");
+    assert!(encrypted.packets.iter().all(|p| p.padding.is_none()));
+    of.retain(|(_, ip)| ip.len() != 28 + 45);
+    let clear = read("clear", pcap(&of, 65_535).as_slice()).expect("a capture");
+    assert!(clear.rtcp.len() == 1 && clear.packets.iter().all(|p| p.padding == Some(200)));
+    let cut = read("cut", pcap(&of, 60).as_slice()).expect("a capture");
+    assert!(cut.packets.iter().all(|p| p.padding.is_none()));
+}
+
+#[test]
+fn media_that_moves_to_other_addresses_has_another_pair() {
+    let mut of = packets();
+    for (_, ip) in of.iter_mut().skip(15).filter(|(_, ip)| ip.len() > 400) {
+        ip[15] = 9;
+    }
+    let capture = read("moved", pcap(&of, 65_535).as_slice()).expect("a capture");
+    let times: Vec<i64> = capture.pairs.iter().map(|p| p.at.as_micros() - 1_700_000_000_000_000).collect();
+    assert_eq!(times, [0, 16_000]);
+    assert!(read("still", pcap(&packets(), 65_535).as_slice()).expect("a capture").pairs.is_empty());
+}
+
 #[test]
 fn a_few_bytes_that_look_like_rtp_are_no_stream() {
     let dns: Vec<(u64, Vec<u8>)> = (0..3)

@@ -2,6 +2,7 @@
 
 use super::{Findings, Rule};
 use crate::Recording;
+use crate::recording::SendClock;
 use crate::schema::{Direction, Packet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -48,6 +49,17 @@ const PADDING: Rule = Rule {
     section: "RFC 3550, section 5.1",
     effect: "a receiver drops padding after counting it: the rate is there, and the picture does not have it",
 };
+
+const DRIFT: Rule = Rule {
+    name: "send-time-drift",
+    section: "abs-send-time (webrtc.org/experiments/rtp-hdrext/abs-send-time)",
+    effect: "an estimator at the receiver takes the drift for a queue that grows or drains, and the rate falls or overshoots without a reason",
+};
+/// Drift of absolute send times that is none of a crystal, as a share: ten times 100 ppm; least time that it is measured over, in s, and least
+/// difference, in s, beside which the delay of a packet on its way to the capture is small.
+const DRIFTS: f64 = 1e-3;
+const DRIFT_OVER: f64 = 10.0;
+const DRIFTED: f64 = 0.03;
 
 /// Timestamps that are remembered, to know retransmissions by: these have that of the first sending (RFC 4588, section 4).
 const REMEMBERED: usize = 4096;
@@ -101,6 +113,15 @@ pub(super) fn lint(recording: &Recording, found: &mut Findings) {
         if stream.last.is_none_or(|last| step(&last, packet) > 0) {
             stream.last = Some(*packet);
         }
+    }
+    let drifts = |c: &&SendClock| c.over_s >= DRIFT_OVER && c.ahead_s.abs() > DRIFTED.max(DRIFTS * c.over_s);
+    for clock in recording.send_clocks.iter().filter(drifts) {
+        let text = || {
+            let way = if clock.ahead_s > 0.0 { "further" } else { "less far" };
+            let ms = clock.ahead_s.abs() * 1e3;
+            format!("header extension {}: in {:.0} s it went {ms:.0} ms {way} than the capture", clock.id, clock.over_s)
+        };
+        found.rtp(DRIFT, Direction::Sent, (clock.number, clock.at), text);
     }
     for ((direction, ssrc), stream) in &streams {
         let repeats = stream.echoes * 2 > stream.packets || recording.streams.iter().any(|s| s.rtx == Some(*ssrc));

@@ -1,4 +1,5 @@
 use super::{Finding, lint};
+use crate::recording::SendClock;
 use crate::schema::{Direction, Packet, Reported, Rtcp, RtcpKind, Stream, StreamKind};
 use crate::{Format, Recording};
 use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
@@ -49,6 +50,19 @@ fn a_call_by_the_rules_has_no_finding() {
     packets.extend((100..200).rev().map(|n| Packet { ssrc: 8, number: 2000 + n, ..packet(n) }));
     packets[1000..].iter_mut().zip(0..).for_each(|(p, n)| (p.sequence, p.at) = (n, at(20_000)));
     assert_eq!(lint(&recording(packets, vec![])), []);
+}
+
+#[test]
+fn send_times_that_drift_are_named() {
+    let of = |ahead_s: f64| {
+        let mut out = recording((0..1000).map(packet).collect(), vec![]);
+        out.send_clocks = vec![SendClock { id: 3, at: at(9_990), number: 1000, over_s: 40.0, ahead_s }];
+        lint(&out)
+    };
+    assert_eq!(of(0.004), []);
+    let found = of(-0.4);
+    assert_eq!(rules(&found), [("send-time-drift", 1, 1000)]);
+    assert!(found[0].packets[0].text.contains("400 ms less far"), "{found:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::frames::frames;
 use super::passage::{Passages, passages};
 use super::statistics::{Second, seconds};
 use crate::schema::{Direction, EstimateKind, RtcpKind};
-use crate::{Call, Recording};
+use crate::{Call, Format, Recording, scream};
 use weir_units::Timestamp;
 
 /// Longest call that is looked at, in rows: two days.
@@ -113,6 +113,7 @@ pub fn curves(call: &Call) -> Option<Curves> {
     each_way(&mut grid, call);
     estimates(&mut grid, call);
     statistics(&mut grid, call);
+    scream(&mut grid, call);
     Some(Curves { start_ms: from.as_millis(), interval_s, columns: grid.columns })
 }
 
@@ -176,6 +177,24 @@ fn estimates(grid: &mut Grid, call: &Call) {
             .collect();
         grid.held(name, HOLD_S, points.into_iter());
     }
+}
+
+/// Numbers of a trace of SCReAM's programs; of several streams those of the first one, but for the rate sent by all.
+fn scream(grid: &mut Grid, call: &Call) {
+    let Some(trace) = call.recordings.iter().find(|r| r.format == Format::Scream) else { return };
+    let of = |name| trace.series_of(scream::KIND, name).next().map(|s| s.points.as_slice()).unwrap_or_default();
+    for (column, name, unit) in [
+        ("sent_kbps", "rateTransmittedAll", 1e-3),
+        ("arrived_kbps", "rateAcked", 1e-3),
+        ("rtt_ms", "rtt", 1e3),
+        ("delay_ms", "queueDelay", 1e3),
+    ] {
+        let points: Vec<_> = of(name).iter().map(|(at, v)| (grid.seconds(*at), v * unit)).collect();
+        grid.held(column, STATISTICS_S, points.into_iter());
+    }
+    let shares = of("rateLost").iter().zip(of("rateTransmitted")).filter(|(_, all)| all.1 > 0.0);
+    let points: Vec<_> = shares.map(|(lost, all)| (grid.seconds(lost.0), 100.0 * lost.1 / all.1)).collect();
+    grid.held("loss_percent", STATISTICS_S, points.into_iter());
 }
 
 /// Numbers of `getStats()`; of both ends' statistics those of the sender.

@@ -6,6 +6,7 @@ use super::episodes::Span;
 use super::layers::{self, Layer};
 use super::passage::{Fate, Passages};
 use super::policing::{self, Bucket};
+use super::waiting;
 use std::collections::BTreeMap;
 
 /// Times around an episode's begin, in s: signs come up to so long before a fall, and last so long into it.
@@ -57,10 +58,16 @@ pub(super) struct Evidence {
     pub(super) bucket: Option<Bucket>,
     /// Least delays of half seconds above those before: mean, and spread, in ms.
     pub(super) floor: (f64, f64),
+    /// The same from the first one on that is much longer.
+    pub(super) step: (f64, f64),
     /// Seconds for which the queue stands.
     pub(super) standing_s: f64,
     /// Median of the largest less the least delay of half seconds, before and in it, in ms.
     pub(super) spread: (f64, f64),
+    /// The same of delay that is left when what the call's own packets wait for each other is taken away.
+    pub(super) foreign: (f64, f64),
+    /// Longest time without an arrival around the begin, while packets were sent, in ms.
+    pub(super) gap: f64,
     /// Largest delay above the floor before, in ms.
     pub(super) peak: f64,
     /// Separate peaks of more than 100 ms between half seconds without a queue.
@@ -155,6 +162,8 @@ impl Evidence {
         let signs = &now[begin..];
         let floors: Vec<f64> = signs.iter().skip(1).filter_map(|b| Some(b.delay?[0] - floor_before)).take(8).collect();
         e.floor = moments(&floors);
+        let longer = now.iter().filter_map(|b| Some(b.delay?[0] - floor_before)).skip_while(|f| *f <= STANDING);
+        e.step = moments(&longer.skip(1).take(8).collect::<Vec<_>>());
         e.spread = (spread_of(&past_bins), spread_of(&signs.iter().skip(1).copied().collect::<Vec<_>>()));
         let standing: Vec<&&Bin> =
             now.iter().filter(|b| b.delay.is_some_and(|d| d[0] - floor_before > STANDING)).collect();
@@ -182,6 +191,8 @@ impl Evidence {
         let queue = bins::least_delay(of) + floor_before + e.spread.0 + STANDING;
         let first = now.get(begin).map_or(from, |b| b.at);
         e.serve(of, past, ((from, to), first), queue);
+        e.foreign = (waiting::foreign(of, past, e.service.0), waiting::foreign(of, (first + BIN, to), e.service.0));
+        e.gap = waiting::gap(of, (from, to + LATE), bins::least_delay(of) + floor_before);
         let near = within((span.from - EARLY, span.from + NEAR));
         let queued = near.filter(|b| b.delay.is_some_and(|d| d[0] - floor_before > STANDING));
         let mut rates: Vec<f64> = queued
@@ -191,8 +202,9 @@ impl Evidence {
             .collect();
         rates.sort_by(f64::total_cmp);
         // The first half second may be of both, before and behind.
-        if let [_, slowest, .., fastest, _] = rates[..] {
-            e.services = Some((slowest, fastest));
+        match rates[..] {
+            [_, slowest, .., fastest, _] | [slowest, fastest, _] => e.services = Some((slowest, fastest)),
+            _ => {}
         }
         e
     }

@@ -32,7 +32,9 @@ pub(super) fn frames(call: &Call, of: &Passages) -> Vec<Vec<f64>> {
         frames.entry(timestamp).and_modify(|t| *t = t.max(at)).or_insert(at);
     }
     let video = |frames: &BTreeMap<i64, f64>| {
-        let (Some(a), Some(b)) = (frames.first_key_value(), frames.last_key_value()) else { return false };
+        // The first packets may have a timestamp that is none of a picture.
+        let apart = frames.len() / 20;
+        let (Some(a), Some(b)) = (frames.iter().nth(apart), frames.iter().nth_back(apart)) else { return false };
         frames.len() >= LEAST_FRAMES && CLOCK.contains(&((b.0 - a.0) as f64 / (b.1 - a.1).max(1e-3)))
     };
     let times = |frames: BTreeMap<i64, f64>| {

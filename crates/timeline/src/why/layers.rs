@@ -12,10 +12,13 @@ use std::collections::BTreeMap;
 const BEFORE: f64 = 8.0;
 const BEHIND: f64 = 5.0;
 const APART: f64 = 1.0;
-/// Least share of the bytes before of a layer, and most share of its own rate that is left of one that stopped.
+/// Least share of the bytes before of a layer that stops, and of one that goes on: the lowest of three may have a twentieth. Most share of its own
+/// rate that is left of one that stopped.
 const LEAST_SHARE: f64 = 0.1;
+const LEAST_LEFT: f64 = 0.02;
 const STOPPED: f64 = 0.05;
-/// Least frames before, and least share of them with a frame of the other layer at a constant difference.
+/// Least frames before, and least share of those of the layer that has fewer with a frame of the other one at a constant difference: encoders
+/// leave out frames of each layer on their own.
 const LEAST_FRAMES: usize = 30;
 const TOGETHER: f64 = 0.8;
 /// Longest time between the layers of one picture, in s.
@@ -62,7 +65,7 @@ fn together(a: &Stream, b: &Stream) -> bool {
         }
     }
     let most = differences.into_iter().max_by_key(|d| d.1);
-    most.is_some_and(|(d, n)| d != 0 && n as f64 >= TOGETHER * a.frames.len() as f64)
+    most.is_some_and(|(d, n)| d != 0 && n as f64 >= TOGETHER * a.frames.len().min(b.frames.len()) as f64)
 }
 
 /// The largest layer that stopped at an episode's begin while another one of its picture went on.
@@ -76,8 +79,9 @@ pub(super) fn stopped(of: &Passages, span: &Span) -> Option<Layer> {
     let (before, after) = (streams(of.between(past.0, past.1)), streams(of.between(now.0, now.1)));
     let all: f64 = before.values().map(|s| s.bytes).sum();
     let rate = |ssrc: &u32| after.get(ssrc).map_or(0.0, |s| s.bytes / later);
-    let large = before.iter().filter(|(_, s)| s.bytes >= LEAST_SHARE * all && s.frames.len() >= LEAST_FRAMES);
-    let (off, on): (Vec<_>, Vec<_>) = large.partition(|(ssrc, s)| rate(ssrc) < STOPPED * s.bytes / length);
+    let large = before.iter().filter(|(_, s)| s.bytes >= LEAST_LEFT * all && s.frames.len() >= LEAST_FRAMES);
+    let (mut off, on): (Vec<_>, Vec<_>) = large.partition(|(ssrc, s)| rate(ssrc) < STOPPED * s.bytes / length);
+    off.retain(|(_, s)| s.bytes >= LEAST_SHARE * all);
     let kbps = |bytes_s: f64| bytes_s * 8e-3;
     let layer = |(ssrc, stream): &(&u32, &Stream)| {
         let left: Vec<f64> = on.iter().filter(|(_, s)| together(stream, s)).map(|(ssrc, _)| rate(ssrc)).collect();

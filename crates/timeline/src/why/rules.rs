@@ -12,6 +12,9 @@ use super::episodes::Span;
 use super::evidence::Evidence;
 pub(super) use told::Signals;
 
+/// Confidence in a new route where lost feedback is the reason for it.
+pub(super) const CONSEQUENCE: f64 = 0.6;
+
 /// A cause.
 fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<Cause> {
     Some(Cause { name: name.into(), confidence, evidence })
@@ -40,5 +43,8 @@ pub(super) fn causes(e: &Evidence, signals: &Signals, span: &Span) -> Vec<Cause>
     ];
     let mut found: Vec<Cause> = rules.iter().filter_map(|rule| rule(e, span)).collect();
     found.extend(signals.causes(span, sender::quiet(e)));
+    // ICE takes another pair where it hears nothing, although packets arrive.
+    let silent = found.iter().any(|c| c.name == "feedback-lost");
+    found.iter_mut().filter(|c| silent && c.name == "route-change").for_each(|c| c.confidence = CONSEQUENCE);
     found
 }

@@ -9,7 +9,7 @@ mod rules;
 mod seconds;
 
 use super::episodes::{self, Span};
-use super::rules::Signals;
+use super::rules::{CONSEQUENCE, Signals};
 use super::{Episode, EpisodeKind, Explanation, Level};
 use crate::{Call, Recording};
 use evidence::Evidence;
@@ -91,6 +91,9 @@ fn direction(
         evidence.layer = layers::stopped(sender, seconds.zero, span);
         let mut causes = if span.kind == EpisodeKind::Freeze { vec![] } else { signals.causes(span, false) };
         causes.extend(rules::causes(&evidence, span));
+        // As from packets.
+        let silent = causes.iter().any(|c| c.name == "feedback-lost" && c.confidence > CONSEQUENCE);
+        causes.iter_mut().filter(|c| silent && c.name == "route-change").for_each(|c| c.confidence = CONSEQUENCE);
         causes
     }))
 }

@@ -1,9 +1,9 @@
 //! Delay that no queue of the call makes: a longer way, jitter, stalls of a radio.
 
 use super::cause;
-use crate::why::Cause;
 use crate::why::episodes::Span;
 use crate::why::evidence::{Evidence, ROUGH, STANDING};
+use crate::why::{Cause, EpisodeKind};
 
 /// Most spread of the least delays behind a step, in ms and as a share of the step.
 pub(super) const STEADY: f64 = 3.0;
@@ -21,6 +21,14 @@ const UNEVEN: f64 = 0.25;
 const HIGHEST: f64 = 400.0;
 /// Least peaks, and their height in ms.
 const LEAST_SPIKES: u32 = 2;
+/// Logged estimate, over what was sent before, from which it limits nothing.
+const ALLOWS: f64 = 1.2;
+/// Least time without an arrival, as a share of the highest peak.
+const STOOD: f64 = 0.5;
+/// The same of a link that does nothing else.
+const STILL: f64 = 0.75;
+/// Time without an arrival that no jitter makes, in ms.
+const STALLED: f64 = 100.0;
 
 /// Least slope of a clock, in ms a second: ten times the 100 ppm that crystals keep to, and twice the 500 ppm at which
 /// NTP slews (RFC 5905). How far the ways' slopes may differ, as a share, and what the line may leave, in ms.
@@ -29,7 +37,7 @@ const OPPOSED: f64 = 0.2;
 const ON_LINE: f64 = 3.0;
 
 pub(super) fn step(e: &Evidence, _: &Span) -> Option<Cause> {
-    let (floor, spread) = e.floor;
+    let (floor, spread) = e.step;
     let is = e.has_past
         && floor > STANDING
         && spread < STEADY.max(STEADY_SHARE * floor)
@@ -40,13 +48,21 @@ pub(super) fn step(e: &Evidence, _: &Span) -> Option<Cause> {
     is.then(|| cause("delay-step", 0.85, vec![text]))?
 }
 
-pub(super) fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
-    let wider = e.has_past && e.spread.1 > e.spread.0 + WIDER && e.loss < 0.02 && e.dark_s < 0.5;
+pub(super) fn jitter(e: &Evidence, span: &Span) -> Option<Cause> {
+    // An estimator that allows more than was sent lets nothing fall.
+    if span.kind == EpisodeKind::Fall && e.estimate.is_some_and(|(_, now, _)| now > ALLOWS * span.before_kbps) {
+        return None;
+    }
+    let wider = e.has_past && e.spread.1 > e.spread.0 + WIDER && e.foreign.1 > e.foreign.0 + WIDER / 2.0;
+    let wider = wider && e.loss < 0.02 && e.dark_s < 0.5;
     let clumped = e.clumped.1 > e.clumped.0 + CLUMPED && e.standing_s == 0.0;
-    let rough = e.rough > ROUGH && e.peak < HIGHEST && (e.service.1 == 0.0 || e.uneven >= UNEVEN);
+    let as_before = e.service.1 == 0.0 || e.service.1 > 0.8 * e.service.0;
+    let rough = e.rough > ROUGH && e.peak < HIGHEST && (as_before || e.uneven >= UNEVEN);
+    // One stall makes packets arrive together too.
+    let stalled = e.spikes == 1 && e.gap >= STALLED.max(STOOD * e.peak);
     // A queue of the call's own, or of others, moves even the fastest packets; jitter leaves them where they are.
     let still = e.floor.1 < STEADY.max(JITTER_SHARE * e.floor.0) && e.service.1 > 0.8 * e.service.0 && e.peak < HIGH;
-    if !wider || !(rough || clumped || still) {
+    if !wider || stalled || !(rough || clumped || still) {
         return None;
     }
     let spread = format!("delay spreads over {:.0} ms within half a second, {:.0} before", e.spread.1, e.spread.0);
@@ -70,10 +86,22 @@ pub(super) fn jitter(e: &Evidence, _: &Span) -> Option<Cause> {
     )
 }
 
-pub(super) fn stalls(e: &Evidence, _: &Span) -> Option<Cause> {
-    let is = e.spikes >= LEAST_SPIKES && e.loss < 0.02 && e.floor.0 < 2.0 * STANDING && e.peak > 120.0;
+/// Whether a link stands still again and again, and delay is what was sent meanwhile.
+pub(super) fn stood_still(e: &Evidence) -> bool {
+    e.spikes > LEAST_SPIKES && e.gap >= STILL * e.peak
+}
+
+pub(super) fn stalls(e: &Evidence, span: &Span) -> Option<Cause> {
+    // A way that is longer for good has not been back.
+    if step(e, span).is_some() {
+        return None;
+    }
+    // A link that is slow for a time lets some packets pass all the time.
+    let stood = e.gap >= STOOD * e.peak && (e.floor.0 < 2.0 * STANDING || stood_still(e));
+    let is = e.spikes >= LEAST_SPIKES && stood && e.loss < 0.02 && e.peak > 120.0;
     let text = format!("{} times delay rose to {:.0} ms at most, and was back at once", e.spikes, e.peak);
-    is.then(|| cause("stalls", if e.spikes > 2 { 0.88 } else { 0.6 }, vec![text]))?
+    // Twice may be an accident, of the receiver's host too.
+    is.then(|| cause("stalls", if e.spikes > LEAST_SPIKES { 0.88 } else { 0.45 }, vec![text]))?
 }
 
 /// No queue grows one way at the speed at which the other way gets shorter: one clock is faster than the other.

@@ -1,7 +1,7 @@
 //! A queue that stands: less capacity, a share taken by others, a deep buffer.
 
 use super::cause;
-use super::delay::{STEADY, STEADY_SHARE};
+use super::delay::{self, STEADY, STEADY_SHARE};
 use crate::why::Cause;
 use crate::why::episodes::Span;
 use crate::why::evidence::{Evidence, ROUGH};
@@ -20,12 +20,19 @@ const VARIES: f64 = 2.5;
 const COARSE: f64 = 0.6;
 /// A queue of a second and more is deep: RFC 7567 calls standing queues beyond a round trip harmful.
 const DEEP: f64 = 1000.0;
+/// Share of the fastest service in queues near the episode that the slowest one has where one link made all of them.
+const SAME_LINK: f64 = 0.9;
 /// Least rate of others, as a share of what the call sent before, and in kbit/s.
 const OTHERS: f64 = 0.15;
 const LEAST_OTHERS: f64 = 150.0;
 
 /// Services in a queue that differ by less, as the middle half of them over their median, are those of one link for the call alone.
 const EVEN: f64 = 0.25;
+/// Most loss, and most delay in ms, beside delays that are drawn one by one where packets are served as before.
+const NO_LOSS: f64 = 0.01;
+const HIGH: f64 = 250.0;
+/// The same of a link that most packets of a queue have waited for.
+const EVEN_LINK: f64 = 0.1;
 /// Losses in a queue of this height in ms are its overflow, however short it stood.
 const FULL: f64 = 60.0;
 
@@ -37,7 +44,8 @@ fn before(e: &Evidence) -> f64 {
 /// Whether a queue stood, or overflowed at once.
 fn queued(e: &Evidence) -> bool {
     // Delays that are drawn one by one make no queue.
-    if e.rough > ROUGH && e.uneven >= EVEN {
+    let as_before = e.loss < NO_LOSS && e.peak < HIGH && e.service.1 > SLOWER * e.service.0 && e.service.0 > 0.0;
+    if e.rough > ROUGH && (e.uneven >= EVEN || as_before) {
         return false;
     }
     let full = e.loss > 0.01 && e.peak > FULL && e.uneven < EVEN;
@@ -46,7 +54,12 @@ fn queued(e: &Evidence) -> bool {
 }
 
 fn slower(e: &Evidence) -> bool {
-    queued(e) && e.service.1 > 0.0 && e.service.1 < SLOWER * before(e)
+    queued(e) && ((e.service.1 > 0.0 && e.service.1 < SLOWER * before(e)) || all_slow(e))
+}
+
+/// Whether each queue near the begin was served evenly by a slower link, although packets from before it are among those of the first one.
+fn all_slow(e: &Evidence) -> bool {
+    e.services.is_some_and(|(slowest, fastest)| fastest < SLOWER * before(e) && slowest > SAME_LINK * fastest)
 }
 
 fn others(e: &Evidence) -> f64 {
@@ -61,11 +74,15 @@ fn seen_others(e: &Evidence) -> bool {
 /// packets were never close enough before, services that differ tell it.
 fn between(e: &Evidence) -> bool {
     let as_before = if e.service.0 > 0.0 { e.fastest >= SLOWER * e.service.0 } else { e.uneven >= EVEN };
+    // Most packets are served evenly and slower by a slower link.
+    let one_link = all_slow(e) || (e.uneven < EVEN_LINK && e.service.1 > 0.0 && e.service.1 < COLLAPSED * e.service.0);
     // A longer way is longer by the same all the time.
     let wanders = e.floor.1 >= STEADY.max(STEADY_SHARE * e.floor.0);
     queued(e)
         && e.standing_s >= LEAST_STANDING
         && as_before
+        && !one_link
+        && !delay::stood_still(e)
         && e.fastest > 0.0
         && e.arrived.0 < SHARED * e.fastest
         && wanders

@@ -19,11 +19,14 @@ const MOVED: f64 = 0.85;
 /// No sign of the path: no loss, no queue, feedback as before.
 pub(super) fn quiet(e: &Evidence) -> bool {
     // One late packet is none, if the estimator took it for none.
-    let late = e.peak >= e.spread.0 + 60.0 && !unmoved(e);
+    still(e) && (e.peak < e.spread.0 + 60.0 || unmoved(e))
+}
+
+/// The same but for single packets that are late.
+fn still(e: &Evidence) -> bool {
     e.loss < 0.01
         && e.floor.0 < 10.0
         && e.standing_s < 0.6
-        && !late
         && e.unanswered_s < 1.0f64.max(3.0 * e.usual_unanswered_s)
         && e.answer_delay.is_none_or(|(before, now)| now - before < 50.0)
 }
@@ -67,7 +70,8 @@ pub(super) fn limited(e: &Evidence, span: &Span) -> Option<Cause> {
 /// The estimate fell with no sign of the path: to a value that does not move, if somebody set it.
 pub(super) fn asked(e: &Evidence, span: &Span) -> Option<Cause> {
     let (before, now, held) = e.estimate?;
-    if !quiet(e) || span.kind != EpisodeKind::Fall || now >= MOVED * before {
+    // No estimator stays where it is because of one late packet.
+    if !(quiet(e) || (held && still(e) && e.spikes < 2)) || span.kind != EpisodeKind::Fall || now >= MOVED * before {
         return None;
     }
     let fall = format!("the estimate fell from {before:.0} to {now:.0} kbit/s with no loss, queue or late feedback");

@@ -12,6 +12,8 @@ const LATE: f64 = 1.0;
 /// Longest time from a fall's begin to the new pair, in s: ICE notices a path that is gone after some seconds (consent,
 /// RFC 7675, after 30 at the latest) and has to check another.
 const HANDOVER: f64 = 10.0;
+/// Time behind a fall's end in which a new pair is the reason for the end, in s: what comes back does so over it.
+const SETTLES: f64 = 3.0;
 /// Time since the first packet in which another pair is a part of connecting, in s: checks go on while media begins (RFC 8445, section 8).
 const CONNECTING: f64 = 3.0;
 /// Time in which an estimate has fallen, and for which one is held, in s.
@@ -101,10 +103,11 @@ impl Signals {
                 vec![format!("{by} allows {kbps:.0} kbit/s, {:.0} were sent", span.before_kbps)],
             )
         });
-        let until = span.to.min(span.from + HANDOVER).max(span.from + LATE);
+        let until = (span.to + SETTLES).min(span.from + HANDOVER).max(span.from + LATE);
         let route = self.routes.iter().find(|at| **at > span.from - EARLY && **at <= until).and_then(|at| {
             let text = format!("another candidate pair was selected, {:.1} s behind the begin", at - span.from);
-            cause("route-change", 0.9, vec![text])
+            // Surer than an outage, which the old path's end is as long as it lasts.
+            cause("route-change", 0.92, vec![text])
         });
         let pictures = self.pictures.iter().filter(|at| near(at)).count();
         let pictures = (pictures >= STORM).then(|| {

@@ -13,6 +13,9 @@ const STAY: usize = 12;
 /// Seconds behind the begin in which peaks of the round-trip time are counted, and their least height in ms.
 const PEAKS: usize = 10;
 const PEAK: f64 = 60.0;
+/// Least seconds before, around and behind a begin with the way of a report, and most that ways before may differ by, in ms.
+const LEAST_WAYS: usize = 3;
+const SAME_WAY: f64 = 60.0;
 /// Share of the usual answers below which a second is silent, and of packets that arrive below which it is dark.
 const SILENT: f64 = 0.15;
 const DARK: f64 = 0.03;
@@ -26,13 +29,16 @@ pub(super) struct Evidence {
     pub(super) rtt: Option<(f64, f64)>,
     /// The first, fifth and ninth tenth of those behind the begin, where enough are known.
     pub(super) stays: Option<(f64, f64, f64)>,
+    /// Ways of the sender's reports, in ms: the median before; the longest around the begin; the median behind it.
+    pub(super) way: Option<(f64, f64, f64)>,
     /// Share of packets lost around the begin, and the share before.
     pub(super) loss: f64,
     pub(super) loss_before: f64,
     /// The largest share of a second around the begin.
     pub(super) worst: f64,
-    /// Share of the seconds around the begin that have losses.
+    /// Share of the seconds around the begin that have losses, and their number.
     pub(super) lossy: f64,
+    pub(super) lossy_s: usize,
     /// Spread of the rate that arrived in seconds with loss, as a share of its mean, and the mean, in packets a second.
     pub(super) policed: Option<(f64, f64)>,
     /// Estimate before, least one around the begin, and the longest time for which it was exactly the same, in s.
@@ -53,6 +59,8 @@ pub(super) struct Evidence {
     pub(super) layer: Option<Layer>,
     /// Separate peaks of the round-trip time around the begin, between seconds in which it was as before.
     pub(super) peaks: u32,
+    /// Seconds around the begin in which it was longer, or the way of the sender's reports.
+    pub(super) high_s: usize,
     /// Pictures asked for around the begin.
     pub(super) pictures: f64,
     /// Share of the time limited by the processor.
@@ -90,7 +98,9 @@ impl Evidence {
         e.rtt = usual.zip(longest);
         if let Some(usual) = usual {
             let near = rows(begin.saturating_sub(EARLY), begin + PEAKS);
-            e.peaks = peaks(near, usual);
+            let way = median(past.iter().filter_map(|r| r.way)).filter(|_| e.has_past);
+            let heights = heights(near, usual, way);
+            (e.peaks, e.high_s) = (peaks(&heights), heights.iter().filter(|h| **h > PEAK / 2.0).count());
         }
         e.pictures = now.iter().map(|r| r.pictures).sum();
         let mut after = rtts(behind);
@@ -100,11 +110,13 @@ impl Evidence {
             let part = |tenths: usize| after[(after.len() * tenths / 10).min(after.len() - 1)];
             e.stays = Some((part(1), part(5), part(9)));
         }
+        e.way = e.ways(past, now, behind);
         e.loss = loss(now);
         e.loss_before = if e.has_past { loss(past) } else { 0.0 };
         e.worst = now.iter().map(|r| loss(&[*r])).fold(0.0, f64::max);
         let lossy: Vec<&Second> = now.iter().filter(|r| loss(&[**r]) >= 0.01).collect();
         e.lossy = lossy.len() as f64 / now.len().max(1) as f64;
+        e.lossy_s = lossy.len();
         e.policed = policed(&lossy);
         let usual = median(past.iter().filter_map(|r| r.available));
         // The estimate is a report's last one: it falls before what is sent in its second.
@@ -125,6 +137,15 @@ impl Evidence {
         let after = rows(begin, begin + LATE);
         e.cpu = after.iter().map(|r| r.cpu).sum::<f64>() / after.len().max(1) as f64;
         e
+    }
+
+    fn ways(&self, past: &[Second], now: &[Second], behind: &[Second]) -> Option<(f64, f64, f64)> {
+        let of = |rows: &[Second]| rows.iter().filter_map(|r| r.way).collect::<Vec<_>>();
+        let (past, now, behind) = (of(past), of(now), of(behind));
+        // Ways that differ so much on a path as it was are those of a time that is not a report's own.
+        let spread = past.iter().copied().fold(0.0, f64::max) - past.iter().copied().fold(f64::INFINITY, f64::min);
+        let enough = self.has_past && past.len().min(now.len()).min(behind.len()) >= LEAST_WAYS && spread < SAME_WAY;
+        enough.then(|| Some((median(past.into_iter())?, largest(now.into_iter())?, median(behind.into_iter())?)))?
     }
 
     fn silence(&mut self, past: &[Second], now: &[Second]) {
@@ -149,13 +170,22 @@ impl Evidence {
     }
 }
 
-/// Rises of the round-trip time of more than `PEAK`, each over before the next.
-fn peaks(rows: &[Second], usual: f64) -> u32 {
+/// Growth of the round-trip time, or of the way of the sender's reports, in each second that has one of them, in ms.
+fn heights(rows: &[Second], rtt: f64, way: Option<f64>) -> Vec<f64> {
+    let height = |r: &Second| {
+        let ways = r.way.zip(way).map(|(now, before)| now - before);
+        r.rtt.map(|now| now - rtt).into_iter().chain(ways).reduce(f64::max)
+    };
+    rows.iter().filter_map(height).collect()
+}
+
+/// Rises of more than `PEAK`, each over before the next.
+fn peaks(heights: &[f64]) -> u32 {
     let (mut count, mut up) = (0, false);
-    for rtt in rows.iter().filter_map(|r| r.rtt) {
-        let high = rtt - usual > PEAK;
+    for height in heights {
+        let high = *height > PEAK;
         count += u32::from(high && !up);
-        up = high || (up && rtt - usual > PEAK / 2.0);
+        up = high || (up && *height > PEAK / 2.0);
     }
     count
 }

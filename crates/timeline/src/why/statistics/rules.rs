@@ -11,8 +11,12 @@ const CLEAN: f64 = 0.01;
 /// Growth of the round-trip time, in ms, from which a queue has stood, and below which there was none.
 const QUEUE: f64 = 60.0;
 const NO_QUEUE: f64 = 30.0;
+/// Growth of the floor of round-trip times beyond which no jitter makes it, in ms.
+const HIGH: f64 = 100.0;
 /// Share lost with which less growth is a queue too: a short one, that was full.
 const FULL: f64 = 0.25;
+/// Share of a second's packets of which an outage of less than two seconds takes most.
+const ALL: f64 = 0.85;
 /// Share of a second from which its loss may be a queue's that no round-trip time has told of.
 const HALF: f64 = 0.5;
 /// A queue of a second and more is deep: RFC 7567 calls standing queues beyond a round trip harmful.
@@ -35,6 +39,8 @@ const STEADY: f64 = 5.0;
 const STEADY_SHARE: f64 = 0.05;
 /// Shares of that between which it is open: reports a third of a second apart, of the same call, lie on both sides of it.
 const OPEN: std::ops::Range<f64> = 0.4..2.0;
+/// Most that round-trip times that are longer for good may lie apart, over their growth.
+const WANDERS: f64 = 1.5;
 /// Peaks of the round-trip time, apart from each other, that a link makes which stands still now and then.
 const STALLS: u32 = 2;
 /// Pictures asked for around the begin from which it is a storm: one each second is usual after loss.
@@ -46,9 +52,10 @@ fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<C
 
 /// The causes of an episode, in no order.
 pub(super) fn causes(e: &Evidence, span: &Span) -> Vec<Cause> {
-    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 14] = [
+    let rules: [fn(&Evidence, &Span) -> Option<Cause>; 15] = [
         outage,
         feedback_lost,
+        feedback_late,
         loss,
         capacity,
         crossed,
@@ -76,6 +83,11 @@ fn losses(e: &Evidence) -> String {
 }
 
 fn outage(e: &Evidence, _: &Span) -> Option<Cause> {
+    // An outage of a second lies in two of them.
+    if e.dark_s == 0 && e.both_ends && e.worst >= ALL && e.lossy_s <= 2 {
+        let text = format!("{:.0} % of a second's packets were lost, and next to none behind it", e.worst * 100.0);
+        return cause("outage", 0.62, vec![text]);
+    }
     let text = format!("for {} s packets were sent and none arrived", e.dark_s);
     (e.dark_s >= 1 && e.both_ends).then(|| cause("outage", 0.85, vec![text]))?
 }
@@ -93,14 +105,27 @@ fn feedback_lost(e: &Evidence, _: &Span) -> Option<Cause> {
     (e.silent_s >= 2 && e.dark_s == 0).then(|| cause("feedback-lost", sure, evidence))?
 }
 
+/// Growth of the way back, in ms, where that of the sender's reports is known: round trips are longer, and the way there is not.
+fn back(e: &Evidence) -> Option<f64> {
+    let ((before, longest), (past, most, behind)) = (e.rtt?, e.way?);
+    let (rise, there) = (e.stays.map_or(longest, |s| s.1) - before, behind - past);
+    (rise - there >= QUEUE && there < NO_QUEUE && most - past < QUEUE).then_some(rise - there)
+}
+
+fn feedback_late(e: &Evidence, _: &Span) -> Option<Cause> {
+    let back = back(e)?;
+    let text = format!("the way back rose by {back:.0} ms: the sender's reports came as soon as before");
+    cause("feedback-late", 0.75, vec![text, rtts(e)])
+}
+
 /// Loss with no sign of a queue.
 fn loss(e: &Evidence, _: &Span) -> Option<Cause> {
     if e.loss < LOSSY || e.dark_s > 0 || queued(e) {
         return None;
     }
     let mut evidence = vec![losses(e), rtts(e)];
-    // Without round-trip times, or where most of a second is lost, it may have been a full queue.
-    let sure = if e.rtt.is_some() && e.rise() < NO_QUEUE && e.worst < HALF { 0.65 } else { 0.4 };
+    // Without round-trip times, or where one second has all losses, it may have been a full queue.
+    let sure = if e.rtt.is_some() && e.rise() < NO_QUEUE && e.worst < HALF && e.lossy_s > 1 { 0.65 } else { 0.4 };
     if let Some((spread, _)) = e.policed.filter(|(spread, _)| *spread < 0.08 && e.lossy > 0.5) {
         evidence.push(format!("in seconds with loss as much arrives, ±{:.0} %, whatever is sent", spread * 100.0));
         return cause("policer", sure, evidence);
@@ -117,7 +142,7 @@ fn queued(e: &Evidence) -> bool {
 fn stays(e: &Evidence) -> Option<(f64, f64)> {
     let (before, (least, middle, most)) = (e.rtt?.0, e.stays?);
     let rise = least - before;
-    (e.has_past && rise >= LONGER && e.loss < CLEAN && most - least < rise.max(LONGER))
+    (e.has_past && rise >= LONGER && e.loss < CLEAN && most - least < WANDERS * rise.max(LONGER))
         .then_some((rise, middle - least))
 }
 
@@ -137,7 +162,11 @@ fn is_open(stays: (f64, f64)) -> bool {
 }
 
 fn capacity(e: &Evidence, span: &Span) -> Option<Cause> {
-    if !queued(e) || e.dark_s > 0 || stays(e).is_some_and(|s| is_steady(s) || s.0 < QUEUE) || stalls(e, span).is_some()
+    if !queued(e)
+        || e.dark_s > 0
+        || back(e).is_some()
+        || stays(e).is_some_and(|s| is_steady(s) || s.0 < QUEUE)
+        || stalls(e, span).is_some()
     {
         return None;
     }
@@ -145,7 +174,11 @@ fn capacity(e: &Evidence, span: &Span) -> Option<Cause> {
     if e.rise() >= DEEP {
         return cause("deep-queue", 0.65, evidence);
     }
-    let open = e.silent_s >= 2 || e.rise() < QUEUE;
+    // A queue that is over within a second may be a stall, or an outage.
+    let over = e.high_s < 2 || (e.lossy_s < 2 && e.worst >= HALF);
+    // A queue that stands as high all the time may be jitter.
+    let shaken = stays(e).is_some_and(|s| s.0 < HIGH);
+    let open = e.silent_s >= 2 || e.rise() < QUEUE || over || shaken;
     cause("capacity-fell", if open { 0.45 } else { 0.6 }, evidence)
 }
 
@@ -157,7 +190,7 @@ fn crossed(e: &Evidence, span: &Span) -> Option<Cause> {
 }
 
 fn longer(e: &Evidence, _: &Span) -> Option<Cause> {
-    let (rise, wander) = stays(e)?;
+    let (rise, wander) = stays(e).filter(|_| back(e).is_none())?;
     let text = format!("the least round-trip time rose by {rise:.0} ms and stayed (median {wander:.0} ms above it)");
     let sure = match (is_steady((rise, wander)), is_open((rise, wander))) {
         (true, false) => 0.7,

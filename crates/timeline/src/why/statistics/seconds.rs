@@ -1,6 +1,7 @@
 //! One row a second of the numbers that `getStats()` names (W3C, Identifiers for WebRTC's Statistics API).
 
 use crate::{Recording, Series};
+use std::collections::BTreeMap;
 
 /// Longest call that is looked at, in s: two days.
 const MAX_SECONDS: f64 = 172_800.0;
@@ -32,6 +33,8 @@ pub struct Second {
     pub rtt: Option<f64>,
     /// Mean of those by STUN, in ms.
     pub stun_rtt: Option<f64>,
+    /// Way of the sender's reports to the receiver, the longest one, in ms by two clocks.
+    pub way: Option<f64>,
     /// `availableOutgoingBitrate`, in kbit/s.
     pub available: Option<f64>,
     /// Largest `targetBitrate` of an encoder, in kbit/s.
@@ -168,6 +171,25 @@ fn small(recording: &Recording) -> f64 {
     of.sum()
 }
 
+/// The longest way of a report of the sender in each second, in ms: from the sender's time in it to that at which it came. Two clocks may differ by
+/// years; so the shortest way of all is zero.
+fn ways(reports: &Numbers<'_>, zero: f64) -> BTreeMap<usize, f64> {
+    let way = |p: &(weir_units::Timestamp, f64)| (ms(p.0) - zero, ms(p.0) - p.1);
+    let all = reports.0.iter().flat_map(|s| {
+        // The same report is there until the next one comes.
+        let first = s.points.first().into_iter();
+        first.chain(s.points.windows(2).filter(|w| w[0].1 != w[1].1).map(|w| &w[1])).map(way)
+    });
+    let all: Vec<(f64, f64)> = all.filter(|(at, _)| *at >= 0.0).collect();
+    let least = all.iter().map(|w| w.1).fold(f64::INFINITY, f64::min);
+    let mut out: BTreeMap<usize, f64> = BTreeMap::new();
+    for (at, way) in all {
+        let longest = out.entry((at * 1e-3) as usize).or_default();
+        *longest = longest.max(way - least);
+    }
+    out
+}
+
 impl Seconds {
     /// The seconds of what a sender sends; without one, of what a receiver receives. `None`: nothing of it is there.
     pub(in crate::why) fn of(sender: Option<&Recording>, receiver: Option<&Recording>) -> Option<Self> {
@@ -191,6 +213,7 @@ impl Seconds {
         let total = "totalRoundTripTime";
         let rtts = Measured::of(sender, "remote-inbound-rtp", total, "roundTripTimeMeasurements");
         let stun = Measured::of(sender, "candidate-pair", total, "responsesReceived");
+        let ways = ways(&there("remote-outbound-rtp", "remoteTimestamp"), zero);
         let available = here("candidate-pair", "availableOutgoingBitrate");
         let jitter = there("inbound-rtp", "jitter");
         let told_jitter = here("remote-inbound-rtp", "jitter");
@@ -224,6 +247,7 @@ impl Seconds {
                 answers: transport.grown(from).or_else(pairs),
                 rtt: rtts.mean(from),
                 stun_rtt: stun.mean(from),
+                way: ways.get(&i).copied(),
                 available: available.largest(time).map(|bps| bps * 1e-3),
                 target: target.largest(time).map(|bps| bps * 1e-3),
                 jitter: jitter.largest(time).or_else(|| told_jitter.largest(time)).map(|s| s * 1000.0),
