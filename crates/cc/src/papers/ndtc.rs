@@ -19,8 +19,9 @@
 //!
 //! For what the draft leaves open, the choices made:
 //!
-//! - The frame interval is measured: the mean time between frames of `min_target` / 2 bytes and more that enter the queue; a thirtieth of a
-//!   second before. One controller serves a path, so that all streams' frames count as one stream's; packets of audio are frames of one packet.
+//! - The frame interval is measured: the mean time between frames of two packets and more that enter the queue; a thirtieth of a second before.
+//!   One controller serves a path, so that all streams' frames count as one stream's; packets of audio are frames of one packet.
+//! - A source whose frames are all single packets gives no estimate of the capacity, and stays where it began, below the bound by losses.
 //! - Sizes include RTP's header, as the draft permits; the target's overhead is taken from the encoder's rate.
 //! - The pacer has a rate and no delay: a frame begins at once. The draft's alignment delay, which evens the arrival of last packets, is left out.
 //! - A frame still queued when the next one comes shares that one's interval, rather than leaving at once.
@@ -52,8 +53,8 @@ use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 const RTP_HEADER: DataSize = DataSize::from_bytes(20);
 /// Frame interval before two frames have been seen.
 const USUAL_INTERVAL: f64 = 1.0 / 30.0;
-/// Bounds of a frame interval, in seconds; what is longer is a pause.
-const INTERVALS: core::ops::RangeInclusive<f64> = 0.002..=0.25;
+/// Bounds of a frame interval, in seconds: 250 frames a second, and what is longer than four a second is a pause.
+const INTERVALS: core::ops::RangeInclusive<f64> = 0.004..=0.25;
 /// Weight of a new frame interval in the mean.
 const INTERVAL_WEIGHT: f64 = 1.0 / 16.0;
 
@@ -163,15 +164,17 @@ impl Ndtc {
         self.set_target();
     }
 
-    /// A frame has entered the queue: its interval, and its send duration (*Adaptive Frame Pacer*).
-    fn on_new_frame(&mut self, q: &QueueState) {
-        if q.added >= self.config.min_length() {
-            let passed = self.last_frame.map(|last| (q.now - last).as_secs_f64());
-            if let Some(passed) = passed.filter(|s| INTERVALS.contains(s)) {
-                self.interval += INTERVAL_WEIGHT * (passed - self.interval);
-            }
-            self.last_frame = Some(q.now);
+    /// A frame of several packets had entered the queue at `at`.
+    fn on_interval(&mut self, at: Timestamp) {
+        let passed = self.last_frame.map(|last| at.saturating_since(last).as_secs_f64());
+        if let Some(passed) = passed.filter(|s| INTERVALS.contains(s)) {
+            self.interval += INTERVAL_WEIGHT * (passed - self.interval);
         }
+        self.last_frame = Some(at);
+    }
+
+    /// A frame has entered the queue: its send duration (*Adaptive Frame Pacer*).
+    fn on_new_frame(&mut self, q: &QueueState) {
         let send = self.send_duration();
         let dither = self.config.dither * send * (draw(&mut self.random) * 2.0 - 1.0);
         let pace = self.slope * (send + dither) + (1.0 - self.slope) * self.receive_duration();
@@ -221,7 +224,9 @@ impl Algorithm for Ndtc {
 impl Controller for Ndtc {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.silence.on_packet(packet.now);
-        self.frames.on_sent(packet);
+        if let Some(queued_at) = self.frames.on_sent(packet) {
+            self.on_interval(queued_at);
+        }
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
         if let Cue::TransportFeedback(f) = cue {
@@ -234,7 +239,7 @@ impl Controller for Ndtc {
         self.set_target();
     }
     fn on_queue(&mut self, queue: &QueueState) {
-        self.frames.on_queued(queue.added);
+        self.frames.on_queued(queue.added, queue.now);
         self.on_new_frame(queue);
     }
     fn on_timeout(&mut self, now: Timestamp) {

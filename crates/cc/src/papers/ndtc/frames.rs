@@ -15,6 +15,7 @@ const WORDS: usize = (MAX_PACKETS / 64) as usize;
 pub(super) struct Frame {
     /// Bytes queued since the start, up to the end of this frame.
     end: u64,
+    queued_at: Timestamp,
     first: u64,
     last: u64,
     is_sent: bool,
@@ -51,8 +52,8 @@ impl Frame {
 pub(super) struct Frames {
     /// Bytes that have entered the queue since the start.
     queued: u64,
-    /// Ends of frames that have entered the queue and are not sent, in bytes since the start.
-    ends: VecDeque<u64>,
+    /// Frames that have entered the queue and are not sent: their ends in bytes since the start, and when they entered.
+    ends: VecDeque<(u64, Timestamp)>,
     frames: VecDeque<Frame>,
     /// A bit a packet: whether it was neither padding, repair nor a retransmission.
     media: [u64; WORDS],
@@ -69,27 +70,28 @@ impl Frames {
     }
 
     /// A frame of `added` bytes has entered the queue.
-    pub(super) fn on_queued(&mut self, added: DataSize) {
+    pub(super) fn on_queued(&mut self, added: DataSize, now: Timestamp) {
         self.queued = self.queued.saturating_add(added.as_bytes());
         if self.ends.len() == MAX_FRAMES {
             self.ends.pop_front();
         }
-        self.ends.push_back(self.queued);
+        self.ends.push_back((self.queued, now));
     }
 
-    pub(super) fn on_sent(&mut self, p: &SentPacket) {
+    /// A packet has been sent. Returns when its frame entered the queue, if this is the second packet of it.
+    pub(super) fn on_sent(&mut self, p: &SentPacket) -> Option<Timestamp> {
         let is_media = !(p.is_padding || p.is_repair || p.is_retransmission);
         let (word, bit) = place(p.sequence);
         self.media[word] = self.media[word] & !bit | if is_media { bit } else { 0 };
         if !is_media {
-            return;
+            return None;
         }
         // The packet's end in the queue, counted from what is queued behind it.
         let at = self.queued.saturating_sub(p.queued.as_bytes());
-        while self.ends.front().is_some_and(|&end| end < at) {
+        while self.ends.front().is_some_and(|&(end, _)| end < at) {
             self.ends.pop_front();
         }
-        let end = self.ends.front().copied().unwrap_or(at);
+        let (end, queued_at) = self.ends.front().copied().unwrap_or((at, p.now));
         let size = p.size.as_bytes();
         match self.frames.back_mut() {
             Some(f) if f.end == end => {
@@ -99,6 +101,7 @@ impl Frames {
                 f.bytes = f.bytes.saturating_add(size);
                 f.packets = f.packets.saturating_add(1);
                 f.is_sent = at >= end;
+                (f.packets == 2).then_some(f.queued_at)
             }
             newest => {
                 if let Some(f) = newest {
@@ -109,6 +112,7 @@ impl Frames {
                 }
                 self.frames.push_back(Frame {
                     end,
+                    queued_at,
                     first: p.sequence,
                     last: p.sequence,
                     is_sent: at >= end,
@@ -124,6 +128,7 @@ impl Frames {
                     first_arrival: None,
                     last_arrival: None,
                 });
+                None
             }
         }
     }

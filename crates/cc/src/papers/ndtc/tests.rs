@@ -52,7 +52,7 @@ fn the_pseudo_slope_is_zero_at_the_target_and_one_at_the_greatest_rate() {
 
 /// A frame of `packets` packets of 1,000 bytes, sent from `at_ms` on at one a millisecond.
 fn send(frames: &mut Frames, first: u64, packets: u64, at_ms: i64) {
-    frames.on_queued(DataSize::from_bytes(packets * 1_000));
+    frames.on_queued(DataSize::from_bytes(packets * 1_000), Timestamp::from_millis(at_ms));
     for k in 0..packets {
         let sent = SentPacket::media(Timestamp::from_millis(at_ms + k as i64), first + k, DataSize::from_bytes(1_000));
         frames.on_sent(&SentPacket { queued: DataSize::from_bytes((packets - 1 - k) * 1_000), ..sent });
@@ -99,7 +99,7 @@ fn a_frame_is_measured_without_one_of_its_outer_packets() {
 #[test]
 fn padding_and_repair_are_no_part_of_a_frame() {
     let mut frames = Frames::new();
-    frames.on_queued(DataSize::from_bytes(2_000));
+    frames.on_queued(DataSize::from_bytes(2_000), Timestamp::ZERO);
     let sent = |k: u64, at| SentPacket::media(Timestamp::from_millis(at), k, DataSize::from_bytes(1_000));
     frames.on_sent(&SentPacket { queued: DataSize::from_bytes(1_000), ..sent(0, 0) });
     frames.on_sent(&SentPacket { is_repair: true, queued: DataSize::from_bytes(1_000), ..sent(1, 1) });
@@ -171,4 +171,23 @@ fn beside_a_loss_based_flow_it_keeps_a_share_and_without_reports_it_yields() {
     let (_, seconds) = alone(&Link { silent: (30_000, 33_000), ..LINK }, &[("min_target", 500.0)]);
     let (before, after) = (mean(&seconds[25..30], |s| s.target), seconds[32].target);
     assert!(after < 0.5 * before, "{before:.0}, {after:.0} kbit/s");
+}
+
+#[test]
+fn a_source_of_single_packets_gives_no_estimate_and_no_interval() {
+    let mut c: Ndtc = CALL.sender(&[]);
+    let mut at = Timestamp::ZERO;
+    for k in 0..2_000 {
+        let size = DataSize::from_bytes(1_000);
+        c.on_queue(&QueueState { now: at, added: size, queued: size, oldest_age: TimeDelta::ZERO });
+        c.on_packet_sent(&SentPacket::media(at, k, size));
+        let arrival = RemoteTimestamp::from_nanos(at.as_nanos());
+        let packets = [PacketResult { sequence: k, departure: at, arrival: Some(arrival), ..fate(k, None, Ecn::Ect1) }];
+        let feedback = TransportFeedback { now: at, packets: &packets, bytes_in_flight: DataSize::ZERO, rtt: None };
+        c.on_cue(&Cue::TransportFeedback(feedback));
+        at += TimeDelta::from_millis(5);
+    }
+    assert!(metric(&c, "capacity_bps").is_nan());
+    assert!((metric(&c, "frame_interval_ms") - 1e3 / 30.0).abs() < 1e-9);
+    assert_eq!(c.target().media_rate, DataRate::from_mbps(1));
 }
