@@ -82,7 +82,7 @@ impl Frames {
     pub(super) fn on_sent(&mut self, p: &SentPacket) -> Option<Timestamp> {
         let is_media = !(p.is_padding || p.is_repair || p.is_retransmission);
         let (word, bit) = place(p.sequence);
-        self.media[word] = self.media[word] & !bit | if is_media { bit } else { 0 };
+        self.media[word] = (self.media[word] & !bit) | if is_media { bit } else { 0 };
         if !is_media {
             return None;
         }
