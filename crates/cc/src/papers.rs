@@ -8,6 +8,7 @@ pub(crate) mod foreseen;
 pub(crate) mod gcc_remb;
 pub(crate) mod gcc_scream2;
 pub(crate) mod linphone;
+pub(crate) mod ndtc;
 pub(crate) mod rrtcc;
 pub(crate) mod rtcp_aimd;
 pub(crate) mod rtcp_thresholds;
@@ -22,6 +23,7 @@ pub use foreseen::{Config as ForeseenConfig, LateScheduling, Omniscient, RateSwi
 pub use gcc_remb::{Config as GccRembConfig, GccRemb, GccRembReceiver};
 pub use gcc_scream2::GccScream2;
 pub use linphone::{Config as LinphoneConfig, Linphone, Over};
+pub use ndtc::{Config as NdtcConfig, Ndtc};
 pub use rrtcc::{Config as RrtccConfig, Rrtcc, RrtccReceiver};
 pub use rtcp_aimd::{Config as RtcpAimdConfig, RtcpAimd};
 pub use rtcp_thresholds::{Config as RtcpThresholdsConfig, RtcpThresholds};

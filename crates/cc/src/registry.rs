@@ -280,6 +280,7 @@ controllers! {
         GccScream2(crate::papers::gcc_scream2::GccScream2),
         LateScheduling(crate::papers::foreseen::LateScheduling),
         Linphone(crate::papers::linphone::Linphone),
+        Ndtc(crate::papers::ndtc::Ndtc),
         Omniscient(crate::papers::foreseen::Omniscient),
         RateSwitching(crate::papers::foreseen::RateSwitching),
         Rrtcc(crate::papers::rrtcc::Rrtcc),
