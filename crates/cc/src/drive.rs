@@ -127,6 +127,11 @@ impl Drive {
         while self.sender.poll_probe(now).is_some() {}
     }
 
+    /// The sender half, for what the call itself does not do: coupling.
+    pub fn sender(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
     /// Sum of all targets so far. It shows that the controller has run, and keeps the optimiser from removing the work.
     pub fn checksum(&self) -> u64 {
         self.checksum

@@ -89,6 +89,17 @@ mod tests {
     }
 
     #[test]
+    fn a_scenario_may_have_runs_of_its_own() {
+        let of = |name: &'static str| plan(TEXT, 3).expect("plans").with_runs(move |n| (n == name).then_some(5));
+        assert_eq!((of("small").runs(), of("other").runs()), (20, 12));
+        let registry = Registry::builtin();
+        let file = ScenarioFile::parse("small", TEXT, ".".as_ref(), &registry).expect("reads");
+        let file = file.with_pairs(|v, c| v == Some("slow") || c == Some("nada"));
+        let plan = Plan::new(&[file], None, Repeat { runs: 1, own: true, seed: None }, &registry).expect("plans");
+        assert_eq!(plan.runs(), 3);
+    }
+
+    #[test]
     fn a_stop_before_the_first_run_leaves_nothing() {
         let o = outcome(&plan(TEXT, 3).expect("plans"), 1, 0);
         let stopped = o.stopped.as_ref().expect("stopped");

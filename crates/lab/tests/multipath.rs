@@ -140,3 +140,15 @@ fn a_link_that_falls_does_not_stop_the_frames_of_the_other() {
         assert!(got <= most, "{controller}: {got} frames, at most {most}");
     }
 }
+
+#[test]
+fn coupled_paths_share_their_bottleneck_by_priority() {
+    for controller in ["gcc", "nada", "scream", "tfrc", "rrtcc", "gcc-remb", "fbra", "bbr-rtc"] {
+        for (variant, ratios) in [("even", 0.8..1.25), ("1 to 2", 1.6..2.4)] {
+            let r = result("coupled-priorities", Some(variant), controller);
+            let paths = &r.flows[0].multipath.as_ref().expect("two paths").paths;
+            let ratio = paths[1].share / paths[0].share;
+            assert!(ratios.contains(&ratio), "{controller}, {variant}: {ratio}");
+        }
+    }
+}

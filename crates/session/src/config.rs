@@ -3,7 +3,7 @@
 
 use crate::allocation::{Demand, MediaKind};
 use crate::identity::StreamIdentity;
-use crate::multipath::{AnyScheduler, Coupling, PathPolicy, SkewPlayoutConfig};
+use crate::multipath::{AnyScheduler, Coupling, MAX_PATHS, PathPolicy, SkewPlayoutConfig};
 use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
@@ -297,12 +297,15 @@ pub struct GroupConfig {
     pub sufficient_rate: Option<DataRate>,
     /// Greatest rate of a coupled path.
     pub ceiling: DataRate,
+    /// Parts in which coupled paths share their group's rate (P of RFC 8699), path by path; one that is not above 0 counts as 1.
+    pub priorities: [f64; MAX_PATHS],
 }
 
 impl GroupConfig {
     /// Paths of this scheduler, each a flow of its own.
     pub fn new(scheduler: AnyScheduler) -> Self {
-        Self { scheduler, coupling: Coupling::None, sufficient_rate: None, ceiling: DataRate::from_bps(u64::MAX) }
+        let (ceiling, priorities) = (DataRate::from_bps(u64::MAX), [1.0; MAX_PATHS]);
+        Self { scheduler, coupling: Coupling::None, sufficient_rate: None, ceiling, priorities }
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) use causes::CausesJson;
 #[cfg(test)]
 pub(crate) use fits::FitsJson;
 #[cfg(test)]
-pub(crate) use paper::Json as PaperJson;
+pub(crate) use paper::{AllJson as PapersJson, Json as PaperJson};
 #[cfg(test)]
 pub(crate) use rfc::Json as RfcJson;
 #[cfg(test)]

@@ -89,6 +89,68 @@ pub(crate) fn markdown(r: &Reproduction, command: &str, seconds: Option<f64>) ->
     out
 }
 
+/// The numbers of all papers together.
+pub(crate) fn agreement_of_all(papers: &[Reproduction]) -> Agreement {
+    papers.iter().fold(Agreement::default(), |sum, r| {
+        let a = &r.agreement;
+        Agreement {
+            cells: sum.cells + a.cells,
+            measured: sum.measured + a.measured,
+            near: sum.near + a.near,
+            explained: sum.explained + a.explained,
+            orders: sum.orders + a.orders,
+            orders_kept: sum.orders_kept + a.orders_kept,
+        }
+    })
+}
+
+const SUMMARY: [&str; 7] = ["paper", "measured", "near", "near or explained", "orders kept", "claims", "time"];
+
+/// The scores of papers for a terminal, one line each, and the goals.
+pub(crate) fn summary_text(papers: &[Reproduction], seconds: &[Option<f64>]) -> String {
+    let mut t = table(&SUMMARY, 1).spares(&["time", "measured"]);
+    summary(papers, seconds).into_iter().for_each(|row| t.add_row(row));
+    format!("{t}\n{}", fold(&format!("\n{LEGEND}\n")))
+}
+
+/// The same in Markdown; `command` made it.
+pub(crate) fn summary_markdown(papers: &[Reproduction], seconds: &[Option<f64>], command: &str) -> String {
+    let total: Option<f64> = seconds.iter().copied().sum();
+    let time = total.map_or_else(String::new, |s| format!(" in {s:.0} s"));
+    let mut out =
+        format!("Made by `{command}`{time}.\n\n| {} |\n|{}\n", SUMMARY.join(" | "), "---|".repeat(SUMMARY.len()));
+    for row in summary(papers, seconds) {
+        let _ = writeln!(out, "| {} |", row.join(" | "));
+    }
+    out
+}
+
+/// A row for each paper, one for all, and one with the goals.
+fn summary(papers: &[Reproduction], seconds: &[Option<f64>]) -> Vec<[String; 7]> {
+    let time = |s: Option<f64>| s.map_or("-".into(), |s| format!("{s:.0} s"));
+    let row = |name: &str, a: &Agreement, claims: (usize, usize), seconds: Option<f64>| -> [String; 7] {
+        let [measured, near, explained, orders] = score(a).map(|(_, count, of, _)| share(count, of));
+        [name.into(), measured, near, explained, orders, share(claims.0, claims.1), time(seconds)]
+    };
+    let held = |r: &Reproduction| (r.claims.iter().filter(|c| c.holds == Some(true)).count(), r.claims.len());
+    let mut rows: Vec<_> =
+        (papers.iter().zip(seconds)).map(|(r, seconds)| row(&r.paper, &r.agreement, held(r), *seconds)).collect();
+    let claims = papers.iter().map(held).fold((0, 0), |sum, c| (sum.0 + c.0, sum.1 + c.1));
+    let all = agreement_of_all(papers);
+    rows.push(row("all", &all, claims, seconds.iter().copied().sum()));
+    let goals = score(&all).map(|(_, _, _, goal)| format!("{:.0} %", goal * 100.0));
+    let [measured, near, explained, orders] = goals;
+    rows.push(["goal".into(), measured, near, explained, orders, "-".into(), "-".into()]);
+    rows
+}
+
+fn share(count: usize, of: usize) -> String {
+    if of == 0 {
+        return "none".into();
+    }
+    format!("{count} of {of}, {:.0} %", 100.0 * count as f64 / of as f64)
+}
+
 fn explanation(out: &mut String, e: &OpenCondition) {
     let [one, other] = &e.ends;
     let _ = write!(
@@ -152,8 +214,7 @@ fn counted(count: usize, of: usize, goal: f64) -> String {
     if of == 0 {
         return "none".into();
     }
-    let percent = 100.0 * count as f64 / of as f64;
-    format!("{count} of {of}, {percent:.0} % (goal {:.0} %)", goal * 100.0)
+    format!("{} (goal {:.0} %)", share(count, of), goal * 100.0)
 }
 
 fn claims_held(claims: &[Claim]) -> String {
@@ -230,5 +291,28 @@ mod tests {
         );
         let text = text(&r);
         assert!(text.contains("near, explained") && text.contains("far"), "{text}");
+    }
+
+    #[test]
+    fn the_scores_of_papers_stand_above_their_sum_and_the_goals() {
+        let of = |near, seconds| {
+            let agreement = Agreement { cells: 10, measured: 10, near, explained: 1, orders: 4, orders_kept: 3 };
+            (Reproduction { paper: "p".into(), agreement, ..Reproduction::default() }, seconds)
+        };
+        let (papers, seconds): (Vec<_>, Vec<_>) = [of(7, Some(60.4)), of(4, Some(61.0))].into_iter().unzip();
+        let page = summary_markdown(&papers, &seconds, "weir judge paper --all --markdown");
+        assert!(page.starts_with("Made by `weir judge paper --all --markdown` in 121 s.\n"), "{page}");
+        assert!(
+            page.contains("| p | 10 of 10, 100 % | 7 of 10, 70 % | 8 of 10, 80 % | 3 of 4, 75 % | none | 60 s |"),
+            "{page}"
+        );
+        assert!(
+            page.contains("| all | 20 of 20, 100 % | 11 of 20, 55 % | 13 of 20, 65 % | 6 of 8, 75 % | none | 121 s |"),
+            "{page}"
+        );
+        assert!(page.ends_with("| goal | 100 % | 70 % | 95 % | 90 % | - | - |\n"), "{page}");
+        // Runs that were kept have no time.
+        let text = summary_text(&papers, &[None, Some(1.0)]);
+        assert!(text.contains("13 of 20, 65 %") && text.contains("90 %"), "{text}");
     }
 }

@@ -54,7 +54,7 @@ mod sampler;
 #[cfg(test)]
 mod tests;
 
-use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
 use crate::spec::{Algorithm, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
@@ -117,7 +117,7 @@ impl BbrRtc {
     fn set_target(&mut self) {
         let c = &self.config;
         let pacing = self.network.pacing_rate();
-        let base = if c.pacing_as_target { pacing } else { self.network.bandwidth().unwrap_or(self.start) };
+        let base = if c.pacing_as_target { pacing } else { self.network.used_bandwidth().unwrap_or(self.start) };
         let share = if self.network.mode() == Mode::ProbeRtt { c.encoder_gain_probe_rtt } else { c.encoder_gain };
         let media = scale(base, share).min(pacing);
         self.by_path = Target {
@@ -200,6 +200,16 @@ impl Controller for BbrRtc {
 
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.limits = limits;
+        self.set_target();
+    }
+
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(self.limits.clamp(self.network.used_bandwidth().unwrap_or(self.start)))
+    }
+
+    /// The group's rate replaces the bandwidth, which goes on being measured: what is sent decides it within some rounds.
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        self.network.couple(coupled);
         self.set_target();
     }
 

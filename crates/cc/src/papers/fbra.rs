@@ -20,7 +20,7 @@ mod tests;
 
 pub use config::Config;
 
-use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, IntervalReport, SentPacket};
 use crate::spec::{Algorithm, NoReceiver, Pair, ReportPlan, Setup, Spec, Start};
 use crate::tunable::SetupError;
@@ -337,6 +337,15 @@ impl Controller for Fbra {
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.limits = limits;
         self.set_rate(self.rate);
+    }
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(self.limits.clamp(DataRate::from_bps_f64(self.rate)))
+    }
+    /// A probe adds a part of the rate and undershooting follows measured rates, so that the share has no effect.
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        if let Some(rate) = coupled.rate {
+            self.set_rate(rate.as_bps_f64());
+        }
     }
     /// Section 4.3: no report for 2 s halves the rate and leads to DOWN.
     fn on_timeout(&mut self, now: Timestamp) {

@@ -54,6 +54,17 @@ pub struct Check {
     pub above_conditions: Vec<String>,
 }
 
+impl Check {
+    /// Whether it needs a run, by what is true of the run's condition and of its controller.
+    pub(super) fn needs(&self, is_at: impl Fn(&str) -> bool, is_under: impl Fn(&str) -> bool) -> bool {
+        let is_own = is_under(&self.controller);
+        let is_compared = self.above.iter().chain(&self.below).any(|c| is_under(c));
+        let at_own = self.condition.as_deref().is_none_or(&is_at);
+        let at_others = self.above_conditions.iter().chain(&self.below_conditions).any(|c| is_at(c));
+        at_own && (is_own || is_compared) || at_others && is_own
+    }
+}
+
 pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult]) -> Claim {
     let mut measured: Vec<Measured> = Vec::new();
     let mut holds = Some(true);

@@ -1,7 +1,8 @@
 //! The papers that Weir reproduces, as data: published numbers, figures and claims, and their scenarios.
 
-use super::{ClaimSpec, Condition, Note, Paper, Place, Published, TableTitle};
+use super::{Check, ClaimSpec, Condition, Note, Paper, Place, Published, TableTitle};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,8 +43,29 @@ pub struct PaperData {
     pub figures: Vec<Figure>,
     /// Runs of each of its scenarios.
     pub runs: Option<u32>,
+    /// Runs where only its score is wanted.
+    pub score: Option<ScoreRuns>,
     /// The curves that its figures draw over runs, by file.
     curves: Vec<(String, Vec<(f64, f64)>)>,
+}
+
+/// How often a paper's scenarios run where only its score is wanted.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoreRuns {
+    /// Runs of each scenario.
+    pub runs: u32,
+    /// Runs of those that need another number, by the last part of their names.
+    #[serde(default)]
+    of: BTreeMap<String, u32>,
+}
+
+impl ScoreRuns {
+    /// Runs of a scenario, or of the same with other values at the end of an open condition, if it needs a number of its own.
+    pub fn of(&self, scenario: &str) -> Option<u32> {
+        let last = scenario.rsplit('/').next().unwrap_or(scenario);
+        self.of.get(last.split('~').next().unwrap_or(last)).copied()
+    }
 }
 
 #[derive(Deserialize)]
@@ -55,6 +77,8 @@ struct Description {
     published: String,
     #[serde(default)]
     runs: Option<u32>,
+    #[serde(default)]
+    score: Option<ScoreRuns>,
     #[serde(default)]
     tables: Vec<TableTitle>,
     #[serde(default)]
@@ -138,7 +162,13 @@ impl PaperData {
             curves.push((c.file.clone(), points));
         }
         let runs = d.runs.filter(|r| *r > 0);
-        Ok(Self { paper, authors: d.authors, figures: d.figures, runs, curves })
+        Ok(Self { paper, authors: d.authors, figures: d.figures, runs, score: d.score, curves })
+    }
+
+    /// This paper without its figures: only what its numbers and claims need is run then.
+    pub fn without_figures(mut self) -> Self {
+        self.figures.clear();
+        self
     }
 
     /// This paper with only one of its tables, without figures and claims. Errors: it has no such table.
@@ -184,15 +214,37 @@ impl PaperData {
         if weir_lab::scenario::builtin_scenarios().any(|s| s.0 == whole) { whole } else { short.into() }
     }
 
-    /// The files of [`Self::scenarios`], and those of the ends of its open conditions. Errors: a scenario that does not exist, or
-    /// an end that does not fit its scenario.
+    /// The files of [`Self::scenarios`], and those of the ends of its open conditions. Without figures each has only the variants and
+    /// controllers that numbers and claims need. Errors: a scenario that does not exist, or an end that does not fit its scenario.
     pub fn files(&self, registry: &Registry) -> Result<Vec<ScenarioFile>, InputError> {
-        let mut files =
-            self.scenarios().iter().map(|s| ScenarioFile::open(s, registry)).collect::<Result<Vec<_>, _>>()?;
+        let open = |name: &String| {
+            let file = ScenarioFile::open(name, registry)?;
+            Ok(if self.figures.is_empty() { self.narrowed(file, name) } else { file })
+        };
+        let mut files = self.scenarios().iter().map(open).collect::<Result<Vec<_>, _>>()?;
         for condition in &self.paper.explained {
             files.extend(condition.files(&self.paper, &|short| self.full_name(short), registry)?);
         }
         Ok(files)
+    }
+
+    /// A scenario with only the pairs of variant and controller that the paper's numbers and claims name.
+    fn narrowed(&self, file: ScenarioFile, name: &str) -> ScenarioFile {
+        let variants: Vec<String> = file.variants().into_iter().flatten().map(str::to_owned).collect();
+        let named = |scenario: &str| self.full_name(scenario) == name;
+        let numbers: Vec<Need<'_>> = (self.paper.published.iter())
+            .map(|p| Need::of_number(p, self.paper.place(p)))
+            .filter(|n| named(n.scenario))
+            .collect();
+        let checks: Vec<&Check> =
+            self.paper.claims.iter().flat_map(|c| &c.checks).filter(|c| named(&c.scenario)).collect();
+        file.with_pairs(|variant, controller| {
+            // A condition that is no variant is a window, which every run has.
+            let is_at = |c: &str| Some(c) == variant || c.is_empty() || !variants.iter().any(|v| v == c);
+            let is_under = |c: &str| c.is_empty() || controller.is_none_or(|own| own == c);
+            numbers.iter().any(|n| n.variants.iter().any(|v| is_at(v)) && n.controllers.iter().any(|c| is_under(c)))
+                || checks.iter().any(|c| c.needs(is_at, is_under))
+        })
     }
 
     /// Draws its figures from runs with time series, as `figN.svg` in a folder; those without such a run are
@@ -223,6 +275,24 @@ impl PaperData {
         let points = self.curves.iter().find(|c| c.0 == curve.file)?.1.clone();
         let (variant, controller) = (curve.variant.clone(), curve.controller.clone());
         Some(Overlay { variant, controller, label: curve.label.clone(), points })
+    }
+}
+
+/// The runs that measure a number.
+struct Need<'a> {
+    scenario: &'a str,
+    variants: &'a [String],
+    controllers: Vec<&'a str>,
+}
+
+impl<'a> Need<'a> {
+    fn of_number(p: &'a Published, place: Option<&'a Place>) -> Self {
+        let scenario = place.and_then(|place| place.measured_in.as_ref()).unwrap_or(&p.scenario);
+        let controller = place.and_then(|place| place.controller.as_ref()).unwrap_or(&p.algorithm);
+        // The index is relative to TFRC.
+        let beside = p.metric.starts_with("tcp_friendliness_index").then_some("tfrc");
+        let variants = place.map_or(std::slice::from_ref(&p.condition), |place| &place.variants[..]);
+        Self { scenario, variants, controllers: std::iter::once(controller.as_str()).chain(beside).collect() }
     }
 }
 
@@ -328,6 +398,44 @@ mod tests {
         assert_eq!((one.paper.published.len(), one.scenarios().len()), (15, 1));
         let e = data.with_table("3").expect_err("two tables");
         assert!(e.help_text().is_some_and(|h| h.contains("`1`, `2`")), "{e}");
+    }
+
+    #[test]
+    fn without_figures_only_what_numbers_and_claims_need_is_run() {
+        let registry = Registry::builtin();
+        let labels = |data: &PaperData| -> Vec<String> {
+            let files = data.files(&registry).expect("valid");
+            files.iter().flat_map(|f| f.scenarios(None, &registry).expect("valid")).map(|s| s.label()).collect()
+        };
+        let whole = PaperData::open("dp-fec").expect("ships");
+        let (all, needed) = (labels(&whole), labels(&whole.clone().without_figures()));
+        assert!(
+            needed.len() < all.len() && needed.iter().all(|l| all.contains(l)),
+            "{} of {}",
+            needed.len(),
+            all.len()
+        );
+        let has = |label: &str| needed.iter().any(|l| l == label);
+        // A number, its index against TFRC, a claim, and what only a figure shows.
+        assert!(has("dp-fec/1gbps-short-tcp [load 25%, 3] fixed") && has("dp-fec/1gbps-short-tcp [load 25%, 3] tfrc"));
+        assert!(has("dp-fec/1gbps-short-tcp [load 75%, 8] fixed"));
+        assert!(
+            !has("dp-fec/1gbps-short-tcp [load 75%, 9] fixed") && !has("dp-fec/1gbps-short-tcp [load 75%, 8] tfrc")
+        );
+        // A condition that is a window is in every run.
+        let windows = PaperData::open("rmcat-comparison").expect("ships").without_figures();
+        assert!(labels(&windows).iter().any(|l| l.contains("responsiveness")));
+    }
+
+    #[test]
+    fn a_score_may_need_other_runs_of_one_scenario() {
+        for (name, _) in papers() {
+            let data = PaperData::open(name).expect("ships");
+            assert!(data.score.is_some_and(|s| s.runs > 0), "{name}");
+        }
+        let score = PaperData::open("rtp-cc-thesis").expect("ships").score.expect("given");
+        assert_eq!(score.of("rtp-cc-thesis/circuit-breaker"), Some(16));
+        assert_eq!((score.of("circuit-breaker~bursts-2"), score.of("rtp-cc-thesis/slow-link")), (Some(16), None));
     }
 
     #[test]

@@ -84,6 +84,19 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The same plan with another number of runs, at least one, of each scenario for which `runs_of` gives one by its name.
+    pub fn with_runs(mut self, runs_of: impl Fn(&str) -> Option<u32>) -> Self {
+        for group in &mut self.groups {
+            let Some(runs) = runs_of(&group.scenario.name) else { continue };
+            group.runs = runs.max(1);
+            let name = &group.scenario.name;
+            for text in self.texts.iter_mut().filter(|t| t.name == *name) {
+                text.seeds = (0..u64::from(group.runs)).map(|i| group.first.wrapping_add(i)).collect();
+            }
+        }
+        self
+    }
+
     /// Runs to be made.
     pub fn runs(&self) -> u64 {
         self.groups.iter().map(|g| u64::from(g.runs)).sum()

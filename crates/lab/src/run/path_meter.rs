@@ -288,6 +288,7 @@ mod tests {
             skew_playout: false,
             policies: Vec::new(),
             sufficient_rate: None,
+            priorities: Vec::new(),
             paths,
         };
         PathMeter::new(&m)

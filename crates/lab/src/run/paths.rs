@@ -38,6 +38,7 @@ pub(super) fn add(
     let Some(scheduler) = AnyScheduler::named(&multipath.scheduler) else { return Ok(()) };
     let coupling = Coupling::named(&multipath.coupling, Division::Active).unwrap_or_default();
     plan.group = GroupConfig { scheduler, coupling, sufficient_rate: multipath.sufficient_rate, ..plan.group.clone() };
+    plan.group.priorities.iter_mut().zip(&multipath.priorities).for_each(|(p, given)| *p = *given);
     if multipath.skew_playout {
         let max = rtp.playout_deadline.unwrap_or(MAX_DELAY);
         let skew = SkewPlayoutConfig { margin: MARGIN, max, patience: None };

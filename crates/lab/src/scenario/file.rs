@@ -13,7 +13,7 @@ use super::suggest;
 use super::traces::{Folder, Traces, read_text};
 use super::tree::{Text, versions};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use toml::Spanned;
@@ -47,7 +47,12 @@ pub struct ScenarioFile {
     compare: Vec<String>,
     traces: Traces,
     is_told_apart: bool,
+    /// The only pairs of variant and controller to run; all if absent.
+    pairs: Option<BTreeSet<Pair>>,
 }
+
+/// A variant and a controller; `None` where a file has none.
+type Pair = (Option<String>, Option<String>);
 
 impl ScenarioFile {
     /// Gives files that have one name but different paths as many of their folders as tell them apart: results and
@@ -163,7 +168,8 @@ impl ScenarioFile {
         if uses_placeholder && compare.is_empty() {
             return Err(InputError::whole(&text.file, "nothing to compare").field("compare"));
         }
-        let mut file = Self { name, text, versions, compare, traces: Traces::new(folder), is_told_apart: false };
+        let mut file =
+            Self { name, text, versions, compare, traces: Traces::new(folder), is_told_apart: false, pairs: None };
         file.check(registry)?;
         Ok(file)
     }
@@ -274,6 +280,17 @@ impl ScenarioFile {
         self
     }
 
+    /// The file with only some pairs of variant and controller: those for which `is_wanted` is true, or all if it is for none.
+    pub fn with_pairs(mut self, is_wanted: impl Fn(Option<&str>, Option<&str>) -> bool) -> Self {
+        let all = self
+            .variants()
+            .into_iter()
+            .flat_map(|v| self.each_controller(None).into_iter().map(move |c| (v.map(str::to_owned), c)));
+        let wanted: BTreeSet<Pair> = all.filter(|(v, c)| is_wanted(v.as_deref(), c.as_deref())).collect();
+        self.pairs = Some(wanted).filter(|w| !w.is_empty());
+        self
+    }
+
     /// The scenario of one variant and controller. `controller` is required if the file has the placeholder, and
     /// otherwise ignored; parameters may follow its name, as in `gcc:beta=0.9`, and count for every flow under it. Errors: an
     /// unknown name.
@@ -309,6 +326,10 @@ impl ScenarioFile {
         let each: Vec<Under<'_>> = each.iter().map(|c| self.under(c.as_deref(), registry)).collect::<Result<_, _>>()?;
         for variant in self.variants() {
             for under in &each {
+                let pair = (variant.map(str::to_owned), under.controller.map(str::to_owned));
+                if self.pairs.as_ref().is_some_and(|p| controllers.is_none() && !p.contains(&pair)) {
+                    continue;
+                }
                 all.push(under.scenario(self, variant, registry, &mut traces)?);
             }
         }

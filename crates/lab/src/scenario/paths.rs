@@ -16,6 +16,8 @@ pub struct Multipath {
     pub policies: Vec<PathPolicy>,
     /// Media rate that suffices.
     pub sufficient_rate: Option<DataRate>,
+    /// Parts in which coupled paths share their group's rate, from the first path on; 1 for those left out.
+    pub priorities: Vec<f64>,
     /// The paths; the first is the flow's own.
     pub paths: Vec<FlowPath>,
 }

@@ -21,11 +21,19 @@ pub struct PathUse {
     pub policies: Vec<PathPolicy>,
     /// Media rate that suffices: paths of a worse class carry media only while those of better ones have less.
     pub sufficient_rate: Option<DataRate>,
+    /// Parts in which coupled paths share their group's rate, from the first path on; 1 for those left out.
+    pub priorities: Vec<f64>,
 }
 
 impl Default for PathUse {
     fn default() -> Self {
-        Self { scheduler: "earliest".into(), coupling: "none".into(), policies: Vec::new(), sufficient_rate: None }
+        Self {
+            scheduler: "earliest".into(),
+            coupling: "none".into(),
+            policies: Vec::new(),
+            sufficient_rate: None,
+            priorities: Vec::new(),
+        }
     }
 }
 
@@ -36,7 +44,10 @@ impl PathUse {
     /// There is no such scheduler or coupling.
     pub(super) fn group(&self, ceiling: DataRate) -> Result<GroupConfig, CallError> {
         let (scheduler, coupling) = self.named()?;
-        Ok(GroupConfig { scheduler, coupling, sufficient_rate: self.sufficient_rate, ceiling })
+        let mut group =
+            GroupConfig { coupling, sufficient_rate: self.sufficient_rate, ceiling, ..GroupConfig::new(scheduler) };
+        group.priorities.iter_mut().zip(&self.priorities).for_each(|(p, given)| *p = *given);
+        Ok(group)
     }
 
     /// Whether there are such a scheduler and such a coupling.

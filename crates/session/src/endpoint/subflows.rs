@@ -72,7 +72,7 @@ impl Endpoint {
             let path = with_report_interval(path, &self.timer, &self.config);
             sender.paths.push(SendPath::new(PathId::new(n), path, first, now));
         }
-        sender.use_paths(group.scheduler, group.coupling, group.ceiling, now);
+        sender.use_paths(&group, now);
         for (policy, n) in policies.into_iter().zip(0..).filter(|(p, _)| *p != PathPolicy::default()) {
             sender.set_policy(PathId::new(n), policy, now);
         }

@@ -3,6 +3,7 @@
 mod bottlenecks;
 
 use super::Sender;
+use crate::config::GroupConfig;
 use crate::multipath::{Coupling, MAX_PATHS, PathSet};
 use bottlenecks::{Bottlenecks, Method};
 use weir_cc::coupled::{FlowNumber, FlowStateExchange, Group, Update};
@@ -20,6 +21,8 @@ pub(super) struct Coupler {
     /// `None` if all paths are coupled.
     bottlenecks: Option<Box<Bottlenecks>>,
     members: [Member; MAX_PATHS],
+    /// Parts in which members share their group's rate.
+    priorities: [f64; MAX_PATHS],
     /// Upper bound of a path's rate.
     ceiling: DataRate,
 }
@@ -38,8 +41,8 @@ struct Member {
 const SINGLE: Member = Member { group: None, flow: None, increase: 1.0 };
 
 impl Coupler {
-    pub(super) fn new(coupling: Coupling, paths: usize, ceiling: DataRate, now: Timestamp) -> Option<Self> {
-        let (division, method) = match coupling {
+    pub(super) fn new(group: &GroupConfig, paths: usize, now: Timestamp) -> Option<Self> {
+        let (division, method) = match group.coupling {
             Coupling::None => return None,
             Coupling::Always(division) => (division, None),
             Coupling::Detected(division) => (division, Some(Method::Shape)),
@@ -47,7 +50,8 @@ impl Coupler {
         };
         let exchange = FlowStateExchange::new(division);
         let bottlenecks = method.map(|method| Box::new(Bottlenecks::new(method, paths, now)));
-        Some(Self { exchange, bottlenecks, members: [SINGLE; MAX_PATHS], ceiling })
+        let priorities = group.priorities.map(|p| if p.is_finite() && p > 0.0 { p } else { 1.0 });
+        Some(Self { exchange, bottlenecks, members: [SINGLE; MAX_PATHS], priorities, ceiling: group.ceiling })
     }
 
     pub(super) fn set_ceiling(&mut self, ceiling: DataRate) {
@@ -118,7 +122,7 @@ impl Sender {
             member.group = Some(group);
             match (member.flow, self.paths[path].controller.coupled_rate()) {
                 (Some(flow), _) => c.exchange.set_group(flow, group),
-                (None, Some(rate)) => member.flow = Some(c.exchange.register(group, 1.0, rate)),
+                (None, Some(rate)) => member.flow = Some(c.exchange.register(group, c.priorities[path], rate)),
                 (None, None) => {}
             }
         }
@@ -187,7 +191,10 @@ impl Sender {
             return;
         }
         let (rate, increase) = match member.flow {
-            Some(flow) => (c.exchange.rate(flow), 1.0 / c.mates(path).count().max(1) as f64),
+            Some(flow) => {
+                let all: f64 = c.mates(path).map(|mate| c.priorities[mate]).sum();
+                (c.exchange.rate(flow), c.priorities[path] / all)
+            }
             None => (None, self.linked(c, path)),
         };
         let controller = &mut self.paths[path].controller;

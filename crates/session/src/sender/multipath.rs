@@ -4,10 +4,9 @@ use super::coupling::Coupler;
 use super::liveness::{LEAST_MARGIN, Liveness};
 use super::waiting::{self, LeastRtt, backlog};
 use super::{NextPacket, SendPath, Sender};
+use crate::config::GroupConfig;
 use crate::datagram::Kind;
-use crate::multipath::{
-    AnyScheduler, Coupling, MAX_PATHS, PathPolicy, PathSet, PathView, Policies, Scheduled, Scheduler,
-};
+use crate::multipath::{AnyScheduler, MAX_PATHS, PathPolicy, PathSet, PathView, Policies, Scheduled, Scheduler};
 use weir_cc::cue::{QueueState, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
 use weir_fec::Importance;
@@ -157,9 +156,9 @@ impl PathState {
 
 impl Sender {
     /// Uses several paths from now on: packets have numbers of their own on each.
-    pub(crate) fn use_paths(&mut self, scheduler: AnyScheduler, coupling: Coupling, ceiling: DataRate, now: Timestamp) {
-        let mut m = Multipath::new(scheduler, self.paths.len(), self.paths[0].has_packet_feedback());
-        m.coupler = Coupler::new(coupling, MAX_PATHS, ceiling, now).map(Box::new);
+    pub(crate) fn use_paths(&mut self, group: &GroupConfig, now: Timestamp) {
+        let mut m = Multipath::new(group.scheduler.clone(), self.paths.len(), self.paths[0].has_packet_feedback());
+        m.coupler = Coupler::new(group, MAX_PATHS, now).map(Box::new);
         self.multipath = Some(Box::new(m));
         self.streams.iter_mut().for_each(|s| s.media.keep());
         self.share_out(now);

@@ -117,3 +117,42 @@ fn a_silent_path_leaves_its_rate_to_the_others() {
     let again = targets(&net);
     assert!((again[0] - again[1]).abs() < 0.1 * again[0], "{again:?}");
 }
+
+/// What the two paths of a call received from 60 to 180 s, in bytes, coupled with these priorities beside a call over one path.
+fn received(controller: &str, priorities: [f64; 2]) -> [f64; 2] {
+    let mut net = Net::new(&[3_000]);
+    net.add_with_priorities(controller, 4_000, &SHARED, ALWAYS, &priorities);
+    net.add(controller, 4_000, &SHARED[..1], Coupling::None);
+    let on_paths = |net: &Net| [0, 1].map(|path| net.received_on(0, path) as f64);
+    net.run_until(Timestamp::from_secs(60));
+    let before = on_paths(&net);
+    net.run_until(Timestamp::from_secs(180));
+    let after = on_paths(&net);
+    [after[0] - before[0], after[1] - before[1]]
+}
+
+#[test]
+fn coupled_paths_share_evenly_or_by_priority() {
+    for controller in ["gcc", "nada", "scream", "tfrc", "rrtcc", "gcc-remb", "fbra", "bbr-rtc"] {
+        let [a, b] = received(controller, [1.0, 1.0]);
+        let jain = (a + b) * (a + b) / (2.0 * (a * a + b * b));
+        assert!(jain >= 0.98, "{controller}: {a} and {b} bytes");
+        let [a, b] = received(controller, [1.0, 2.0]);
+        eprintln!("{controller}: {:.2}", b / a);
+        assert!((1.6..2.4).contains(&(b / a)), "{controller}: {a} and {b} bytes");
+    }
+}
+
+#[test]
+fn a_group_under_any_controller_takes_less_than_two_flows() {
+    for (controller, shares) in [("tfrc", 0.36..0.5), ("rrtcc", 0.4..0.62)] {
+        let (alone, coupled) = (share(controller, Coupling::None), share(controller, ALWAYS));
+        eprintln!("{controller}: {alone} alone, {coupled} coupled");
+        assert!(shares.contains(&coupled) && coupled < alone, "{controller}: {alone} alone, {coupled} coupled");
+    }
+    // Beside a call of one path these keep what the paths had before, which is not a share at all.
+    for controller in ["gcc-remb", "fbra"] {
+        let (alone, coupled) = (share(controller, Coupling::None), share(controller, ALWAYS));
+        assert!(coupled <= alone + 0.01, "{controller}: {alone} alone, {coupled} coupled");
+    }
+}

@@ -29,8 +29,9 @@ struct Call {
     a: Endpoint,
     b: Endpoint,
     paths: Vec<Path>,
-    /// RTP bytes received in each second.
+    /// RTP bytes received in each second, and in all on each path.
     received: Vec<u64>,
+    on_path: Vec<u64>,
 }
 
 /// Where a datagram goes: the call, whether to its receiver, and the path.
@@ -57,6 +58,18 @@ impl Net {
 
     /// Adds a call under this controller, with 300 kbit/s at the start and `most` kbit/s at most on each path.
     pub(crate) fn add(&mut self, controller: &str, most: u64, paths: &[Path], coupling: Coupling) {
+        self.add_with_priorities(controller, most, paths, coupling, &[]);
+    }
+
+    /// The same, with priorities of its paths; 1 for those left out.
+    pub(crate) fn add_with_priorities(
+        &mut self,
+        controller: &str,
+        most: u64,
+        paths: &[Path],
+        coupling: Coupling,
+        priorities: &[f64],
+    ) {
         let n = self.calls.len() as i64;
         let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_kbps(most) };
         let start = DataRate::from_kbps(300);
@@ -70,9 +83,10 @@ impl Net {
                 plan.add_path(Control::new(&Registry::builtin(), controller, &setup).expect("built in"));
             }
             plan.group.coupling = coupling;
+            plan.group.priorities.iter_mut().zip(priorities).for_each(|(p, given)| *p = *given);
         }
         let (a, b) = plan.into_ends(Timestamp::ZERO).expect("one source");
-        self.calls.push(Call { a, b, paths: paths.to_vec(), received: vec![] });
+        self.calls.push(Call { a, b, paths: paths.to_vec(), received: vec![], on_path: vec![0; paths.len()] });
     }
 
     pub(crate) fn sender(&self, call: usize) -> &Endpoint {
@@ -119,7 +133,9 @@ impl Net {
         if weir_wire::kind_of(bytes) == Some(weir_wire::DatagramKind::Rtp) {
             let second = (self.now - Timestamp::ZERO).as_secs_f64() as usize;
             call.received.resize(call.received.len().max(second + 1), 0);
-            call.received[second] += bytes.len() as u64 + u64::from(payload);
+            let size = bytes.len() as u64 + u64::from(payload);
+            call.received[second] += size;
+            call.on_path[path] += size;
         }
         call.b.handle_datagram(self.now, &datagram);
     }
@@ -162,6 +178,11 @@ impl Net {
             self.delays.push((self.now, direction.2, Some(at - self.now)));
         }
         self.inside.entry(at).or_default().push_back((direction, bytes.to_vec(), t.payload));
+    }
+
+    /// RTP bytes that a call has received on a path.
+    pub(crate) fn received_on(&self, call: usize, path: usize) -> u64 {
+        self.calls[call].on_path[path]
     }
 
     /// Mean rate of RTP that a call received between two seconds.

@@ -1,8 +1,13 @@
 //! `weir judge paper`.
 
+mod all;
+
+#[cfg(test)]
+pub(crate) use all::Json as AllJson;
+
 use crate::args::{FigureFormat, PaperArgs};
 use crate::compare::{SIMULATED, finish, report_of, run_all, stopped, write_report};
-use crate::output::{check_folder, print, print_report};
+use crate::output::{Failure, check_folder, print, print_report};
 use crate::session::Session;
 use crate::{Done, reproduction as tables};
 use schemars::JsonSchema;
@@ -10,7 +15,8 @@ use serde::Serialize;
 use std::num::NonZeroU32;
 use std::time::Instant;
 use weir_judge::paper::Reproduction;
-use weir_lab::compare::{KEPT_FLOWS, KEPT_RUNS, Plan, Repeat, Stopped};
+use weir_judge::paper::data::PaperData;
+use weir_lab::compare::{KEPT_FLOWS, KEPT_RUNS, Outcome, Plan, Repeat, Stopped};
 use weir_lab::scenario::InputError;
 use weir_report::figures::Format;
 
@@ -28,27 +34,19 @@ pub(crate) struct Json<'a> {
 }
 
 pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
-    let mut data = session.open_paper(&args.paper)?;
+    let Some(name) = &args.paper else { return all::judge_all(session, args) };
+    let mut data = session.open_paper(name)?;
     if let Some(table) = &args.table {
         data = data.with_table(table)?;
     }
-    let runs = args.runs.map_or(data.runs.unwrap_or(DEFAULT_RUNS), NonZeroU32::get);
-    let repeat = Repeat { runs, own: args.runs.is_none(), seed: args.seed };
-    let files = session.open_files_of(&data)?;
-    let plan = Plan::new(&files, None, repeat, &session.registry)?;
-    if !plan.keeps_runs() {
-        let message = format!(
-            "{} runs: a paper's numbers need each run's result, and those of {KEPT_RUNS} runs and {KEPT_FLOWS} flows in them \
-             are kept",
-            plan.runs()
-        );
-        return Err(InputError::whole("--runs", message).help("fewer --runs, or one --table").into());
+    if args.out.is_none() {
+        data = data.without_figures();
     }
+    let plan = plan(session, args, &data)?;
     args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
     let (outcome, seconds) = timed(|| run_all(session, &plan, &args.work, args.resume.as_deref()));
     let outcome = outcome?;
-    let runs: Vec<_> = outcome.runs().cloned().collect();
-    let reproduction = weir_judge::paper::reproduce(&data.paper, &runs);
+    let reproduction = reproduction_of(&data, &outcome);
     // The report is written even if nobody reads the tables.
     let shown = if args.json {
         print_report("reproduce", &Json { stopped: outcome.stopped.as_ref(), reproduction: &reproduction })
@@ -71,9 +69,37 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
     finish(outcome).and(shown)
 }
 
+/// The runs of a paper, or those of its score alone.
+fn plan(session: &Session, args: &PaperArgs, data: &PaperData) -> Result<Plan, Failure> {
+    let score = data.score.as_ref().filter(|_| args.all);
+    let own = score.map(|s| s.runs).or(data.runs).unwrap_or(DEFAULT_RUNS);
+    let runs = args.runs.map_or(own, NonZeroU32::get);
+    let repeat = Repeat { runs, own: args.runs.is_none() && score.is_none(), seed: args.seed };
+    let files = session.open_files_of(data)?;
+    let mut plan = Plan::new(&files, None, repeat, &session.registry)?;
+    if let Some(score) = score.filter(|_| args.runs.is_none()) {
+        plan = plan.with_runs(|scenario| score.of(scenario));
+    }
+    if !plan.keeps_runs() {
+        let message = format!(
+            "{} runs: a paper's numbers need each run's result, and those of {KEPT_RUNS} runs and {KEPT_FLOWS} flows in them \
+             are kept",
+            plan.runs()
+        );
+        return Err(InputError::whole("--runs", message).help("fewer --runs, or one --table").into());
+    }
+    Ok(plan)
+}
+
+/// A paper's numbers beside those of its runs.
+fn reproduction_of(data: &PaperData, outcome: &Outcome) -> Reproduction {
+    let runs: Vec<_> = outcome.runs().cloned().collect();
+    weir_judge::paper::reproduce(&data.paper, &runs)
+}
+
 /// The command that makes the same numbers.
 fn command(args: &PaperArgs) -> String {
-    let mut words = format!("weir judge paper {}", args.paper);
+    let mut words = format!("weir judge paper {}", args.paper.as_deref().unwrap_or("--all"));
     if let Some(table) = &args.table {
         words += &format!(" --table {table}");
     }

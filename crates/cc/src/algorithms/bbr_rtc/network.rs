@@ -7,6 +7,7 @@ use super::max_filter::MaxFilter;
 use super::recovery::{LossRecovery, Recovery};
 use super::sampler::Sampler;
 use super::{PACKET, scale, times};
+use crate::controller::Coupled;
 use crate::cue::{SentPacket, TransportFeedback};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -57,6 +58,10 @@ pub(super) struct Network {
     leaves_quiescence: bool,
     probe_rtt_ends: Option<Timestamp>,
     probe_rtt_round_passed: bool,
+    /// Of a coupled flow: the rate that its group has left it, and the bandwidth then.
+    given: Option<(DataRate, DataRate)>,
+    /// Factor on what pacing gains exceed 1 by, once the bandwidth is found: the share of a group of coupled flows.
+    share: f64,
 }
 
 impl Network {
@@ -87,6 +92,8 @@ impl Network {
             leaves_quiescence: false,
             probe_rtt_ends: None,
             probe_rtt_round_passed: false,
+            given: None,
+            share: 1.0,
         };
         network.cruise_or_start(now);
         network
@@ -106,6 +113,27 @@ impl Network {
     /// The bandwidth; `None` before the first sample.
     pub(super) fn bandwidth(&self) -> Option<DataRate> {
         Some(self.bandwidth.best()).filter(|b| *b > DataRate::ZERO)
+    }
+    /// The bandwidth; of a coupled flow the rate that its group has left it and what the bandwidth has changed by since, so that
+    /// the group's sum is that of the bandwidths.
+    pub(super) fn used_bandwidth(&self) -> Option<DataRate> {
+        let Some((rate, then)) = self.given else { return self.bandwidth() };
+        let now = self.bandwidth().unwrap_or(then);
+        Some((rate + now.saturating_sub(then)).saturating_sub(then.saturating_sub(now)))
+    }
+    pub(super) fn couple(&mut self, coupled: &Coupled) {
+        self.share = coupled.increase;
+        if let Some(rate) = coupled.rate {
+            self.given = Some((rate, self.bandwidth().unwrap_or(rate)));
+        }
+        // A share of 1 is that of a flow on its own.
+        self.given = self.given.filter(|_| coupled.increase < 1.0);
+        self.set_pacing_rate();
+    }
+    /// A pacing gain of this flow: coupled flows together probe for as much more as one flow would. Their windows, multiples of
+    /// their bandwidths, add up to one flow's as they are.
+    fn shared(&self, gain: f64) -> f64 {
+        if gain > 1.0 && self.is_full { 1.0 + (gain - 1.0) * self.share } else { gain }
     }
     pub(super) fn min_rtt(&self) -> Option<TimeDelta> {
         self.min_rtt
@@ -242,7 +270,8 @@ impl Network {
     }
     /// The bandwidth-delay product times `gain`, or the initial window times `gain`; not below the least window.
     fn target_window(&self, gain: f64) -> DataSize {
-        let product = times(self.bandwidth.best().size_in(self.rtt()), gain);
+        let bandwidth = self.used_bandwidth().unwrap_or(DataRate::ZERO);
+        let product = times(bandwidth.size_in(self.rtt()), gain);
         let window = if product.is_zero() { times(self.config.initial_window, gain) } else { product };
         window.max(self.config.min_window)
     }
@@ -343,8 +372,8 @@ impl Network {
     }
 
     fn set_pacing_rate(&mut self) {
-        let Some(bandwidth) = self.bandwidth() else { return };
-        let target = scale(bandwidth, self.pacing_gain);
+        let Some(bandwidth) = self.used_bandwidth() else { return };
+        let target = scale(bandwidth, self.shared(self.pacing_gain));
         if self.config.rate_based_recovery && self.recovery.is_on() {
             self.pacing_rate = Some(scale(self.bandwidth.third_best(), self.pacing_gain));
         }

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::loss_events::LossDetector;
-use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tcp::friendly::{AllowedRate, Feedback, LossIntervals, MAX_RATE, ReceiveRate, Terms};
@@ -264,6 +264,15 @@ impl Controller for Tfrc {
     }
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.limits = limits;
+    }
+    /// X, without the damping of X_inst.
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(self.limits.clamp(DataRate::from_bps_f64(self.rate.get())))
+    }
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        let x = coupled.rate.map(|rate| self.limits.clamp(rate).as_bps_f64());
+        self.rate.couple(x, coupled.increase);
+        self.damp();
     }
     fn on_timeout(&mut self, now: Timestamp) {
         if self.nofeedback_at.is_some_and(|t| t <= now) {

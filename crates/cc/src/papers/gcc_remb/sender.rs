@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::receiver::GccRembReceiver;
-use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
 use crate::parts::rtt;
 use crate::spec::{Algorithm, Pair, Setup, Spec, Start};
@@ -135,6 +135,17 @@ impl Controller for GccRemb {
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.limits = limits;
         self.clip();
+    }
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(self.rate())
+    }
+    /// All its increases grow with the rate. The receiver's last estimate does not bound a rate that other flows have given up;
+    /// its next one does.
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        if let Some(rate) = coupled.rate {
+            self.by_loss = self.limits.clamp(rate).as_bps_f64();
+            self.by_delay = self.by_delay.map(|d| d.max(rate));
+        }
     }
     fn on_timeout(&mut self, now: Timestamp) {
         if self.lower_at.is_some_and(|t| t <= now) {

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::receiver::RrtccReceiver;
-use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
 use crate::parts::feedback_timeout::FeedbackTimeout;
 use crate::parts::mean_size::MeanSize;
@@ -40,6 +40,8 @@ pub struct Rrtcc {
     loss: f64,
     tfrc: Option<DataRate>,
     silence: FeedbackTimeout,
+    /// Factor on [`RAISE`]: the share of a group of coupled flows.
+    share: f64,
 }
 
 impl Rrtcc {
@@ -57,6 +59,7 @@ impl Rrtcc {
             loss: f64::NAN,
             tfrc: None,
             silence: FeedbackTimeout::new(config.feedback_timeout),
+            share: 1.0,
         })
     }
 
@@ -85,7 +88,7 @@ impl Rrtcc {
         };
         self.tfrc = self.rtt.and_then(|rtt| TcpFlow::new(segment, rtt).throughput(Equation::Full, loss));
         if loss < self.config.low_loss {
-            self.own = self.config.loss_increase * (self.own + RAISE);
+            self.own = self.config.loss_increase * (self.own + RAISE * self.share);
         } else if loss > self.config.high_loss {
             // By the draft's letter the TFRC rate is a lower bound at all times, so that with little or no loss it
             // would raise the estimate to the receiver's at once. Here only a report of high loss uses it, as in libwebrtc,
@@ -138,6 +141,17 @@ impl Controller for Rrtcc {
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.limits = limits;
         self.clip();
+    }
+    fn coupled_rate(&self) -> Option<DataRate> {
+        Some(self.rate())
+    }
+    /// The receiver's last estimate does not bound a rate that other flows have given up; its next one does.
+    fn on_coupled(&mut self, coupled: &Coupled, _: Timestamp) {
+        self.share = coupled.increase;
+        if let Some(rate) = coupled.rate {
+            self.own = self.limits.clamp(rate).as_bps_f64();
+            self.requested = self.requested.map(|r| r.max(rate));
+        }
     }
     fn on_timeout(&mut self, now: Timestamp) {
         if self.silence.expire(now) {

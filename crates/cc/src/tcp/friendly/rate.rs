@@ -3,7 +3,7 @@
 
 use super::receive_rate::ReceiveRateSet;
 use crate::tcp::throughput::{Equation, TcpFlow};
-use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_units::{TimeDelta, Timestamp};
 
 /// Upper bound of all rates, in bit/s, which keeps sums finite.
 pub const MAX_RATE: f64 = 1e13;
@@ -43,13 +43,15 @@ pub struct AllowedRate {
     /// tld: when the rate was last doubled.
     doubled_at: Timestamp,
     receive_set: ReceiveRateSet,
+    /// Factor on the throughput equation and the initial rate: the share of a group of coupled flows.
+    share: f64,
 }
 
 impl AllowedRate {
     /// An initial rate, kept until there is a round-trip time.
     pub fn new(x: f64, now: Timestamp) -> Self {
         let x = x.min(MAX_RATE);
-        Self { x, x_calc: f64::NAN, p: 0.0, doubled_at: now, receive_set: ReceiveRateSet::new(now) }
+        Self { x, x_calc: f64::NAN, p: 0.0, doubled_at: now, receive_set: ReceiveRateSet::new(now), share: 1.0 }
     }
 
     /// X.
@@ -67,6 +69,12 @@ impl AllowedRate {
     /// The greatest of X_recv_set; initially infinite.
     pub fn max_receive_rate(&self) -> f64 {
         self.receive_set.max()
+    }
+
+    /// Coupling with other flows has set the rate, which the equation gives this share of from now on.
+    pub fn couple(&mut self, x: Option<f64>, share: f64) {
+        self.share = share;
+        self.x = x.unwrap_or(self.x).min(MAX_RATE);
     }
 
     /// The first round-trip time is known (RFC 5348, section 4.2).
@@ -104,10 +112,10 @@ impl AllowedRate {
     pub fn set(&mut self, now: Timestamp, receive_limit: f64, terms: &Terms) {
         if self.p > 0.0 {
             let by_equation = terms.tcp.throughput(Equation::Full, self.p);
-            self.x_calc = by_equation.map_or(MAX_RATE, DataRate::as_bps_f64);
+            self.x_calc = by_equation.map_or(MAX_RATE, |rate| rate.as_bps_f64() * self.share);
             self.x = self.x_calc.min(receive_limit).max(terms.least).min(MAX_RATE);
         } else if now - self.doubled_at >= terms.rtt {
-            self.x = (2.0 * self.x).min(receive_limit).max(terms.initial_rate).min(MAX_RATE);
+            self.x = (2.0 * self.x).min(receive_limit).max(terms.initial_rate * self.share).min(MAX_RATE);
             self.doubled_at = now;
         }
     }

@@ -19,6 +19,9 @@ pub(in crate::scenario) struct RawMultipath {
     /// Paths that share one flow's rate (RFC 8699): "none", "always", those "detected" behind one bottleneck (RFC 8382), or
     /// those whose delays are "correlated"; "none" if absent.
     pub(in crate::scenario) coupling: Option<At<String>>,
+    /// Parts in which coupled paths share their rate (P of RFC 8699), in the order of `paths`, above 0; 1 for those left out.
+    #[serde(default)]
+    pub(in crate::scenario) priorities: Vec<At<f64>>,
     /// Plays frames by the skew of the paths (V. Singh's dissertation, section 6.1.1), instead of at `playout_deadline`, which
     /// bounds the delay; false if absent.
     #[serde(default)]

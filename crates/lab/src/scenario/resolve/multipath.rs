@@ -61,7 +61,22 @@ impl Flows<'_> {
         let coupling = coupling.map_or(DEFAULT_COUPLING, |s| &s.value).to_owned();
         let (skew_playout, policies) = (raw.value.skew_playout, self.policies(raw)?);
         let sufficient_rate = raw.value.sufficient_rate.as_ref().map(|r| r.value.0);
-        Ok(Some(Multipath { scheduler, coupling, skew_playout, policies, sufficient_rate, paths }))
+        let priorities = self.priorities(raw)?;
+        Ok(Some(Multipath { scheduler, coupling, skew_playout, policies, sufficient_rate, priorities, paths }))
+    }
+
+    fn priorities(&self, raw: &At<RawMultipath>) -> Result<Vec<f64>, InputError> {
+        let RawMultipath { priorities, paths, .. } = &raw.value;
+        if let Some(beyond) = priorities.get(paths.len()) {
+            let message = format!("a priority for path {}, but there are {} paths", paths.len() + 1, paths.len());
+            return Err(self.text.error(beyond.span.clone(), message));
+        }
+        let checked = |p: &At<f64>| {
+            let wrong =
+                || self.text.error(p.span.clone(), format!("expected a priority from 0.01 to 100, found {}", p.value));
+            (0.01..=100.0).contains(&p.value).then_some(p.value).ok_or_else(wrong)
+        };
+        priorities.iter().map(checked).collect()
     }
 
     fn policies(&self, raw: &At<RawMultipath>) -> Result<Vec<PathPolicy>, InputError> {

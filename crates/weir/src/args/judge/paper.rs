@@ -19,23 +19,27 @@ Examples:
   weir judge paper fbra --runs 30 --resume fbra-runs    may be stopped; the same command goes on
   weir judge paper rmcat-comparison --table 2 --json --runs 20
   weir judge paper rmcat-comparison --out paper --figures svg,pdf
+  weir judge paper --all                every paper's score in one table, by the few runs that its folder sets for it
   weir judge paper papers/my-paper      a folder with a reproduce.toml";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct PaperArgs {
     /// A paper's name (see `weir show papers`), or a folder with a reproduce.toml
-    #[arg(value_name = "PAPER|FOLDER")]
-    pub(crate) paper: String,
+    #[arg(value_name = "PAPER|FOLDER", required_unless_present = "all")]
+    pub(crate) paper: Option<String>,
+    /// Every paper that ships with Weir: its score beside the goals, one line each
+    #[arg(long, conflicts_with_all = ["paper", "table", "out", "figures"])]
+    pub(crate) all: bool,
     /// Only this table
     #[arg(long, value_name = "N")]
     pub(crate) table: Option<String>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print a section of docs/papers.md instead: the score, every number, and the claims
+    /// Print a section of docs/papers.md instead: the score, every number, and the claims; with --all every section
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
-    /// Runs of each scenario, each with the next seed; the paper's own number if absent, or 5
+    /// Runs of each scenario, each with the next seed; if absent the paper's own number, or 5, and with --all those of its score
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<NonZeroU32>,
     /// Seed of the first run; the scenario's own if absent

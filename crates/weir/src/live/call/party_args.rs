@@ -110,6 +110,7 @@ pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedi
         coupling: args.paths.coupling.clone(),
         policies,
         sufficient_rate: args.paths.sufficient_rate,
+        ..PathUse::default()
     };
     uses.check().map_err(|e| InputError::whole("--scheduler, --coupling", e.to_string()))?;
     let offers_paths = !paths.is_empty();

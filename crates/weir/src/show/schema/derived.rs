@@ -18,6 +18,7 @@ fn schema(of: &str) -> Option<Schema> {
         "run" => generate::<RunResult>(),
         "explain" => generate::<run::ExplainJson>(),
         "reproduce" => generate::<judge::PaperJson<'_>>(),
+        "papers" => generate::<judge::PapersJson<'_>>(),
         "quality" => generate::<media::QualityReport>(),
         "list" => generate::<lists::Listed>(),
         "twin" => generate::<judge::TwinsJson>(),
