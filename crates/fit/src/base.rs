@@ -32,7 +32,7 @@ const STEADY: f64 = 0.25;
 /// Whether packets sent in a time left a link one right behind the other, at one rate without pauses, though they came otherwise.
 fn always_busy(packets: &Packets, from: f64, to: f64) -> bool {
     let within = packets.all.iter().filter(|p| (from..to).contains(&p.sent) && p.delay.is_some());
-    let (came, left): (Vec<(f64, f64)>, Vec<(f64, f64)>) =
+    let (came, left): (Vec<_>, Vec<_>) =
         within.map(|p| ((p.sent, p.bits), (p.sent + p.delay.unwrap_or(0.0), p.bits))).unzip();
     is_one_rate(&left) && !is_one_rate(&came)
 }

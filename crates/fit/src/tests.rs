@@ -306,7 +306,7 @@ fn losses_at_one_rate_are_a_policers_and_others_are_chance() {
         let recording = weir_timeline::read("stats", text.as_bytes()).expect("statistics");
         fit(&Call::new(vec![recording])).expect("a fit")
     };
-    let sent = |t: usize| if t % 3 == 0 { 110.0 } else { 150.0 };
+    let sent = |t: usize| if t.is_multiple_of(3) { 110.0 } else { 150.0 };
     let found = text(&|t| if t % 3 == 0 { 0.0 } else { 0.2 }, &sent);
     let policer = found.policer.expect("a policer");
     assert!((policer.rate_bps / (120.0 * 1_062.0 * 8.0) - 1.0).abs() < 0.01, "{policer:?}");

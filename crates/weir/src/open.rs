@@ -20,7 +20,7 @@ use weir_timeline::lint::lint;
 use weir_timeline::redact::{Pseudonyms, redact};
 use weir_timeline::replay::{self, ReplayError};
 use weir_timeline::why::{Curves, Explanation, Level, Rules, curves, explain};
-use weir_timeline::{Call, Interruption, ReadError, Recording, Report, Source, Window, read};
+use weir_timeline::{Call, Format, Interruption, ReadError, Recording, Report, Source, Window, read};
 use weir_units::TimeDelta;
 
 /// Largest file of rules, in bytes.
