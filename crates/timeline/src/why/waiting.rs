@@ -45,7 +45,7 @@ mod tests {
     fn call(more: impl Fn(usize) -> f64) -> Passages {
         let packet = |i: usize| {
             let fate = Fate::Arrived(20.0 + 2.0 * (i % 10 + 1) as f64 + more(i / 10));
-            Passage { at: (i / 10) as f64 / 20.0, size: 1000.0, ssrc: 1, timestamp: 0, fate }
+            Passage { at: (i / 10) as f64 / 20.0, size: 1000.0, ssrc: 1, timestamp: 0, marker: false, fate }
         };
         Passages { packets: (0..1000).map(packet).collect(), ..Passages::default() }
     }
