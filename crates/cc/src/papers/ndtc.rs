@@ -178,7 +178,7 @@ impl Ndtc {
         let send = self.send_duration();
         let dither = self.config.dither * send * (draw(&mut self.random) * 2.0 - 1.0);
         let pace = self.slope * (send + dither) + (1.0 - self.slope) * self.receive_duration();
-        // What is queued leaves within a frame interval.
+        // A queue leaves within a frame interval.
         let least = q.queued.as_bytes() as f64 / self.interval;
         self.pacing = (self.size / pace).max(least);
         self.set_target();

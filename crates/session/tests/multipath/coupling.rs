@@ -118,7 +118,7 @@ fn a_silent_path_leaves_its_rate_to_the_others() {
     assert!((again[0] - again[1]).abs() < 0.1 * again[0], "{again:?}");
 }
 
-/// What the two paths of a call received from 60 to 180 s, in bytes, coupled with these priorities beside a call over one path.
+/// Bytes that the two paths of a call received from 60 to 180 s, coupled with these priorities beside a call over one path.
 fn received(controller: &str, priorities: [f64; 2]) -> [f64; 2] {
     let mut net = Net::new(&[3_000]);
     net.add_with_priorities(controller, 4_000, &SHARED, ALWAYS, &priorities);
