@@ -89,7 +89,7 @@ pub(crate) fn find(of: &Rows) -> Fit {
     };
     out.unknown = out.gaps();
     if !of.both_ends && busy.contains(&true) {
-        out.unknown.push("what arrived while the link was busy: losses are told late and without those that were repaired, so that it is a bound".into());
+        out.unknown.push("what arrived while the link was busy: losses are reported late and without those that were repaired, so that it is a bound".into());
     }
     out
 }
@@ -162,7 +162,7 @@ fn busy(rows: &[Row], beyond: &[Option<f64>]) -> Vec<bool> {
     whole
 }
 
-/// Of a sender's statistics alone what arrived in busy seconds is a bound: losses are told late, and without those that were repaired.
+/// Of a sender's statistics alone what arrived in busy seconds is a bound: losses are reported late, and without those that were repaired.
 fn capacity(rows: &[Row], busy: &[bool], both_ends: bool) -> Capacity {
     let arrived: Vec<f64> = rows.iter().map(|r| r.arrived_bps).collect();
     let greatest = arrived.iter().copied().fold(0.0, f64::max);
@@ -236,7 +236,7 @@ fn losses(rows: &[Row], busy: &[bool], is_policed: bool) -> LossFit {
         by_policer: 0,
     };
     let mut windows = vec![(0.0, 0.0); rows.len().div_ceil(WINDOW)];
-    // Losses are told of when the receiver misses a packet, which may be a second later.
+    // Losses are reported when the receiver misses a packet, which may be a second later.
     let is_busy = |k: usize| busy[k] || k.checked_sub(1).is_some_and(|j| busy[j]) || busy.get(k + 1) == Some(&true);
     for (k, r) in rows.iter().enumerate() {
         let lost = r.lost.max(0.0) as u32;

@@ -64,7 +64,7 @@ fn row(out: &mut Recording, columns: &[f64; COLUMNS], targets: &mut BTreeMap<u32
     let at = Timestamp::ZERO + TimeDelta::from_secs_f64(columns[0].min(9e9));
     let stream = columns[7] as u32;
     if !targets.contains_key(&stream) && targets.len() >= MAX_STREAMS {
-        return out.fault("lines of more streams than are told apart");
+        return out.fault("lines of more streams than are kept");
     }
     let target = columns[17].max(0.0) as u64;
     if targets.insert(stream, target) != Some(target) && out.room(1) {

@@ -162,12 +162,12 @@ impl Flows {
     fn packet(&mut self, out: &mut Recording, at: Timestamp, datagram: &Datagram<'_>, udp: &Udp<'_>) {
         let bytes = udp.payload;
         let Some(flow) = self.flow(datagram, udp) else {
-            return out.fault("packets of more flows than are told apart");
+            return out.fault("packets of more flows than are kept");
         };
         let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let (sequence, ssrc) = (u16::from_be_bytes([bytes[2], bytes[3]]), word(8));
         if self.streams.len() >= MOST && !self.streams.contains_key(&(flow, ssrc)) {
-            return out.fault("packets of more streams than are told apart");
+            return out.fault("packets of more streams than are kept");
         }
         if !out.room(1) {
             return;
@@ -199,7 +199,7 @@ impl Flows {
 
     fn compound(&mut self, out: &mut Recording, at: Timestamp, datagram: &Datagram<'_>, udp: &Udp<'_>) {
         let Some(flow) = self.flow(datagram, udp) else {
-            return out.fault("packets of more flows than are told apart");
+            return out.fault("packets of more flows than are kept");
         };
         if out.room(1 + (udp.payload.len() / 64) as u64) {
             self.compounds.push((flow, at, out.record, udp.length, udp.payload.to_vec()));

@@ -32,7 +32,7 @@ crate::tunables! {
 }
 
 impl Config {
-    /// MIN_LENGTH: the size from which on a frame tells of the capacity.
+    /// MIN_LENGTH: the least size of a frame that samples the capacity.
     pub(super) fn min_length(&self) -> DataSize {
         DataSize::from_bytes(self.min_target.as_bytes() / 2)
     }

@@ -35,7 +35,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// NSEND and NRECV in seconds a byte, where the frame tells of the capacity; a receive duration counts up to `longest` seconds.
+    /// NSEND and NRECV in seconds a byte, where the frame is long enough to sample the capacity; a receive duration counts up to `longest` seconds.
     pub(super) fn durations(&self, min_length: DataSize, longest: f64) -> Option<(f64, f64)> {
         // One of the outer packets is not within the durations (*Frame Size Calculation*).
         let length = self.bytes as f64 - (self.first_size + self.last_size) as f64 / 2.0;
