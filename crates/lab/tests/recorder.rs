@@ -12,9 +12,17 @@ fn each_link_of_the_recorder_of_calls_is_a_scenario() {
         return;
     }
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/record-calls");
+    // The calls of the list, and two lists of drawn ones.
+    for more in [&[][..], &["--seed", "1"], &["--seed", "20"]] {
+        check(&program, more);
+    }
+}
+
+fn check(program: &Path, more: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |option: &str| {
-        let made = Command::new("python3").arg(&program).arg(folder.path()).arg(option).output().expect("runs");
+        let made =
+            Command::new("python3").arg(program).arg(folder.path()).arg(option).args(more).output().expect("runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         String::from_utf8(made.stdout).expect("UTF-8")
     };

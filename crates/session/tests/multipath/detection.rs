@@ -14,44 +14,69 @@ struct Found {
     grouped: f64,
 }
 
-fn detect(controller: &str, config: DetectorConfig, is_shared: bool) -> Found {
+/// Passes a call's two paths to a detector, and calls `decide` with it and the correlation of their delays at each of its decisions
+/// from 40 s on; returns the number of these.
+fn decisions(
+    controller: &str,
+    config: DetectorConfig,
+    is_shared: bool,
+    mut decide: impl FnMut(&Detector, &DelayCorrelation, Timestamp),
+) -> f64 {
     let mut net = Net::new(if is_shared { &[3_000] } else { &[2_000, 1_500] });
     net.add(controller, 4_000, if is_shared { &SHARED } else { &APART }, Coupling::None);
     if is_shared {
         net.add(controller, 4_000, &SHARED[..1], Coupling::None);
     }
     net.run_until(Timestamp::from_secs(120));
-    let mut detector = Detector::new(config, Timestamp::ZERO);
+    let (mut detector, mut delays) = (Detector::new(config, Timestamp::ZERO), DelayCorrelation::new());
     (0..2).for_each(|path| detector.add(path));
     let mut events = core::mem::take(&mut net.delays);
     events.sort_by_key(|(sent, _, delay)| *sent + delay.unwrap_or(TimeDelta::ZERO));
-    let (mut decisions, mut at_bottleneck, mut grouped) = (0.0, 0.0, 0.0);
-    let mut skewness = [0.0; 2];
+    let mut decisions = 0.0;
     for (sent, path, delay) in events {
         let now = sent + delay.unwrap_or(TimeDelta::ZERO);
         while detector.poll_timeout() <= now {
             let at = detector.poll_timeout();
-            if !detector.on_timeout(at) || at < Timestamp::from_secs(40) {
-                continue;
-            }
-            decisions += 1.0;
-            let groups = [0, 1].map(|path| detector.group(path));
-            at_bottleneck += f64::from(u8::from(groups.iter().all(Option::is_some)));
-            grouped += f64::from(u8::from(groups[0].is_some() && groups[0] == groups[1]));
-            for (sum, path) in skewness.iter_mut().zip(0..) {
-                *sum += detector.summary(path).expect("a flow").skewness;
+            if detector.on_timeout(at) && at >= Timestamp::from_secs(40) {
+                decisions += 1.0;
+                decide(&detector, &delays, at);
             }
         }
         match delay {
-            Some(delay) => detector.on_packet(path as u32, delay),
+            Some(delay) => {
+                detector.on_packet(path as u32, delay);
+                delays.on_packet(path as u32, sent, delay);
+            }
             None => detector.on_lost(path as u32, 1),
         }
     }
     assert!(decisions > 200.0, "{decisions}");
+    decisions
+}
+
+/// 1 where it is true.
+fn count(is_so: bool) -> f64 {
+    f64::from(u8::from(is_so))
+}
+
+fn is_grouped(detector: &Detector) -> bool {
+    let groups = [0, 1].map(|path| detector.group(path));
+    groups[0].is_some() && groups[0] == groups[1]
+}
+
+fn detect(controller: &str, config: DetectorConfig, is_shared: bool) -> Found {
+    let mut found = Found { skewness: [0.0; 2], at_bottleneck: 0.0, grouped: 0.0 };
+    let decisions = decisions(controller, config, is_shared, |detector, _, _| {
+        found.at_bottleneck += count([0, 1].iter().all(|path| detector.group(*path).is_some()));
+        found.grouped += count(is_grouped(detector));
+        for (sum, path) in found.skewness.iter_mut().zip(0..) {
+            *sum += detector.summary(path).expect("a flow").skewness;
+        }
+    });
     Found {
-        skewness: skewness.map(|s| s / decisions),
-        at_bottleneck: at_bottleneck / decisions,
-        grouped: grouped / decisions,
+        skewness: found.skewness.map(|s| s / decisions),
+        at_bottleneck: found.at_bottleneck / decisions,
+        grouped: found.grouped / decisions,
     }
 }
 
@@ -99,37 +124,10 @@ fn correlation_is_seldom_wrong_where_shapes_are() {
 /// The share of decisions from 40 s on in which a call's two paths were taken for paths behind one bottleneck: by the shape of
 /// their delays, and by their correlation of 0.9 or more.
 fn shares(controller: &str, is_shared: bool) -> (f64, f64) {
-    let mut net = Net::new(if is_shared { &[3_000] } else { &[2_000, 1_500] });
-    net.add(controller, 4_000, if is_shared { &SHARED } else { &APART }, Coupling::None);
-    if is_shared {
-        net.add(controller, 4_000, &SHARED[..1], Coupling::None);
-    }
-    net.run_until(Timestamp::from_secs(120));
-    let (mut detector, mut delays) =
-        (Detector::new(DetectorConfig::default(), Timestamp::ZERO), DelayCorrelation::new());
-    (0..2).for_each(|path| detector.add(path));
-    let mut events = core::mem::take(&mut net.delays);
-    events.sort_by_key(|(sent, _, delay)| *sent + delay.unwrap_or(TimeDelta::ZERO));
-    let (mut decisions, mut by_shape, mut by_correlation) = (0.0, 0.0, 0.0);
-    for (sent, path, delay) in events {
-        let now = sent + delay.unwrap_or(TimeDelta::ZERO);
-        while detector.poll_timeout() <= now {
-            let at = detector.poll_timeout();
-            if !detector.on_timeout(at) || at < Timestamp::from_secs(40) {
-                continue;
-            }
-            decisions += 1.0;
-            let groups = [0, 1].map(|path| detector.group(path));
-            by_shape += f64::from(u8::from(groups[0].is_some() && groups[0] == groups[1]));
-            by_correlation += f64::from(u8::from(delays.of(0, 1, at).is_some_and(|c| c >= 0.9)));
-        }
-        match delay {
-            Some(delay) => {
-                detector.on_packet(path as u32, delay);
-                delays.on_packet(path as u32, sent, delay);
-            }
-            None => detector.on_lost(path as u32, 1),
-        }
-    }
+    let (mut by_shape, mut by_correlation) = (0.0, 0.0);
+    let decisions = decisions(controller, DetectorConfig::default(), is_shared, |detector, delays, at| {
+        by_shape += count(is_grouped(detector));
+        by_correlation += count(delays.of(0, 1, at).is_some_and(|c| c >= 0.9));
+    });
     (by_shape / decisions, by_correlation / decisions)
 }
