@@ -37,13 +37,17 @@ const STILL: f64 = 0.1;
 const PAUSE: f64 = 2.0;
 const LASTING: f64 = 3.0;
 
-/// Where lone packets tell the rate: least median ratio of the rates of neighbours, as a logarithm, that is irregular, over that of the
-/// steadiest quarter of the windows too; least pairs of neighbours in a window; and the time on either side in which the link's own rate is
-/// taken, in s.
-const IRREGULAR: f64 = 0.12;
+/// Where lone packets tell the rate: ratio of the rates of neighbours, as a logarithm, that a quarter of them exceed beside others, also over
+/// that of the steadiest quarter of the windows; least pairs of neighbours in a window; and the time on either side in which the link's own
+/// rate is taken, in s. Of recorded calls at most 0.13 without others, but 0.24 where the rate has just fallen, and 0.7 and more beside TCP and UDP.
+const IRREGULAR: f64 = 0.3;
 const OVER_STEADIEST: f64 = 4.0;
 const LEAST_PAIRS: usize = 5;
 const SIDE: f64 = 8.0;
+/// Time in s by which times of a capture are off, so that ratios of short packets vary by themselves, and how much they may: of recorded calls'
+/// delays over an emulated link 99 % were off by 0.2 ms or less.
+const TIMES_OFF: f64 = 0.1e-3;
+const ALIKE: f64 = 0.12;
 /// Share of the link's rate below which others begin or end.
 const LOWER: f64 = 0.97;
 /// Bits of others before a packet that has waited, and least share of packets that have where others take what they get.
@@ -127,15 +131,18 @@ pub(crate) fn find(service: &Service, jitter: &[JitterStep], capacity: &mut Capa
 fn irregular(service: &Service, capacity: &mut Capacity) -> Vec<CrossTraffic> {
     let end = service.served.last().map_or(0.0, |s| s.to);
     let mut windows: Vec<Vec<f64>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
-    for pair in service.served.windows(2) {
-        let rate = |s: &Served| s.bits / (s.to - s.from).max(1e-9);
-        windows[(pair[1].to / WINDOW).max(0.0) as usize].push(libm::log(rate(&pair[1]) / rate(&pair[0])).abs());
+    for pair in service.served.windows(2).filter(|pair| pair.iter().all(|s| !s.has_lost)) {
+        let time = |s: &Served| (s.to - s.from).max(1e-9);
+        let rate = |s: &Served| s.bits / time(s);
+        let noise = TIMES_OFF / time(&pair[0]) + TIMES_OFF / time(&pair[1]);
+        let unlike = libm::log(rate(&pair[1]) / rate(&pair[0])).abs();
+        windows[(pair[1].to / WINDOW).max(0.0) as usize].push(unlike * (ALIKE / noise).min(1.0));
     }
-    let median = |mut of: Vec<f64>| {
+    let upper = |mut of: Vec<f64>| {
         of.sort_by(f64::total_cmp);
-        (of.len() >= LEAST_PAIRS).then(|| of[of.len() / 2])
+        (of.len() >= LEAST_PAIRS).then(|| of[of.len() * 3 / 4])
     };
-    let unlike: Vec<Option<f64>> = windows.into_iter().map(median).collect();
+    let unlike: Vec<Option<f64>> = windows.into_iter().map(upper).collect();
     let mut sorted: Vec<f64> = unlike.iter().flatten().copied().collect();
     sorted.sort_by(f64::total_cmp);
     let steadiest = sorted.get(sorted.len() / 4).copied().unwrap_or(0.0);

@@ -180,7 +180,8 @@ pub fn fit(call: &Call) -> Result<Fit, FitError> {
         let rate_at = |at: f64| mode::at(&common, at).unwrap_or_else(|| capacity.likely_at(at));
         let (steps, least) = jitter::find(&entered, &rate_at, least_packets);
         jitter = steps;
-        base.iter_mut().for_each(|s| s.transmission -= least);
+        // Packets that came sooner than at the supposed rate say that it is another one, and nothing of the base delay.
+        base.iter_mut().for_each(|s| s.transmission -= least.max(0.0));
         if !jitter.is_empty() {
             // Neighbours that jitter pushed together did not wait for one another.
             service = service::service(&entered, &queue, &jitter, packets.resolution, false);

@@ -50,6 +50,10 @@ const OFTENER: f64 = 3.0;
 const BEYOND_CHANCE: f64 = 0.003;
 /// Share of the losses with a queue that a full queue accounts for under drop tail.
 const TAIL: f64 = 0.6;
+/// Time in s within which losses with and without a queue are compared, since losses by chance may begin in mid-call; and packets without a queue
+/// in it that weigh as much as all others of the call.
+const WINDOW: f64 = 2.0;
+const PRIOR: f64 = 20.0;
 
 /// Bits in the queue when each packet came, and those of the packet in transmission then, which has no place in its room.
 fn backlogs(packets: &[Entered]) -> Vec<(f64, f64)> {
@@ -113,17 +117,28 @@ pub(crate) fn find(packets: &[Entered], policed: bool) -> Queue {
         }
     };
     let mut counts = [[0_u32; 2]; 3];
+    let mut windows: Vec<[[u32; 2]; 3]> = Vec::new();
+    let mut end = f64::NEG_INFINITY;
     for (p, b) in packets.iter().zip(&backlog) {
-        let c = &mut counts[class(*b, p.bits)];
-        c[0] += u32::from(p.left.is_none());
-        c[1] += 1;
+        if p.at >= end {
+            end = p.at + WINDOW;
+            windows.push(Default::default());
+        }
+        let class = class(*b, p.bits);
+        for c in windows.last_mut().into_iter().chain([&mut counts]).map(|c| &mut c[class]) {
+            c[0] += u32::from(p.left.is_none());
+            c[1] += 1;
+        }
     }
-    let share = |c: [u32; 2]| f64::from(c[0]) / f64::from(c[1].max(1));
-    let idle = share(counts[0]);
+    let share = |c: [u32; 2], of: f64| (f64::from(c[0]) + PRIOR * of) / (f64::from(c[1]) + PRIOR);
+    let idle = f64::from(counts[0][0]) / f64::from(counts[0][1].max(1));
+    // Losses to expect by the chance that packets without a queue had at the time.
+    let expected = |class: usize| windows.iter().map(|w| share(w[0], idle) * f64::from(w[class][1])).sum::<f64>();
+    let expected = [0.0, expected(1), expected(2)];
     let queued = [counts[1][0] + counts[2][0], counts[1][1] + counts[2][1]];
-    if queued[0] >= LEAST && share(queued) > OFTENER * idle + BEYOND_CHANCE {
-        let expected = idle * f64::from(counts[1][1]);
-        let between = (f64::from(counts[1][0]) - expected).max(0.0);
+    let by_chance = OFTENER * (expected[1] + expected[2]) + BEYOND_CHANCE * f64::from(queued[1]);
+    if queued[0] >= LEAST && f64::from(queued[0]) > by_chance {
+        let between = (f64::from(counts[1][0]) - expected[1]).max(0.0);
         let at_full = f64::from(counts[2][0]);
         let tail = at_full >= TAIL * (between + at_full);
         fit.discipline = if tail { Discipline::DropTail } else { Discipline::Managed };
@@ -158,5 +173,25 @@ mod tests {
         let (all, in_transmission): (Vec<f64>, Vec<f64>) = backlogs(&packets).into_iter().unzip();
         assert_eq!(all, [0.0, 1_000.0, 2_000.0, 1_000.0, 0.0]);
         assert_eq!(in_transmission, [0.0, 1_000.0, 1_000.0, 1_000.0, 0.0]);
+    }
+
+    #[test]
+    fn chance_that_begins_in_mid_call_is_not_that_of_a_queue() {
+        // Single packets that all arrive, then pictures of eight of which each fifth packet is lost.
+        let single = |i: usize| Entered { at: i as f64 * 0.01, left: Some(i as f64 * 0.01 + 1e-3), bits: 8_000.0 };
+        let picture = |i: usize| {
+            let at = 10.0 + (i / 8) as f64 * 0.04;
+            Entered { at, left: (i % 5 > 0).then_some(at + (i % 8 + 1) as f64 * 1e-3), bits: 8_000.0 }
+        };
+        let chance: Vec<Entered> = (0..1_000).map(single).chain((0..2_000).map(picture)).collect();
+        let found = find(&chance, false);
+        assert_eq!((found.fit.discipline, found.overflowed.iter().any(|o| *o)), (Discipline::Unknown, false));
+        // The last packets of each picture do not fit.
+        let tail = |i: usize| {
+            let Entered { at, bits, .. } = picture(i);
+            Entered { at, left: (i % 8 < 6).then_some(at + (i % 8 + 1) as f64 * 1e-3), bits }
+        };
+        let overflow: Vec<Entered> = (0..1_000).map(single).chain((0..2_000).map(tail)).collect();
+        assert_eq!(find(&overflow, false).fit.discipline, Discipline::DropTail);
     }
 }

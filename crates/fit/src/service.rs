@@ -10,6 +10,8 @@ pub(crate) struct Served {
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) bits: f64,
+    /// Whether packets that were lost are taken to have been served in it too, of which it is not known whether they were.
+    pub(crate) has_lost: bool,
 }
 
 /// All of a call.
@@ -42,9 +44,9 @@ pub(crate) fn service(
             continue;
         };
         if p.at + resolution + jitter::at(jitter, p.at) < before && left >= before {
-            out.served.push(Served { from: before, to: left, bits: p.bits + lost });
+            out.served.push(Served { from: before, to: left, bits: p.bits + lost, has_lost: lost > 0.0 });
         } else if lone && lost == 0.0 && left > p.at.max(before) {
-            out.served.push(Served { from: p.at.max(before), to: left, bits: p.bits });
+            out.served.push(Served { from: p.at.max(before), to: left, bits: p.bits, has_lost: false });
         }
         lost = 0.0;
         before = left;

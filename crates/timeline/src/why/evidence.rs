@@ -37,6 +37,10 @@ const LARGE: f64 = 500.0;
 /// Resolution of arrivals, in ms, from which the distance of two packets says nothing, and how many times as long what is measured with it is.
 const COARSE: f64 = 0.5;
 const TRAIN: f64 = 5.0;
+/// Rate of service, over that before, beyond which some packets followed each other as the receiver's host took them, and not as the link served them.
+const FASTER: f64 = 2.0;
+/// Time into an outage in which answers to packets from before it may come, in s.
+const ON_THE_WAY: f64 = 0.5;
 /// Least resolution of captures, in ms.
 const FINE: f64 = 0.05;
 
@@ -68,6 +72,8 @@ pub(super) struct Evidence {
     pub(super) foreign: (f64, f64),
     /// Longest time without an arrival around the begin, while packets were sent, in ms.
     pub(super) gap: f64,
+    /// How many were at least half as long.
+    pub(super) gaps: usize,
     /// Largest delay above the floor before, in ms.
     pub(super) peak: f64,
     /// Separate peaks of more than 100 ms between half seconds without a queue.
@@ -75,6 +81,8 @@ pub(super) struct Evidence {
     /// Longest time in which nothing that was sent arrived, in s, and the packets lost in it.
     pub(super) dark_s: f64,
     pub(super) dark_lost: u32,
+    /// Answers that arrived in it, behind those that were on their way as it began.
+    pub(super) dark_heard: usize,
     /// Longest time without an answer while packets arrived, or nobody knows, in s; the usual one.
     pub(super) unanswered_s: f64,
     pub(super) usual_unanswered_s: f64,
@@ -183,7 +191,10 @@ impl Evidence {
         let fallen = of.between(span.from + 1.0, end);
         let seconds = end - span.from - 1.0;
         e.large = fallen.iter().filter(|p| p.size > LARGE).count() as f64 / seconds;
-        (e.dark_s, e.dark_lost) = dark(of, (from, to));
+        let (dark_from, dark_to, lost) = dark(of, (from, to));
+        (e.dark_s, e.dark_lost) = (dark_to - dark_from, lost);
+        let heard = of.answers.iter().filter_map(|a| a.arrived);
+        e.dark_heard = heard.filter(|at| *at > dark_from + ON_THE_WAY && *at < dark_to).count();
         e.answers(of, past, (from, to));
         e.drift = drift(of, bins, (past.0, to)).filter(|_| e.has_past);
         e.layer = layers::stopped(of, span);
@@ -192,7 +203,7 @@ impl Evidence {
         let first = now.get(begin).map_or(from, |b| b.at);
         e.serve(of, past, ((from, to), first), queue);
         e.foreign = (waiting::foreign(of, past, e.service.0), waiting::foreign(of, (first + BIN, to), e.service.0));
-        e.gap = waiting::gap(of, (from, to + LATE), bins::least_delay(of) + floor_before);
+        (e.gap, e.gaps) = waiting::gaps(of, (from, to + LATE), bins::least_delay(of) + floor_before);
         let near = within((span.from - EARLY, span.from + NEAR));
         let queued = near.filter(|b| b.delay.is_some_and(|d| d[0] - floor_before > STANDING));
         let mut rates: Vec<f64> = queued
@@ -209,10 +220,19 @@ impl Evidence {
         e
     }
 
+    /// Whether the receiver's host took packets together that the path had spaced.
+    pub(super) fn taken_together(&self) -> bool {
+        self.service.0 > 0.0 && self.fastest > FASTER * self.service.0
+    }
+
     fn answers(&mut self, of: &Passages, past: (f64, f64), now: (f64, f64)) {
         let gaps = |range: (f64, f64), whole: bool| {
             let mut times: Vec<f64> = of.answers.iter().filter_map(|a| a.arrived).collect();
             times.sort_by(f64::total_cmp);
+            // Where no further answer came, also because the other end took another pair, none came until the last packet.
+            if let Some(last) = of.packets.last().filter(|last| times.last().is_some_and(|at| *at < last.at)) {
+                times.push(last.at);
+            }
             let inside = |w: &&[f64]| w[1] >= range.0 && w[usize::from(whole)] < range.1;
             let inside = times.windows(2).filter(inside).map(|w| (w[0], w[1]));
             inside.collect::<Vec<_>>()
@@ -367,16 +387,16 @@ fn spikes(bins: &[&Bin], floor: f64) -> u32 {
     count
 }
 
-/// Longest time in which what was sent was lost, in s, and how many packets that were.
-fn dark(of: &Passages, range: (f64, f64)) -> (f64, u32) {
-    let (mut longest, mut run) = ((0.0, 0), None::<(f64, u32)>);
+/// Begin and end of the longest time in which what was sent was lost, in s, and how many packets that were.
+fn dark(of: &Passages, range: (f64, f64)) -> (f64, f64, u32) {
+    let (mut longest, mut run) = ((0.0, 0.0, 0), None::<(f64, u32)>);
     for p in of.between(range.0, range.1) {
         match p.fate {
             Fate::Lost => {
                 let (since, n) = run.unwrap_or((p.at, 0));
                 run = Some((since, n + 1));
-                if p.at - since >= longest.0 {
-                    longest = (p.at - since, n + 1);
+                if p.at - since >= longest.1 - longest.0 {
+                    longest = (since, p.at, n + 1);
                 }
             }
             Fate::Arrived(_) => run = None,

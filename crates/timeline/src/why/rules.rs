@@ -12,8 +12,10 @@ use super::episodes::Span;
 use super::evidence::Evidence;
 pub(super) use told::Signals;
 
-/// Confidence in a new route where lost feedback is the reason for it.
+/// Confidence in a new route where lost feedback, or an outage, is the reason for it.
 pub(super) const CONSEQUENCE: f64 = 0.6;
+/// Answers that arrive while nothing does at the other end, from which the old path is not gone.
+pub(super) const HEARD: usize = 2;
 
 /// A cause.
 fn cause(name: &'static str, confidence: f64, evidence: Vec<String>) -> Option<Cause> {
@@ -45,6 +47,9 @@ pub(super) fn causes(e: &Evidence, signals: &Signals, span: &Span) -> Vec<Cause>
     found.extend(signals.causes(span, sender::quiet(e)));
     // ICE takes another pair where it hears nothing, although packets arrive.
     let silent = found.iter().any(|c| c.name == "feedback-lost");
-    found.iter_mut().filter(|c| silent && c.name == "route-change").for_each(|c| c.confidence = CONSEQUENCE);
+    // Or where nothing arrives over a path that is there.
+    let there = e.dark_heard >= HEARD && found.iter().any(|c| c.name == "outage");
+    let is_consequence = silent || there;
+    found.iter_mut().filter(|c| is_consequence && c.name == "route-change").for_each(|c| c.confidence = CONSEQUENCE);
     found
 }

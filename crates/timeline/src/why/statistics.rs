@@ -9,7 +9,7 @@ mod rules;
 mod seconds;
 
 use super::episodes::{self, Span};
-use super::rules::{CONSEQUENCE, Signals};
+use super::rules::{CONSEQUENCE, HEARD, Signals};
 use super::{Episode, EpisodeKind, Explanation, Level};
 use crate::{Call, Recording};
 use evidence::Evidence;
@@ -93,7 +93,12 @@ fn direction(
         causes.extend(rules::causes(&evidence, span));
         // As from packets.
         let silent = causes.iter().any(|c| c.name == "feedback-lost" && c.confidence > CONSEQUENCE);
-        causes.iter_mut().filter(|c| silent && c.name == "route-change").for_each(|c| c.confidence = CONSEQUENCE);
+        let there = evidence.dark_heard_s >= HEARD && causes.iter().any(|c| c.name == "outage");
+        let is_consequence = silent || there;
+        causes
+            .iter_mut()
+            .filter(|c| is_consequence && c.name == "route-change")
+            .for_each(|c| c.confidence = CONSEQUENCE);
         causes
     }))
 }

@@ -1,5 +1,5 @@
 use super::{Episode, EpisodeKind, Level};
-use crate::schema::{Direction, Packet};
+use crate::schema::{CandidatePair, Direction, NetworkType, Packet, PairChange};
 use crate::{Call, Format, Recording, read};
 use weir_units::{TimeDelta, Timestamp};
 
@@ -91,6 +91,24 @@ fn a_slower_path_with_a_queue_has_less_capacity() {
 }
 
 #[test]
+fn a_link_that_stands_still_again_and_again_before_its_queue_is_empty_has_stalls() {
+    // From 19 s on half a second of each one and a half, where a packet takes 9 ms; three are sent together.
+    let mut stalled = call(|s| if s < 20.0 { 1.0 } else { 0.7 }, |_, _| Some(0.0));
+    let [left, right] = &mut stalled.recordings[..] else { panic!("two ends") };
+    let into = |at: f64| if at < 19.0 { f64::INFINITY } else { (at - 19.0) % 1.5 };
+    let mut free = 0.0_f64;
+    for i in 0..left.packets.len() {
+        left.packets[i].at = left.packets[i - i % 3].at;
+        free = free.max((left.packets[i].at - Timestamp::from_secs(1_700_000_000)).as_secs_f64());
+        free += (0.5 - into(free)).max(0.0) + 0.009;
+        right.packets[i].at = Timestamp::from_secs(1_700_000_000) + TimeDelta::from_secs_f64(free + 0.02);
+    }
+    let stalled = explain(&stalled);
+    assert_eq!(first(&stalled).0, "stalls", "{stalled:#?}");
+    assert!(stalled.iter().flat_map(|e| &e.causes).all(|c| c.name != "cross-traffic"), "{stalled:#?}");
+}
+
+#[test]
 fn arrivals_in_whole_milliseconds_do_not_show_that_others_are_between() {
     // 1 Mbit/s, then 400 kbit/s with a queue, let out in clumps of four, by a clock of 1 ms: the gaps within a clump are zero.
     let clumps = |n: usize, s: f64, grows: f64| {
@@ -158,6 +176,25 @@ fn statistics_tell_a_queue_from_loss_and_from_the_sender_itself() {
     assert_eq!(known(longer), "delay-step");
     let dark = statistics(|t| (rate(t), 0.04, 3e6), |t| (if (20..23).contains(&t) { 60 } else { 0 }, 0));
     assert_eq!(known(dark), "outage");
+}
+
+#[test]
+fn a_new_pair_at_the_end_of_an_outage_in_which_the_old_one_heard_something_is_its_consequence() {
+    let rate = |t: u64| if t < 20 { 250_000 } else { 60_000 };
+    for heard in [true, false] {
+        let mut outage = statistics(|t| (rate(t), 0.04, 3e6), |t| (if (20..25).contains(&t) { 60 } else { 0 }, 0));
+        let sender = &mut outage.recordings[0];
+        if !heard {
+            sender.series.retain(|key, _| key.2 != "packetsReceived");
+        }
+        for (s, pair) in [(0, "4"), (24, "6")] {
+            let (at, change) = (Timestamp::from_secs(1_700_000_000 + s), PairChange::Selected);
+            sender.pairs.push(CandidatePair { at, pair: pair.into(), change, network: NetworkType::Ethernet });
+        }
+        let found = explain(&outage);
+        let (name, _) = first(&found);
+        assert_eq!(name, if heard { "outage" } else { "route-change" }, "{found:#?}");
+    }
 }
 
 #[test]

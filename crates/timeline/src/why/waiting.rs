@@ -25,15 +25,18 @@ pub(super) fn foreign(of: &Passages, range: (f64, f64), kbps: f64) -> f64 {
     spreads.get(spreads.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Longest time in which nothing arrived while a packet waited that then did, in ms. `floor` is the delay of one that does not wait.
-pub(super) fn gap(of: &Passages, range: (f64, f64), floor: f64) -> f64 {
+/// Longest time in which nothing arrived while a packet waited that then did, in ms, and how many were at least half as long. `floor` is the delay
+/// of one that does not wait.
+pub(super) fn gaps(of: &Passages, range: (f64, f64), floor: f64) -> (f64, usize) {
     let arrived = |p: &super::Passage| match p.fate {
         Fate::Arrived(delay) => Some((p.at * 1e3 + delay, delay)),
         _ => None,
     };
     let mut times: Vec<(f64, f64)> = of.between(range.0, range.1).iter().filter_map(arrived).collect();
     times.sort_by(|a, b| a.0.total_cmp(&b.0));
-    times.windows(2).map(|w| (w[1].0 - w[0].0).min(w[1].1 - floor)).fold(0.0, f64::max)
+    let gaps = times.windows(2).map(|w| (w[1].0 - w[0].0).min(w[1].1 - floor));
+    let longest = gaps.clone().fold(0.0, f64::max);
+    (longest, gaps.filter(|gap| *gap >= 0.5 * longest).count())
 }
 
 #[cfg(test)]
@@ -62,8 +65,9 @@ mod tests {
     #[test]
     fn a_gap_is_as_long_as_packets_wait_in_it() {
         // Nothing sent, nothing waits.
-        assert!(gap(&call(|_| 0.0), (0.0, 5.0), 20.0) <= 30.0);
+        assert!(gaps(&call(|_| 0.0), (0.0, 5.0), 20.0).0 <= 30.0);
         let stalled = call(|frame| if (20..24).contains(&frame) { (24 - frame) as f64 * 50.0 } else { 0.0 });
-        assert!((180.0..=220.0).contains(&gap(&stalled, (0.0, 5.0), 20.0)));
+        let (longest, count) = gaps(&stalled, (0.0, 5.0), 20.0);
+        assert!((180.0..=220.0).contains(&longest) && count == 1, "{longest} ms, {count}");
     }
 }

@@ -27,8 +27,11 @@ const ALLOWS: f64 = 1.2;
 const STOOD: f64 = 0.5;
 /// The same of a link that does nothing else.
 const STILL: f64 = 0.75;
-/// Time without an arrival that no jitter makes, in ms.
+/// Time without an arrival that no jitter makes, in ms, and one that others' packets do not make either.
 const STALLED: f64 = 100.0;
+const LONG: f64 = 200.0;
+/// Bits that the link would have served in the longest of them: four large packets.
+const LONG_BITS: f64 = 48_000.0;
 
 /// Least slope of a clock, in ms a second: ten times the 100 ppm that crystals keep to, and twice the 500 ppm at which
 /// NTP slews (RFC 5905). How far the ways' slopes may differ, as a share, and what the line may leave, in ms.
@@ -86,9 +89,12 @@ pub(super) fn jitter(e: &Evidence, span: &Span) -> Option<Cause> {
     )
 }
 
-/// Whether a link stands still again and again, and delay is what was sent meanwhile.
+/// Whether a link stands still again and again, and delay is what was sent meanwhile, or what is left of it as the next stall begins.
 pub(super) fn stood_still(e: &Evidence) -> bool {
-    e.spikes > LEAST_SPIKES && e.gap >= STILL * e.peak
+    // Where the receiver's host took packets together, it may have been this that stood still.
+    let as_before = e.service.1 > 0.8 * e.service.0 && e.gap * e.service.1 > LONG_BITS && !e.taken_together();
+    let again = e.gaps > LEAST_SPIKES as usize && e.gap >= LONG && as_before;
+    (e.spikes > LEAST_SPIKES && e.gap >= STILL * e.peak) || again
 }
 
 pub(super) fn stalls(e: &Evidence, span: &Span) -> Option<Cause> {
@@ -100,6 +106,10 @@ pub(super) fn stalls(e: &Evidence, span: &Span) -> Option<Cause> {
     let stood = e.gap >= STOOD * e.peak && (e.floor.0 < 2.0 * STANDING || stood_still(e));
     let is = e.spikes >= LEAST_SPIKES && stood && e.loss < 0.02 && e.peak > 120.0;
     let text = format!("{} times delay rose to {:.0} ms at most, and was back at once", e.spikes, e.peak);
+    if !is && stood_still(e) && e.loss < 0.02 {
+        let text = format!("{} times nothing arrived for {:.0} ms at most, and then as fast as before", e.gaps, e.gap);
+        return cause("stalls", 0.85, vec![text]);
+    }
     // Twice may be an accident, of the receiver's host too.
     is.then(|| cause("stalls", if e.spikes > LEAST_SPIKES { 0.88 } else { 0.45 }, vec![text]))?
 }

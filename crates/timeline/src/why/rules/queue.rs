@@ -124,6 +124,7 @@ pub(super) fn cross_traffic(e: &Evidence, _: &Span) -> Option<Cause> {
         return cause("cross-traffic", 0.9, vec![standing(e), seen]);
     }
     let served = format!("packets still followed each other at {:.0} kbit/s, {:.0} arrived", e.fastest, e.arrived.0);
-    let sure = if e.service.0 > 0.0 && !e.coarse { 0.8 } else { 0.45 };
+    let is_clear = e.service.0 > 0.0 && !e.coarse && !e.taken_together();
+    let sure = if is_clear { 0.8 } else { 0.45 };
     between(e).then(|| cause("cross-traffic", sure, vec![standing(e), served]))?
 }

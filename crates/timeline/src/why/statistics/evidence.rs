@@ -49,6 +49,8 @@ pub(super) struct Evidence {
     pub(super) silent_arrived: Option<f64>,
     /// Seconds in which packets were sent and none arrived.
     pub(super) dark_s: usize,
+    /// Those of them, the first one apart, in which the sender received something.
+    pub(super) dark_heard_s: usize,
     /// Jitter of arrivals, and of frames, before and in it, in ms.
     pub(super) jitter: Option<(f64, f64)>,
     pub(super) frames: Option<(f64, f64)>,
@@ -124,7 +126,9 @@ impl Evidence {
         e.available = usual.zip(least).filter(|_| e.has_past);
         e.same_s = same(rows(begin.saturating_sub(1), begin + LATE + 2));
         e.silence(past, rows(begin.saturating_sub(EARLY), begin + LATE));
-        e.dark_s = now.iter().filter(|r| r.sent > 5.0 && r.arrived.is_some_and(|n| n < DARK * r.sent)).count();
+        let dark = now.iter().filter(|r| r.sent > 5.0 && r.arrived.is_some_and(|n| n < DARK * r.sent));
+        e.dark_s = dark.clone().count();
+        e.dark_heard_s = dark.skip(1).filter(|r| r.answers.is_some_and(|n| n >= 1.0)).count();
         let pair = |of: &dyn Fn(&Second) -> Option<f64>| {
             median(past.iter().filter_map(of)).zip(largest(now.iter().filter_map(of))).filter(|_| e.has_past)
         };
