@@ -92,6 +92,7 @@ pub(crate) fn write(repair: &Repair<'_>, of: RepairOf, out: &mut Vec<u8>) -> Opt
             out.extend_from_slice(string.bytes);
             Some((Format::ReedSolomon, string.zeros))
         }
+        Code::Rlc(_) => None,
     }
 }
 
