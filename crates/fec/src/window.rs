@@ -110,6 +110,7 @@ impl RepairWindow {
             self.counts.rejected += 1;
             return;
         }
+        self.slides |= matches!(repair.code, Code::Rlc(_));
         let (unknown, missing) = self.sources.gaps(&repair.coverage);
         if missing.is_empty() {
             if self.limits.verify && unknown.is_empty() && !self.is_true(&repair) {

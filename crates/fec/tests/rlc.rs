@@ -127,6 +127,28 @@ fn binary_windows_with_no_zeros_are_parity() {
     }
 }
 
+#[test]
+fn sources_are_kept_for_windows_longer_than_repair_packets_wait() {
+    let age = TimeDelta::from_millis(100);
+    let mut encoder = Encoder::new(Scheme::rlc(15, 5, 1).unwrap()).unwrap();
+    let mut window = RepairWindow::new(WindowLimits { age, ..WindowLimits::default() });
+    let mut recovered = Vec::new();
+    // A packet each 10 ms: windows of 150 ms.
+    for s in 0..200 {
+        let (now, bytes) = (NOW + TimeDelta::from_millis(10) * s as i64, packet(s));
+        encoder.push(s, Symbol::new(&bytes), Importance::Other);
+        if s != 101 {
+            window.on_source(now, s, Symbol::new(&bytes));
+        }
+        while let Some(repair) = encoder.poll_repair() {
+            window.on_repair(now, repair);
+        }
+        recovered.extend(std::iter::from_fn(|| window.poll_recovered().map(|r| (r.sequence, s))));
+        assert!(window.packets() <= 21);
+    }
+    assert_eq!((recovered, window.counts().late), (vec![(101, 104)], 0));
+}
+
 /// Repair packets over windows of any size with any key and contents, at the greatest rate: memory and equations stay within
 /// the limits, and every repair packet is counted.
 #[test]

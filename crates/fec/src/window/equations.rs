@@ -91,7 +91,7 @@ pub(super) struct NewEquation<'a> {
     pub(super) symbol: Symbol<'a>,
 }
 
-/// What equations use of a repair window.
+/// Parts of a repair window that equations use.
 pub(super) struct Context<'a> {
     pub(super) sources: &'a mut Sources,
     pub(super) pool: &'a mut Buffers,

@@ -14,7 +14,6 @@ impl RepairWindow {
 
     /// Takes a repair packet of a sliding window with missing packets, all others of which are available.
     pub(super) fn on_combination(&mut self, repair: &Repair<'_>, combination: Combination, missing: Coverage) {
-        self.slides = true;
         let Repair { coverage, symbol, .. } = *repair;
         let (equations, mut context) = self.system();
         equations.advance(coverage.last().unwrap_or_default(), &mut context);
