@@ -32,6 +32,8 @@ fn encode(c: &mut Criterion) {
         ("rs 10+4", Scheme::reed_solomon(14, 4)),
         ("rs 64+7", Scheme::reed_solomon(71, 7)),
         ("rs 64+63", Scheme::reed_solomon(127, 63)),
+        ("rlc 1 in 5 of 20", Scheme::rlc(20, 5, 1)),
+        ("rlc 1 in 5 of 60", Scheme::rlc(60, 5, 1)),
     ];
     let mut group = c.benchmark_group("encode");
     group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
@@ -87,6 +89,9 @@ fn decode(c: &mut Criterion) {
         ("rs 64+7, 7 lost", rs(71, 7), 7),
         ("rs 64+63, 7 lost", rs(127, 63), 7),
         ("rs 64+63, 32 lost", rs(127, 63), 32),
+        // As much at once as of blocks: windows of the first to the last of these packets.
+        ("rlc 10+4, 4 lost", Scheme::rlc(10, 10, 4), 4),
+        ("rlc 64+7, 7 lost", Scheme::rlc(64, 64, 7), 7),
     ] {
         let scheme = scheme.unwrap();
         let data = packets(scheme.sources());

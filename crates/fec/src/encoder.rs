@@ -1,5 +1,7 @@
 //! The sender's half: source packets in, repair packets out.
 
+mod sliding;
+
 use std::collections::VecDeque;
 
 use crate::buffers::Buffers;
@@ -30,7 +32,8 @@ pub struct EncoderCounts {
 /// Makes repair packets for sent packets.
 ///
 /// A change of scheme takes effect with the next block. Parity is an exception, since an interval has no block to
-/// complete: a new interval applies at once, and a group that already has as many packets is completed.
+/// complete: a new interval applies at once, and a group that already has as many packets is completed. So do the numbers
+/// of a sliding-window code, whose window stays.
 #[derive(Debug, Default)]
 pub struct Encoder {
     protection: Protection,
@@ -101,13 +104,14 @@ impl Encoder {
     }
     /// Keeps groups of parity in reserve: while on standby, their packets count as unprotected, and a full group is
     /// dropped instead of sent. Ending it makes the repair packet of the open group, over the packets just pushed. Groups
-    /// that are open when it begins are dropped; other schemes are unaffected.
+    /// that are open when it begins are dropped. The same for sliding-window codes, whose window begins with it; block codes
+    /// are unaffected.
     pub fn set_standby(&mut self, standby: bool) {
         if std::mem::replace(&mut self.out.is_standby, standby) == standby {
             return;
         }
         for lane in &mut self.lanes {
-            if !matches!(lane.scheme, Some(Scheme::Parity { .. })) {
+            if !lane.scheme.is_some_and(|scheme| waits_on_standby(&scheme)) {
                 continue;
             }
             if standby {
@@ -120,7 +124,7 @@ impl Encoder {
         }
     }
     /// Completes open blocks as they are: their repair packets cover fewer source packets. Reed-Solomon then makes
-    /// proportionally fewer, rounded up.
+    /// proportionally fewer, rounded up, and a sliding-window code those that this leaves to be made of its group.
     pub fn flush(&mut self) {
         for lane in &mut self.lanes {
             lane.close(&mut self.out);
@@ -177,6 +181,11 @@ struct Output {
     generators: Generators,
     /// Empty between calls.
     rows: Vec<Vec<u8>>,
+}
+
+/// Whether standby keeps a scheme's repair packets back.
+const fn waits_on_standby(scheme: &Scheme) -> bool {
+    matches!(scheme, Scheme::Parity { .. } | Scheme::Rlc { .. })
 }
 
 /// A source packet kept until its block is complete.
@@ -241,6 +250,7 @@ struct Lane {
     row: Sum,
     columns: Vec<Sum>,
     packets: Vec<Packet>,
+    window: sliding::Window,
 }
 
 impl Lane {
@@ -253,6 +263,13 @@ impl Lane {
         if let (Some(Scheme::Parity { .. }), Some(Scheme::Parity { interval })) = (self.scheme, scheme) {
             self.scheme = scheme;
             self.full = usize::from(interval);
+            if self.count >= self.full {
+                self.close(out);
+            }
+        }
+        if let (Some(Scheme::Rlc { .. }), Some(Scheme::Rlc { sources, .. })) = (self.scheme, scheme) {
+            self.scheme = scheme;
+            self.full = usize::from(sources);
             if self.count >= self.full {
                 self.close(out);
             }
@@ -272,13 +289,16 @@ impl Lane {
             self.scheme = self.next;
             self.full = self.scheme.map_or(0, |scheme| scheme.sources());
             self.coverage = Coverage::new(sequence);
+            if !matches!(self.scheme, Some(Scheme::Rlc { .. })) {
+                self.window.forget(&mut out.pool);
+            }
         }
         let Some(scheme) = self.scheme else {
             out.counts.unprotected += 1;
             return;
         };
         let is_parity = matches!(scheme, Scheme::Parity { .. });
-        if out.is_standby && is_parity {
+        if out.is_standby && waits_on_standby(&scheme) {
             out.counts.unprotected += 1;
         } else {
             out.counts.protected += 1;
@@ -289,8 +309,22 @@ impl Lane {
             self.push_to_block(scheme, sequence, symbol, out);
         }
         self.count += 1;
+        if let Scheme::Rlc { repairs, .. } = scheme {
+            self.combine(scheme, usize::from(repairs) * self.count / self.full, out);
+        }
         if self.count >= self.full {
             self.close(out);
+        }
+    }
+
+    /// Makes repair packets of the window until there are `count` of the open group.
+    fn combine(&mut self, scheme: Scheme, count: usize, out: &mut Output) {
+        let Scheme::Rlc { density, field, .. } = scheme else { return };
+        while self.window.made < count && !out.is_standby {
+            let Some(made) = self.window.combine(density, field, &mut out.pool) else { return };
+            self.window.made += 1;
+            let code = Code::Rlc(made.combination);
+            out.emit(Waiting { coverage: made.coverage, code, buffer: made.buffer, start: 0, zeros: made.zeros });
         }
     }
 
@@ -305,6 +339,7 @@ impl Lane {
                 }
             }
             Scheme::Parity { .. } | Scheme::ReedSolomon { repair: 0, .. } => {}
+            Scheme::Rlc { window, .. } => self.window.push(sequence, symbol, window.into(), &mut out.pool),
             Scheme::ReedSolomon { .. } => {
                 self.coverage.insert(sequence);
                 let mut bytes = out.pool.take(symbol.bytes.len());
@@ -329,8 +364,16 @@ impl Lane {
             self.forget(&mut out.pool);
             return;
         }
+        if out.is_standby && matches!(scheme, Scheme::Rlc { .. }) {
+            self.count = 0;
+            return;
+        }
         out.counts.blocks += 1;
         match scheme {
+            Scheme::Rlc { repairs, .. } => {
+                self.combine(scheme, (usize::from(repairs) * self.count).div_ceil(self.full), out);
+                self.window.made = 0;
+            }
             Scheme::Parity { .. } => out.emit_sum(&mut self.row, Shape::Group),
             Scheme::Interleaved { columns, .. } => {
                 for sum in self.columns.iter_mut().filter(|sum| sum.count > 0) {
@@ -365,6 +408,7 @@ impl Lane {
         for packet in self.packets.drain(..) {
             pool.put(packet.bytes, usize::MAX);
         }
+        self.window.forget(pool);
         self.count = 0;
     }
 }

@@ -12,6 +12,7 @@
 //! | `Interleaved` | 1 a column of `columns` x `rows` | a burst of `columns` | RFC 6015 |
 //! | `TwoDimensional` | 1 a row and 1 a column | what rows and columns free in turn | RFC 8627, section 1.1.4 |
 //! | `ReedSolomon` | `repair` of `n` | any `repair` losses of `n` | RFC 6865 and RFC 5510; DP-FEC |
+//! | `Rlc` | `repairs` among `sources`, over a window that slides | as many losses as repair packets over them | RFC 8681 |
 //!
 //! A [`Protection`] plan may have separate schemes and blocks for packets of each [`Importance`]. Schemes can change at
 //! run time. The packets protected by a repair packet are a [`Coverage`], a set of sequence numbers; packets left out,
@@ -59,6 +60,7 @@ mod field;
 mod kernel;
 mod reed_solomon;
 mod repair;
+mod rlc;
 mod scheme;
 mod sum;
 mod symbol;
@@ -67,6 +69,7 @@ mod window;
 pub use coverage::Coverage;
 pub use encoder::{Encoder, EncoderCounts};
 pub use repair::{Code, Recovered, Repair, Shape};
+pub use rlc::{Combination, RlcField};
 pub use scheme::{Importance, Protection, Scheme, SchemeError};
 pub use sum::parity;
 pub use symbol::Symbol;

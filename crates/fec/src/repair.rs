@@ -1,6 +1,6 @@
 //! Output of an encoder and input of a repair window.
 
-use crate::{Coverage, Symbol};
+use crate::{Combination, Coverage, Symbol};
 
 /// How a repair symbol was computed from the covered packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +17,8 @@ pub enum Code {
         /// The repair symbol's number from 0; its encoding symbol ID is `sources + row`.
         row: u8,
     },
+    /// A combination of the covered packets by coefficients in the order of their sequence numbers (RFC 8681).
+    Rlc(Combination),
 }
 
 impl Code {

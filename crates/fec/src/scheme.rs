@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use crate::Coverage;
+use crate::rlc::DENSEST;
+use crate::{Coverage, RlcField};
 
 /// An invalid number in a scheme.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -50,6 +51,23 @@ pub enum Scheme {
         /// Repair packets of a block, fewer than `n`; DP-FEC varies it between 0 and 63.
         repair: u8,
     },
+    /// Sliding-window random linear code (RFC 8681): `repairs` repair packets for each `sources` source packets, evenly
+    /// among them, each a combination of the last `window` source packets. A loss is recovered by the next repair packet,
+    /// and as many losses as there are repair packets whose windows have them, but for few of them by chance.
+    Rlc {
+        /// Most source packets of a repair packet's window (`ew_max_size`), at least as many as there are between two
+        /// repair packets.
+        window: u8,
+        /// Source packets for which there are `repairs` repair packets.
+        sources: u8,
+        /// Repair packets for `sources` source packets.
+        repairs: u8,
+        /// DT, 0 to 15: `(DT + 1) / 16` of the coefficients are nonzero. Windows of some dozens of packets need 15
+        /// (section 8.2).
+        density: u8,
+        /// The field of the coefficients.
+        field: RlcField,
+    },
 }
 
 impl Scheme {
@@ -69,12 +87,17 @@ impl Scheme {
     pub fn reed_solomon(n: u8, repair: u8) -> Result<Self, SchemeError> {
         Self::ReedSolomon { n, repair }.checked()
     }
+    /// [`Scheme::Rlc`] over GF(2^8) with all coefficients nonzero, validated.
+    pub fn rlc(window: u8, sources: u8, repairs: u8) -> Result<Self, SchemeError> {
+        Self::Rlc { window, sources, repairs, density: DENSEST, field: RlcField::Gf256 }.checked()
+    }
 
     /// Returns the scheme if it is valid.
     ///
     /// # Errors
-    /// A count other than `repair` is zero, a block of columns and rows has more than 256 packets (the span of a
-    /// [`Coverage`]), or a Reed-Solomon block has no source packet.
+    /// A count other than `repair` and `repairs` is zero, a block of columns and rows has more than 256 packets (the span of a
+    /// [`Coverage`]), a Reed-Solomon block has no source packet, packets leave a window before a repair packet is made of it, or
+    /// a density is above 15.
     pub fn checked(self) -> Result<Self, SchemeError> {
         match self {
             Self::Parity { interval: 0 } => Err(fault("parity", "interval", 0, "1 to 255")),
@@ -84,11 +107,18 @@ impl Scheme {
             Self::ReedSolomon { n, repair } if repair >= n => {
                 Err(fault("Reed-Solomon", "repair", format_args!("{repair} of {n}"), "less than n"))
             }
+            Self::Rlc { window: 0, .. } => Err(fault("RLC", "window", 0, "1 to 255")),
+            Self::Rlc { sources: 0, .. } => Err(fault("RLC", "sources", 0, "1 to 255")),
+            Self::Rlc { density: density @ 16.., .. } => Err(fault("RLC", "density", density, "0 to 15")),
+            Self::Rlc { window, sources, repairs: repairs @ 1.., .. } if window < sources.div_ceil(repairs) => {
+                let expected = "at least the source packets between two repair packets";
+                Err(fault("RLC", "window", format_args!("{window} for {repairs} in {sources}"), expected))
+            }
             _ => Ok(self),
         }
     }
 
-    /// Source packets of a full block.
+    /// Source packets of a full block; of a sliding-window code, those between which its repair packets are spread.
     pub const fn sources(&self) -> usize {
         match *self {
             Self::Parity { interval } => interval as usize,
@@ -96,6 +126,7 @@ impl Scheme {
                 columns as usize * rows as usize
             }
             Self::ReedSolomon { n, repair } => n.saturating_sub(repair) as usize,
+            Self::Rlc { sources, .. } => sources as usize,
         }
     }
     /// Repair packets of a full block.
@@ -105,6 +136,7 @@ impl Scheme {
             Self::Interleaved { columns, .. } => columns as usize,
             Self::TwoDimensional { columns, rows } => columns as usize + rows as usize,
             Self::ReedSolomon { repair, .. } => repair as usize,
+            Self::Rlc { repairs, .. } => repairs as usize,
         }
     }
     /// Repair packets per source packet.
@@ -218,6 +250,16 @@ mod tests {
             ),
             (Scheme::reed_solomon(0, 0), "Reed-Solomon: n is 0: expected 1 to 255"),
             (Scheme::reed_solomon(10, 10), "Reed-Solomon: repair is 10 of 10: expected less than n"),
+            (Scheme::rlc(0, 5, 1), "RLC: window is 0: expected 1 to 255"),
+            (Scheme::rlc(10, 0, 1), "RLC: sources is 0: expected 1 to 255"),
+            (
+                Scheme::rlc(3, 10, 3),
+                "RLC: window is 3 for 3 in 10: expected at least the source packets between two repair packets",
+            ),
+            (
+                Scheme::Rlc { window: 9, sources: 5, repairs: 1, density: 16, field: RlcField::Gf2 }.checked(),
+                "RLC: density is 16: expected 0 to 15",
+            ),
         ] {
             assert_eq!(scheme.unwrap_err().to_string(), message);
         }
@@ -231,6 +273,8 @@ mod tests {
         assert_eq!(count(Scheme::two_dimensional(16, 16)), (256, 32));
         assert_eq!(count(Scheme::reed_solomon(127, 63)), (64, 63));
         assert_eq!(count(Scheme::reed_solomon(255, 0)), (255, 0));
+        assert_eq!(count(Scheme::rlc(40, 5, 1)), (5, 1));
+        assert_eq!(count(Scheme::rlc(1, 200, 0)), (200, 0));
         assert_eq!(Scheme::Parity { interval: 4 }.overhead(), 0.25);
     }
 

@@ -1,93 +1,24 @@
 //! The receiver's half: source and repair packets in, recovered packets out.
 
+mod equations;
+mod limits;
 mod pending;
+mod sliding;
 mod sources;
 
 use std::collections::VecDeque;
 
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::Timestamp;
 
 use crate::buffers::Buffers;
 use crate::reed_solomon::{self, Generators};
+use crate::rlc::DENSEST;
 use crate::sum;
-use crate::{Code, Coverage, Recovered, Repair, Symbol};
+use crate::{Code, Combination, Coverage, Recovered, Repair, Symbol};
+use equations::Equations;
+pub use limits::{RepairCounts, WindowLimits};
 use pending::{Block, Row, Scratch};
 use sources::{Knowledge, Origin, Sources};
-
-/// Limits of a repair window.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct WindowLimits {
-    /// How long packets are kept after their arrival: more than the duration of a block, less than the playout delay.
-    pub age: TimeDelta,
-    /// Source packets kept, including recovered ones, at most 65,536. Four times as many are remembered by number.
-    pub packets: usize,
-    /// Memory for bytes of source packets.
-    pub source_bytes: usize,
-    /// Most repair packets waiting for source packets.
-    pub repairs: usize,
-    /// Memory for bytes of repair packets.
-    pub repair_bytes: usize,
-    /// Longest symbol in bytes, including zeros.
-    pub length: usize,
-    /// Whether repair packets without missing source packets are compared with the packets that they protect, so that
-    /// forged or corrupt ones are counted. This costs as much as a recovery for each.
-    pub verify: bool,
-}
-
-impl Default for WindowLimits {
-    /// A second, 1,024 source and 256 repair packets, 2 MiB and 512 KiB, and packets of UDP's maximum size with room
-    /// for recovery fields.
-    fn default() -> Self {
-        Self {
-            age: TimeDelta::from_secs(1),
-            packets: 1_024,
-            source_bytes: 2 << 20,
-            repairs: 256,
-            repair_bytes: 512 << 10,
-            length: (1 << 16) + 64,
-            verify: false,
-        }
-    }
-}
-
-/// Counters of a repair window.
-///
-/// Every repair packet is finally counted as `used`, `unused`, `late`, `duplicate`, `inconsistent`, `rejected` or
-/// `expired`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RepairCounts {
-    /// Source packets received.
-    pub sources: u64,
-    /// Source packets that had already arrived.
-    pub duplicate_sources: u64,
-    /// Source packets received after they were recovered.
-    pub late_sources: u64,
-    /// Late source packets that differ from the recovered one, because of a forged or corrupt packet.
-    pub contradicted: u64,
-    /// Source packets not kept: too long, too old, or no room.
-    pub unkept_sources: u64,
-    /// Repair packets received.
-    pub repairs: u64,
-    /// Repair packets from which a loss was recovered.
-    pub used: u64,
-    /// Repair packets without a missing source packet.
-    pub unused: u64,
-    /// Repair packets over packets some of which were no longer kept.
-    pub late: u64,
-    /// Repair packets that had already arrived.
-    pub duplicate: u64,
-    /// Repair packets that contradict a source packet: forged or corrupt.
-    pub inconsistent: u64,
-    /// Repair packets too long, far ahead of all source packets, or with invalid numbers.
-    pub rejected: u64,
-    /// Repair packets that expired or were dropped for lack of room while waiting.
-    pub expired: u64,
-    /// Lost packets recovered.
-    pub recovered: u64,
-    /// Lost packets protected by a repair packet that were given up when it expired or arrived late. Losses whose
-    /// repair packets were all lost are not counted.
-    pub unrecoverable: u64,
-}
 
 /// Recovers lost packets.
 ///
@@ -103,6 +34,10 @@ pub struct RepairWindow {
     blocks: VecDeque<Block>,
     /// Repair packets in `blocks`.
     rows: usize,
+    /// Repair packets of sliding windows.
+    equations: Equations,
+    /// Whether there have been any.
+    slides: bool,
     repair_pool: Buffers,
     spare_rows: Vec<Vec<Row>>,
     recovered: VecDeque<u64>,
@@ -125,6 +60,8 @@ impl RepairWindow {
             source_pool: Buffers::default(),
             blocks: VecDeque::new(),
             rows: 0,
+            equations: Equations::default(),
+            slides: false,
             repair_pool: Buffers::default(),
             spare_rows: Vec::new(),
             recovered: VecDeque::new(),
@@ -173,6 +110,7 @@ impl RepairWindow {
             self.counts.rejected += 1;
             return;
         }
+        self.slides |= matches!(repair.code, Code::Rlc(_));
         let (unknown, missing) = self.sources.gaps(&repair.coverage);
         if missing.is_empty() {
             if self.limits.verify && unknown.is_empty() && !self.is_true(&repair) {
@@ -182,9 +120,14 @@ impl RepairWindow {
             }
             return;
         }
-        if matches!(repair.code, Code::Parity(_)) && unknown != missing {
+        if !matches!(repair.code, Code::ReedSolomon { .. }) && unknown != missing {
             self.counts.late += 1;
             self.give_up(missing);
+            return;
+        }
+        if let Code::Rlc(combination) = repair.code {
+            self.on_combination(&repair, combination, missing);
+            self.solve();
             return;
         }
         let known = self.blocks.iter_mut().position(|block| block.is_of(&repair));
@@ -224,16 +167,22 @@ impl RepairWindow {
     /// Drops packets older than the time limit. Every other call does this too.
     pub fn expire(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
-        while let Some(bytes) = self.sources.expire(self.now, self.limits.age) {
+        let age = if self.slides { self.limits.age * 2 } else { self.limits.age };
+        while let Some(bytes) = self.sources.expire(self.now, age) {
             self.source_pool.put(bytes, self.limits.source_bytes);
         }
-        while self.blocks.front().is_some_and(|b| self.now.saturating_since(b.at) >= self.limits.age) {
-            self.drop_oldest_block();
+        while self.oldest_at().is_some_and(|at| self.now.saturating_since(at) >= self.limits.age) {
+            self.drop_oldest();
         }
     }
     /// When the first waiting repair packet expires: call [`RepairWindow::expire`] then to keep counters up to date.
     pub fn expires_at(&self) -> Option<Timestamp> {
-        self.blocks.front().map(|block| block.at + self.limits.age)
+        self.oldest_at().map(|at| at + self.limits.age)
+    }
+    /// Arrival of the repair packet that has waited longest.
+    fn oldest_at(&self) -> Option<Timestamp> {
+        let block = self.blocks.front().map(|block| block.at);
+        [block, self.equations.oldest_at()].into_iter().flatten().min()
     }
 
     /// The counters.
@@ -246,7 +195,7 @@ impl RepairWindow {
     }
     /// Number of repair packets waiting.
     pub const fn waiting(&self) -> usize {
-        self.rows
+        self.rows + self.equations.len()
     }
     /// Memory for packets' bytes, in use or free: at most what the limits allow.
     pub const fn held_bytes(&self) -> usize {
@@ -262,8 +211,14 @@ impl RepairWindow {
                     && row < repairs
                     && u16::from(sources) + u16::from(repairs) <= 255
             }
+            Code::Rlc(Combination { density, .. }) => density <= DENSEST,
         };
-        let reach = |highest: u64| highest + self.limits.packets as u64;
+        let ahead = match repair.code {
+            // Those behind by more than a system's span are dropped for it.
+            Code::Rlc(_) => self.limits.packets.min(Coverage::SPAN as usize),
+            _ => self.limits.packets,
+        };
+        let reach = |highest: u64| highest + ahead as u64;
         code && repair.symbol.len() <= self.limits.length
             && repair.coverage.base() < MAX_SEQUENCE
             && self.sources.highest().is_some_and(|h| repair.coverage.last().is_some_and(|last| last <= reach(h)))
@@ -289,6 +244,15 @@ impl RepairWindow {
                 let coefficients = &generators.rows(k, row + 1)[k * row..];
                 reed_solomon::combine(coefficients, symbols(), &mut output);
                 let [sum] = output;
+                sum
+            }
+            Code::Rlc(combination) => {
+                let mut coefficients = [0; Coverage::SPAN as usize];
+                combination.coefficients(&mut coefficients[..repair.coverage.len()]);
+                let mut sum = pool.take_filled(symbols().map(<[u8]>::len).max().unwrap_or(0));
+                sum.fill(0);
+                let parts = coefficients.into_iter().zip(symbols());
+                equations::combine(parts, &mut sum, pool, self.limits.repair_bytes);
                 sum
             }
         };
@@ -320,7 +284,12 @@ impl RepairWindow {
         if let Some(rest) = rest {
             self.source_pool.put(rest, self.limits.source_bytes);
         }
-        self.sources.knowledge(sequence) == Knowledge::Here(origin)
+        let is_kept = self.sources.knowledge(sequence) == Knowledge::Here(origin);
+        if is_kept && !self.equations.is_empty() {
+            let (equations, mut context) = self.system();
+            equations.on_available(sequence, &mut context);
+        }
+        is_kept
     }
     fn evict_source(&mut self) {
         if let Some(bytes) = self.sources.evict() {
@@ -333,20 +302,31 @@ impl RepairWindow {
         if self.limits.repairs == 0 {
             return None;
         }
-        while self.rows >= self.limits.repairs {
-            self.drop_oldest_block();
+        while self.waiting() >= self.limits.repairs {
+            self.drop_oldest();
         }
         let mut bytes = self.repair_pool.take(symbol.bytes.len());
         bytes.extend_from_slice(symbol.bytes);
         self.repair_pool.trim(self.limits.repair_bytes);
         while self.repair_pool.held() > self.limits.repair_bytes {
-            if self.blocks.is_empty() {
+            if self.waiting() == 0 {
                 self.repair_pool.put(bytes, self.limits.repair_bytes);
                 return None;
             }
-            self.drop_oldest_block();
+            self.drop_oldest();
         }
         Some(bytes)
+    }
+    /// Drops the repair packets that have waited longest: a block, or one of a sliding window.
+    fn drop_oldest(&mut self) {
+        let block = self.blocks.front().map(|block| block.at);
+        match self.equations.oldest_at() {
+            Some(at) if block.is_none_or(|block| at < block) => {
+                let (equations, mut context) = self.system();
+                equations.drop_of(at, &mut context);
+            }
+            _ => self.drop_oldest_block(),
+        }
     }
     fn drop_oldest_block(&mut self) {
         if let Some(block) = self.blocks.pop_front() {
@@ -389,6 +369,7 @@ impl RepairWindow {
                 }
                 self.recycle(block);
             }
+            progress |= self.take_solved();
         }
     }
 
@@ -409,18 +390,24 @@ impl RepairWindow {
                 continue;
             }
             let symbol = Symbol { bytes: &row.bytes, zeros: row.zeros };
-            if self.keep(sequence, symbol, Origin::Recovered) {
-                progress = true;
-                self.counts.recovered += 1;
-                if self.recovered.len() >= self.limits.packets {
-                    self.recovered.pop_front();
-                }
-                self.recovered.push_back(sequence);
-            } else {
-                self.counts.unrecoverable += u64::from(self.sources.give_up(sequence));
-            }
+            progress |= self.keep_recovered(sequence, symbol);
         }
         progress
+    }
+
+    /// Stores a recovered packet to be polled; returns whether it was kept.
+    fn keep_recovered(&mut self, sequence: u64, symbol: Symbol<'_>) -> bool {
+        let is_kept = self.keep(sequence, symbol, Origin::Recovered);
+        if is_kept {
+            self.counts.recovered += 1;
+            if self.recovered.len() >= self.limits.packets {
+                self.recovered.pop_front();
+            }
+            self.recovered.push_back(sequence);
+        } else {
+            self.counts.unrecoverable += u64::from(self.sources.give_up(sequence));
+        }
+        is_kept
     }
 }
 

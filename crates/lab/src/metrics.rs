@@ -44,6 +44,7 @@
 //! | `tcp_fair_share` (TFS) | mean `active_bps` of the TCP flows that pass the run's bottleneck, over its capacity divided by the number of RTP and TCP flows there; the capacity replaces the total throughput, as in the paper's own numbers | Nagy and others 2014 §5.1 |
 //! | `residual_loss` | media packets lost and not recovered by repair over those sent | Matsuzono and others 2012 §4.1 |
 //! | `recovery` | media packets recovered over those lost | Matsuzono and others 2012 §4.4 |
+//! | `recovery_delay` | from the departure of a media packet to its recovery by repair or retransmission, in time for playout or not; simulated calls of one stream on one path whose scenario sets `repair` or `error_resilience` | |
 //! | `ffre` | frames recovered over frames that were protected and lost packets (FEC frame recovery efficiency) | Nagy and others 2014 §5.1 |
 //! | `frcc` | times that probing by FEC raised or kept the rate over times that it was enabled (FEC rate-control correctness) | Nagy and others 2014 §5.1 |
 //! | `lost_frames` | frames that were not played: never complete, or complete after their playout time | Nagy and others 2014 §5 |
@@ -71,7 +72,8 @@ pub use capacity::Capacity;
 pub use recorder::Recorder;
 
 use crate::results::{
-    CodedFrames, FlowKind, FlowSummary, LinkSummary, PictureQuantiles, QualitySummary, Stat, TransferSummary,
+    CodedFrames, Distribution, FlowKind, FlowSummary, LinkSummary, PictureQuantiles, QualitySummary, Stat,
+    TransferSummary,
 };
 use weir_units::{TimeDelta, Timestamp};
 
@@ -199,6 +201,8 @@ pub struct FlowEnd {
     pub rtt_ms: Option<f64>,
     /// Media packets recovered by repair in time.
     pub recovered: u64,
+    /// From the departure of recovered media packets to their recovery, in ms, where it is watched.
+    pub recovery_delay_ms: Option<Distribution>,
     /// Frames completed by repair.
     pub frames_recovered: u64,
     /// Frames that were protected, lost packets and were not completed.

@@ -17,6 +17,7 @@ mod path_meter;
 mod path_sampling;
 mod paths;
 mod recording;
+mod recovery_delay;
 mod sampled_side;
 mod sampling;
 mod station;
@@ -239,7 +240,9 @@ impl Run<'_, '_> {
         let coded = counters.filter(|c| c.frames > 0);
         let coded = coded.map(|c| CodedFrames { frames: c.frames, key: c.key_frames, headless });
         let connection = sim.agent(ids.sender).connection();
-        let mut end = FlowEnd { transfers, quality, picture_quantiles, coded, ..self.flows[flow].finish(ends) };
+        let recovery_delay_ms = self.network.recovery[flow].as_ref().and_then(|r| r.distribution());
+        let known = self.flows[flow].finish(ends);
+        let mut end = FlowEnd { transfers, quality, picture_quantiles, coded, recovery_delay_ms, ..known };
         if let (Some(rtp), Some((sender, receiver))) = (about.rtp().filter(|r| !r.streams.is_empty()), ends) {
             end.streams = self.streams[flow].finish(rtp, sender, receiver);
             end.stream_frames = self.streams[flow].frames(rtp);

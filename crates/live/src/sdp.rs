@@ -158,6 +158,8 @@ pub enum Payload {
     FlexFec,
     /// Repair packets by a Reed-Solomon code, in Weir's own format.
     ReedSolomon,
+    /// Repair packets by windows that slide, in Weir's own format.
+    Rlc,
 }
 
 impl Payload {

@@ -153,6 +153,9 @@ pub struct OutgoingOptions {
     pub packetiser: Packetiser,
     /// Source of repair packets: the controller's target, or a fixed scheme.
     pub repair: RepairChoice,
+    /// Whether repair packets of a fixed scheme are taken out of the media rate; otherwise they are sent in addition to the
+    /// target.
+    pub repair_within_rate: bool,
     /// How lost packets are retransmitted; `None` disables it, unless [`Self::resilience`] is set and retransmission applies
     /// there. Retransmissions are taken out of the media rate.
     pub retransmission: Option<RetransmissionConfig>,

@@ -99,6 +99,8 @@ pub struct StreamIdentity {
     pub parity_format: ParityFormat,
     /// RTP payload type of Reed-Solomon repair packets.
     pub reed_solomon_payload_type: u8,
+    /// RTP payload type of repair packets of sliding-window codes.
+    pub rlc_payload_type: u8,
     /// RTP payload type of retransmissions (RFC 4588).
     pub retransmission_payload_type: u8,
     /// Synchronisation source of the repair stream; `None` inverts the top bit of [`Self::ssrc`].
@@ -112,7 +114,7 @@ pub struct StreamIdentity {
 }
 
 impl Default for StreamIdentity {
-    /// Video of an unknown source, with payload types from 96 on.
+    /// Video of an unknown source, with payload types from 96 on, and 127.
     fn default() -> Self {
         Self {
             ssrc: 0,
@@ -121,6 +123,7 @@ impl Default for StreamIdentity {
             parity_payload_type: 97,
             parity_format: ParityFormat::default(),
             reed_solomon_payload_type: 98,
+            rlc_payload_type: 127,
             retransmission_payload_type: 99,
             repair_ssrc: None,
             retransmission_ssrc: None,

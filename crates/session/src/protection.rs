@@ -23,6 +23,12 @@ pub enum RepairChoice {
     Controller,
     /// This scheme, regardless of the controller; [`Protection::Off`] disables repair.
     Fixed(Protection),
+    /// As many repair packets as in the controller's target, each over a window of so many media packets that slides
+    /// ([`Scheme::Rlc`]): a code that knows no blocks for plans that do.
+    Sliding {
+        /// Media packets of a window; more where a plan has fewer repair packets.
+        window: u8,
+    },
 }
 
 /// Most packets in a group of ULPFEC: its mask reaches over 48, among which are repair packets and padding.
@@ -44,6 +50,16 @@ fn protection_of(plan: RepairPlan, format: ParityFormat) -> Protection {
         // The plan is of a kind that this version does not know.
         _ => Protection::Off,
     }
+}
+
+/// The plan's rate by a sliding-window code.
+fn sliding(plan: RepairPlan, window: u8) -> Protection {
+    let (sources, repairs) = match plan {
+        RepairPlan::Parity { interval } | RepairPlan::Standby { interval } => (interval.max(1), 1),
+        RepairPlan::ReedSolomon { block, repair } => (block.saturating_sub(repair).max(1), repair),
+        _ => return Protection::Off,
+    };
+    Scheme::rlc(window.max(sources), sources, repairs).ok().into()
 }
 
 /// A queued repair packet: its payload; the RTP header is added when it is sent.
@@ -132,9 +148,9 @@ impl RepairSender {
         self.active
     }
 
-    /// Whether padding is protected too, since a Reed-Solomon block covers consecutive packets.
+    /// Whether padding is protected too, since a Reed-Solomon block covers consecutive packets, as a window does that slides.
     pub(crate) fn wants_padding(&self) -> bool {
-        matches!(self.protection(), Protection::Equal(Scheme::ReedSolomon { .. }))
+        matches!(self.protection(), Protection::Equal(Scheme::ReedSolomon { .. } | Scheme::Rlc { .. }))
     }
 
     /// Returns the protection that the encoder applies.
@@ -146,7 +162,7 @@ impl RepairSender {
     pub(crate) fn follow(&mut self, plan: RepairPlan) {
         if plan != self.plan {
             self.plan = plan;
-            self.refused += u64::from(self.choice == RepairChoice::Controller && self.apply().is_err());
+            self.refused += u64::from(!matches!(self.choice, RepairChoice::Fixed(_)) && self.apply().is_err());
             self.queue_completed();
         }
     }
@@ -161,8 +177,11 @@ impl RepairSender {
         let protection = match self.choice {
             RepairChoice::Controller => protection_of(self.plan, self.format),
             RepairChoice::Fixed(protection) => protection,
+            RepairChoice::Sliding { window } if self.format == ParityFormat::FlexFec => sliding(self.plan, window),
+            RepairChoice::Sliding { .. } => Protection::Off,
         };
-        let is_standby = self.choice == RepairChoice::Controller && matches!(self.plan, RepairPlan::Standby { .. });
+        let by_plan = !matches!(self.choice, RepairChoice::Fixed(_));
+        let is_standby = by_plan && matches!(self.plan, RepairPlan::Standby { .. });
         if self.encoder.is_none() && protection == Protection::Off {
             return Ok(());
         }

@@ -7,14 +7,16 @@
 //! and the repair symbol. Source packets are unchanged, so that receivers without repair can use them; blocks therefore
 //! consist of consecutive packets. Both codes operate on the strings of RFC 8627, section 6.2, where RFC 6865 would use
 //! whole packets: sequence number and SSRC are known from the repair packet, and one window serves both codes.
+//! Sliding-window codes over GF(2^8) do the same with the repair payload ID of RFC 8681, whose FSS_ESI is the sequence number of
+//! the window's first packet (`docs/wire/rlc.md`).
 
 use crate::identity::ParityFormat;
 use crate::sent::nearest;
-use weir_fec::{Code, Coverage, Repair, Shape, Symbol};
+use weir_fec::{Code, Combination, Coverage, Repair, RlcField, Shape, Symbol};
 use weir_wire::Error;
 use weir_wire::fec::parity::{self, PREFIX, Recovery};
 use weir_wire::fec::reed_solomon::{Field, PayloadId, parse_repair};
-use weir_wire::fec::{Mask, Octets, flexfec, flexfec03, red, ulpfec};
+use weir_wire::fec::{Mask, Octets, flexfec, flexfec03, red, rlc, ulpfec};
 use weir_wire::rtp::{FIXED_HEADER, PacketView};
 
 /// The payload format of a repair packet.
@@ -25,6 +27,7 @@ pub(crate) enum Format {
     /// With the header of RED.
     UlpFec,
     ReedSolomon,
+    Rlc,
 }
 
 impl From<ParityFormat> for Format {
@@ -91,6 +94,15 @@ pub(crate) fn write(repair: &Repair<'_>, of: RepairOf, out: &mut Vec<u8>) -> Opt
             out.extend_from_slice(&(base as u16).to_be_bytes());
             out.extend_from_slice(string.bytes);
             Some((Format::ReedSolomon, string.zeros))
+        }
+        Code::Rlc(Combination { key, density, field }) => {
+            let symbols = u16::try_from(repair.coverage.len()).ok()?;
+            // The payload type says GF(2^8).
+            if field != RlcField::Gf256 || repair.coverage.last()? - base + 1 != u64::from(symbols) {
+                return None;
+            }
+            let id = rlc::RepairId { key, density, symbols, first: u32::from(base as u16) };
+            Some((Format::Rlc, rlc::write_repair_into(&id, string, out)?))
         }
     }
 }
@@ -198,6 +210,16 @@ pub(crate) fn read(
             let coverage = Coverage::every(unwrap(u16::from_be_bytes([a, b])), 1, sources.into());
             let code = Code::ReedSolomon { sources, repairs: 255 - sources, row };
             take(Repair { coverage, code, symbol: Symbol { bytes, zeros: rest.zeros } });
+        }
+        Format::Rlc => {
+            let (id, rest) = rlc::parse_repair(payload)?;
+            if u64::from(id.symbols) > Coverage::SPAN {
+                return wrong("NSS", id.symbols.into(), "256 at most");
+            }
+            // Its upper half is not read: the media's sequence numbers have 16 bits.
+            let coverage = Coverage::every(unwrap(id.first as u16), 1, id.symbols.into());
+            let code = Code::Rlc(Combination { key: id.key, density: id.density, field: RlcField::Gf256 });
+            take(Repair { coverage, code, symbol: Symbol { bytes: rest.bytes, zeros: rest.zeros } });
         }
     }
     Ok(())

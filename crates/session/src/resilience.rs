@@ -36,8 +36,10 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    pub(crate) fn new(now: Timestamp) -> Self {
-        Self { since: now, media: 0, extra: 0, mean: 0.0, applied: 0.0 }
+    /// Room for a share that is known beforehand, or none.
+    pub(crate) fn new(now: Timestamp, share: f64) -> Self {
+        let share = share.clamp(0.0, MOST);
+        Self { since: now, media: 0, extra: 0, mean: share, applied: share }
     }
 
     #[inline]
@@ -187,7 +189,7 @@ mod tests {
     #[test]
     fn media_makes_room_for_what_is_sent_beside_it_and_takes_it_back() {
         let rate = DataRate::from_mbps(1);
-        let mut room = Room::new(Timestamp::ZERO);
+        let mut room = Room::new(Timestamp::ZERO, 0.0);
         let mut run = |from: i64, to: i64, extra: u64| {
             for t in from..to {
                 room.on_sent(800, false);

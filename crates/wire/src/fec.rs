@@ -13,6 +13,7 @@
 //! | [`interleaved`] | RFC 6015 |
 //! | [`red`] | RFC 2198; RFC 5109 section 14.2 |
 //! | [`reed_solomon`] | RFC 6865; RFC 6363 section 5 |
+//! | [`rlc`] | RFC 8681 |
 //!
 //! Media may be carried as a length only, so that strings and packets are [`Octets`]: bytes, and a number of zeros that
 //! follow them. All codes here are linear, so zeros are protected like other bytes.
@@ -27,6 +28,7 @@
 //! | FlexFEC | the figures of RFC 8627 |
 //! | FlexFEC-03 | a group of packets by Chromium, recomputed to the byte and recovered; Chromium as the receiver in calls |
 //! | Reed-Solomon payload IDs | the figures of RFC 6865 only: no other implementation was at hand |
+//! | RLC's payload ID | the figures of RFC 8681 only |
 //!
 //! Readers take the RTP payload unless stated otherwise; offsets in their errors count from its start.
 
@@ -38,6 +40,7 @@ mod octets;
 pub mod parity;
 pub mod red;
 pub mod reed_solomon;
+pub mod rlc;
 pub mod ulpfec;
 
 pub use coverage::{Coverage, Mask, Pattern, Sequences};

@@ -77,6 +77,8 @@ impl Block {
                 self.rows[0].add(&known, sources, pool).then_some(1)
             }
             Code::ReedSolomon { sources: k, .. } => self.interpolate(k, unknown, sources, pool, scratch),
+            // In no block.
+            Code::Rlc(_) => None,
         }
     }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{Encoder, Importance, Scheme};
+use weir_units::TimeDelta;
 
 const NOW: Timestamp = Timestamp::from_millis(100);
 

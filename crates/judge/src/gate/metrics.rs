@@ -46,6 +46,7 @@ const OF_FLOWS: Names = &[
             "stalled_s",
             "lost_frames",
             "frame_delay_p95_ms",
+            "recovery_delay_p95_ms",
             "psnr_below_20db",
             "frozen_pictures",
             "undecodable_frames",

@@ -422,6 +422,7 @@ impl FlowEnd {
             ffre: share(self.frames_recovered, self.frames_recovered + self.frames_unrecovered),
             residual_loss: share(lost.saturating_sub(recovered), t.packets.sent).unwrap_or(0.0),
             recovery: share(recovered, lost),
+            delay_ms: self.recovery_delay_ms,
         }
     }
     /// From the counters of controllers that probe by forward error correction.

@@ -144,6 +144,7 @@ impl FlowSummary {
             put("repair_bps", Some(self.rates.repair_bps));
             put("residual_loss", Some(r.residual_loss));
             put("recovery", r.recovery);
+            put("recovery_delay_p95_ms", r.delay_ms.map(|d| d.p95));
             put("ffre", r.ffre);
             put("protected_lost_frames", Some((r.frames_recovered + r.frames_unrecovered) as f64));
         }

@@ -62,6 +62,9 @@ pub struct RepairSummary {
     pub residual_loss: f64,
     /// Media packets recovered over those lost.
     pub recovery: Option<f64>,
+    /// From the departure of recovered media packets to their recovery, in ms; absent where it is not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<Distribution>,
 }
 
 /// Frames made by a media flow's source.

@@ -6,6 +6,7 @@ use super::clock::EndClock;
 use super::ends::Ends;
 use super::forecast::{ForecastFeed, ForecastFeeds};
 use super::observer::FlowObserver;
+use super::recovery_delay::RecoveryDelay;
 use super::station::StationAgent;
 use super::traffic::UdpSource;
 use super::{RunError, dccp, traffic};
@@ -22,6 +23,8 @@ pub(crate) struct Network<O> {
     pub sim: Simulator<Agent, O>,
     pub links: Vec<LinkId>,
     pub flows: Vec<Ends<AgentId>>,
+    /// By flow: of those whose recovery is watched.
+    pub recovery: Vec<Option<RecoveryDelay>>,
     pub stations: Vec<StationAt>,
 }
 
@@ -45,13 +48,14 @@ pub(crate) fn network<O: FlowObserver>(
     for link in &s.links {
         links.push(sim.add_link(&link.config).map_err(|source| RunError::Link { link: link.name.clone(), source })?);
     }
-    let mut flows = Vec::new();
+    let (mut flows, mut recovery) = (Vec::new(), Vec::new());
     for (i, flow) in s.flows.iter().enumerate() {
-        let ends = agents(s, flow, flow_seed(seed, i), registry)?;
+        let (ends, delays) = agents(s, flow, flow_seed(seed, i), registry)?;
+        recovery.push(delays);
         flows.push(add_flow(&mut sim, &links, i, flow, ends)?);
     }
     let stations = add_stations(&mut sim, s, &flows, seed)?;
-    Ok(Network { sim, links, flows, stations })
+    Ok(Network { sim, links, flows, recovery, stations })
 }
 
 /// A flow's own access link, one per direction, by name; none if it adds nothing.
@@ -138,16 +142,24 @@ pub fn foresight<'a>(s: &Scenario, flow: &Flow, rtp: &'a RtpFlow, seed: u64) -> 
     Foresight { rtp: rtp.started_by(first), ends: Ends { sender: all.clone(), receiver: all } }
 }
 
-/// Both agents of a flow.
-fn agents(s: &Scenario, flow: &Flow, seed: u64, registry: &Registry) -> Result<Ends<Agent>, RunError> {
-    Ok(match &flow.kind {
+/// Both agents of a flow, and the delays of recovered packets if they are watched.
+fn agents(
+    s: &Scenario,
+    flow: &Flow,
+    seed: u64,
+    registry: &Registry,
+) -> Result<(Ends<Agent>, Option<RecoveryDelay>), RunError> {
+    let mut recovery = None;
+    let ends = match &flow.kind {
         FlowKind::Rtp(rtp) => {
             let Foresight { rtp, ends } = foresight(s, flow, rtp, seed);
             let rtp = &*rtp;
-            let call = call(flow, rtp, seed, registry)?;
+            let mut call = call(flow, rtp, seed, registry)?;
             if let Some(d) = &rtp.dccp {
-                return Ok(dccp::calls(flow, rtp, d, call, seed)?.map(|end| Agent::CallOverDccp(Box::new(end))));
+                let ends = dccp::calls(flow, rtp, d, call, seed)?.map(|end| Agent::CallOverDccp(Box::new(end)));
+                return Ok((ends, None));
             }
+            recovery = RecoveryDelay::watch(rtp, &mut call);
             let end = |e, viewer, forecast, clock: &Option<Clock>| {
                 let end = CallEnd::new(e, rtp.header_overhead, viewer).with_forecast(forecast);
                 let clock = clock.as_ref().map(|c| EndClock::new(c, Timestamp::ZERO + flow.start));
@@ -168,7 +180,8 @@ fn agents(s: &Scenario, flow: &Flow, seed: u64, registry: &Registry) -> Result<E
             };
             Ends { sender, receiver: Agent::Traffic(Box::new(sink)) }
         }
-    })
+    };
+    Ok((ends, recovery))
 }
 
 /// Adds an agent for each end to which a base station reports.

@@ -8,8 +8,8 @@ use weir_session::{CallPlan, OutgoingOptions, ResilienceConfig, StreamIdentity};
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
-/// RTP payload types of repair packets, parity, Reed-Solomon and retransmission; the media's is 96.
-pub const REPAIR_PAYLOAD_TYPES: [u8; 3] = [97, 98, 99];
+/// RTP payload types of repair packets, parity, Reed-Solomon, retransmission and sliding windows; the media's is 96.
+pub const REPAIR_PAYLOAD_TYPES: [u8; 4] = [97, 98, 99, 127];
 /// Payload types of the media: from here on, one per stream.
 const FIRST_PAYLOAD_TYPE: u8 = 100;
 /// Time from capture to playout of audio if the flow has none.
@@ -36,18 +36,20 @@ pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<
 
 /// The payload types of a flow's packets beside the media.
 pub(super) fn numbered(ssrc: u32) -> StreamIdentity {
-    let [parity_payload_type, reed_solomon_payload_type, retransmission_payload_type] = REPAIR_PAYLOAD_TYPES;
+    let [parity_payload_type, reed_solomon_payload_type, retransmission_payload_type, rlc_payload_type] =
+        REPAIR_PAYLOAD_TYPES;
     StreamIdentity {
         parity_payload_type,
         reed_solomon_payload_type,
         retransmission_payload_type,
+        rlc_payload_type,
         ..StreamIdentity::of(ssrc)
     }
 }
 
 /// How stream number `index` of a call of several appears in RTP.
 pub(super) fn identity(ssrc: u32, stream: &RtpStream, index: usize) -> StreamIdentity {
-    let payload_type = FIRST_PAYLOAD_TYPE + (index % 28) as u8;
+    let payload_type = FIRST_PAYLOAD_TYPE + (index % 27) as u8;
     StreamIdentity { payload_type, clock_rate: stream.demand.media.clock_hz(), ..numbered(ssrc) }
 }
 

@@ -7,6 +7,7 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 mod errors;
 mod links;
 mod networks;
+mod repair;
 mod shipped;
 
 const SMALL: &str = r#"

@@ -252,6 +252,7 @@ impl EndBuilder<'_> {
             clock_rate: s.codec.media().clock_hz(),
             parity_payload_type: s.flexfec.unwrap_or(120),
             reed_solomon_payload_type: s.reed_solomon.unwrap_or(121),
+            rlc_payload_type: s.rlc.unwrap_or(123),
             retransmission_payload_type: s.retransmission.unwrap_or(122),
             mid: s.mid.filter(|_| names(Extension::Mid)),
             ..StreamIdentity::default()

@@ -99,7 +99,7 @@ impl PartyMedia {
             payloads.push((pt, Payload::Video(codec, Some(fmtp))));
             payloads.push((pt + 1, Payload::Retransmission(pt)));
         }
-        payloads.extend([(120, Payload::FlexFec), (121, Payload::ReedSolomon)]);
+        payloads.extend([(120, Payload::FlexFec), (121, Payload::ReedSolomon), (123, Payload::Rlc)]);
         payloads
     }
 

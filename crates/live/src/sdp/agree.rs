@@ -55,6 +55,8 @@ pub struct AgreedStream {
     pub flexfec: Option<u8>,
     /// Payload type of Reed-Solomon repair packets, if both have them.
     pub reed_solomon: Option<u8>,
+    /// Payload type of repair packets by windows that slide, if both have them.
+    pub rlc: Option<u8>,
     /// Feedback messages.
     pub feedback: Vec<Feedback>,
     /// Encodings that this end sends, in order of preference; empty without simulcast.
@@ -312,6 +314,7 @@ fn stream(p: &Pair<'_>, has_rids: bool) -> Result<AgreedStream, SdpError> {
         retransmission: number(&|p| *p == Payload::Retransmission(payload_type)),
         flexfec: number(&|p| *p == Payload::FlexFec),
         reed_solomon: number(&|p| *p == Payload::ReedSolomon),
+        rlc: number(&|p| *p == Payload::Rlc),
         feedback: p.common.feedback.iter().copied().filter(|f| p.ours.feedback.contains(f)).collect(),
         send: if has_rids && direction.sends() { p.send.clone() } else { Vec::new() },
         receive: p.theirs.send.iter().filter(receives).filter(|_| has_rids && direction.receives()).cloned().collect(),

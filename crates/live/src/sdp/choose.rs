@@ -60,7 +60,7 @@ fn choose(own: &MediaSection, offered: &MediaSection) -> Option<Chosen> {
     for (number, p) in &offered.payloads {
         let wanted = match p {
             Payload::Retransmission(of) => of == pt && has(&|own| matches!(own, Payload::Retransmission(_))),
-            Payload::FlexFec | Payload::ReedSolomon => has(&|own| own == p),
+            Payload::FlexFec | Payload::ReedSolomon | Payload::Rlc => has(&|own| own == p),
             Payload::Video(..) | Payload::Audio(..) => false,
         };
         if wanted {

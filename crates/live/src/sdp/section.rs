@@ -148,6 +148,7 @@ fn read_payloads(
             }
             ("flexfec", _) => Payload::FlexFec,
             ("x-weir-rs", _) => Payload::ReedSolomon,
+            ("x-weir-rlc", _) => Payload::Rlc,
             // RFC 7587, section 7: two channels for any content.
             (name, MediaKind::Audio) => match AudioCodec::by_name(name).filter(|_| parts.next() == Some("2")) {
                 Some(codec) => Payload::Audio(codec, fmtp(pt)),

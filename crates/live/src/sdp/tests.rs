@@ -31,6 +31,7 @@ fn video(port: u16) -> MediaSection {
             (98, Payload::Retransmission(96)),
             (99, Payload::FlexFec),
             (100, Payload::ReedSolomon),
+            (101, Payload::Rlc),
         ],
         feedback: Feedback::ALL.iter().map(|f| f.0).collect(),
         extensions: vec![(3, Extension::TransportSequence), (2, Extension::AbsSendTime)],
@@ -139,7 +140,7 @@ fn several_streams_are_written_and_read_back() {
     for line in [
         "a=group:BUNDLE audio camera screen",
         "m=audio 5004 RTP/SAVPF 111",
-        "m=video 0 RTP/SAVPF 96 97 98 99 100",
+        "m=video 0 RTP/SAVPF 96 97 98 99 100 101",
         "a=bundle-only",
         "a=mid:camera",
         "a=rtpmap:111 opus/48000/2",
@@ -266,7 +267,9 @@ fn a_dccp_connection_is_described_and_agreed_on() {
     let text = offer.to_sdp();
     assert_eq!(Description::parse(&text).unwrap(), offer, "{text}");
     // RFC 6773, section 5.5, with feedback.
-    for line in ["m=video 50234 UDP/DCCP/RTP/AVPF 96 97 98 99 100", "a=dccp-service-code:SC:RTPV", "a=dccp-port:5004"] {
+    for line in
+        ["m=video 50234 UDP/DCCP/RTP/AVPF 96 97 98 99 100 101", "a=dccp-service-code:SC:RTPV", "a=dccp-port:5004"]
+    {
         assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
     }
     assert!(text.contains("a=setup:active\r\n") && text.contains("a=connection:new\r\n"), "{text}");

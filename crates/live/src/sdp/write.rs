@@ -144,6 +144,8 @@ fn write_payloads(out: &mut Lines, m: &MediaSection) {
             // RFC 8627, section 5.1.1: the time that repair packets may span, in microseconds.
             Payload::FlexFec => (format!("flexfec/{clock_hz}"), Some("repair-window=1000000".into())),
             Payload::ReedSolomon => (format!("x-weir-rs/{clock_hz}"), None),
+            // The longest window that the session takes.
+            Payload::Rlc => (format!("x-weir-rlc/{clock_hz}"), Some("window=256".into())),
         };
         out.attribute("rtpmap", format_args!("{pt} {map}"));
         if let Some(fmtp) = fmtp {

@@ -205,6 +205,7 @@ fn identities(n: &Negotiated, names: &Names) -> (StreamIdentity, StreamIdentity)
         parity_payload_type: n.flexfec.map_or(UNUSED.0, |f| f.payload_type),
         parity_format,
         reed_solomon_payload_type: UNUSED.1,
+        rlc_payload_type: UNUSED.1,
         retransmission_payload_type: n.rtx.unwrap_or(UNUSED.0),
         retransmission_ssrc: Some(names.rtx_ssrc),
         ..StreamIdentity::of(names.ssrc)

@@ -67,6 +67,7 @@ impl SoundPlan {
             parity_payload_type: UNUSED,
             parity_format: ParityFormat::default(),
             reed_solomon_payload_type: UNUSED,
+            rlc_payload_type: UNUSED,
             retransmission_payload_type: UNUSED,
             repair_ssrc: None,
             retransmission_ssrc: None,

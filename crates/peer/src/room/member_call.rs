@@ -92,6 +92,7 @@ impl Numbered {
             parity_payload_type: UNUSED,
             parity_format: ParityFormat::default(),
             reed_solomon_payload_type: UNUSED,
+            rlc_payload_type: UNUSED,
             retransmission_payload_type: s.rtx.unwrap_or(UNUSED),
             repair_ssrc: None,
             retransmission_ssrc: None,

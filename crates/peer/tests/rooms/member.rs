@@ -163,6 +163,7 @@ fn identity(ssrc: u32, is_audio: bool, mid: &str, rid: Option<&str>) -> StreamId
         clock_rate,
         parity_payload_type: 1,
         reed_solomon_payload_type: 1,
+        rlc_payload_type: 1,
         retransmission_payload_type: 97,
         mid: Label::new(mid),
         rid: rid.and_then(Label::new),

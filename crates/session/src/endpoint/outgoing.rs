@@ -402,6 +402,7 @@ fn write_extended(sender: &mut Sender, c: &EndConfig, zero: NtpTime, now: Timest
         Format::FlexFec => (identity.parity_payload_type, &source[..]),
         Format::FlexFec03 | Format::UlpFec => (identity.parity_payload_type, &source[..0]),
         Format::ReedSolomon => (identity.reed_solomon_payload_type, &source[..0]),
+        Format::Rlc => (identity.rlc_payload_type, &source[..0]),
     };
     // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.
     let timestamp = stream.rtp_timestamp_at(now);

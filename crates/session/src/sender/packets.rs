@@ -144,10 +144,10 @@ impl Sender {
         };
         let (media, resent) = s.take(next, size, now);
         let (is_repair, is_retransmission) = (next.kind == Kind::Repair, next.kind == Kind::Retransmission);
-        let by_policy = is_repair && s.protects_by_policy();
+        let is_extra = is_retransmission || is_repair && s.makes_room_for_repair();
         if let Some(room) = &mut s.room {
             cold_path();
-            room.on_sent(size.as_bytes(), is_retransmission || by_policy);
+            room.on_sent(size.as_bytes(), is_extra);
         }
         let queued = self.streams.iter().map(|s| s.waiting_size()).fold(DataSize::ZERO, |a, b| a + b);
         let packet = SentPacket {

@@ -46,9 +46,9 @@ impl OutgoingStream {
         self.follow_resilience(now);
     }
 
-    /// Whether repair packets are due to the policy, so that media is reduced for them.
-    pub(super) fn protects_by_policy(&self) -> bool {
-        self.resilience.as_ref().is_some_and(|r| r.protection.is_some())
+    /// Whether media is reduced for repair packets: those that are due to the policy, or to a scheme fixed within the rate.
+    pub(super) fn makes_room_for_repair(&self) -> bool {
+        self.repair_within_rate || self.resilience.as_ref().is_some_and(|r| r.protection.is_some())
     }
 
     /// Sets who decides on repair packets if unequal protection does not.

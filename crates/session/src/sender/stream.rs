@@ -8,13 +8,13 @@ use crate::config::OutgoingConfig;
 use crate::datagram::Kind;
 use crate::identity::StreamIdentity;
 use crate::ids::OutgoingId;
-use crate::protection::{RepairPacket, RepairSender};
+use crate::protection::{RepairChoice, RepairPacket, RepairSender};
 use crate::queue::{QueuedPacket, RtpQueue};
 use crate::resilience::{Room, SendResilience};
 use crate::retransmission::{RetransmissionConfig, Retransmitter};
 use crate::sent::{Intervals, SentStream};
 use weir_cc::RepairPlan;
-use weir_fec::Importance;
+use weir_fec::{Importance, Protection};
 use weir_media::{Frame, FrameKind, Packetiser, Payloads, Source};
 use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -58,6 +58,8 @@ pub(crate) struct OutgoingStream {
     pub counters: SendCounters,
     /// The share of the rate used by error resilience.
     pub(super) room: Option<Room>,
+    /// Whether media is reduced for the repair packets of a fixed scheme.
+    pub(super) repair_within_rate: bool,
     pub repair: RepairSender,
     pub picture: PictureState,
     packetiser: Packetiser,
@@ -87,7 +89,12 @@ impl OutgoingStream {
         let (demand, source, config) = (config.demand, config.source, config.options);
         let by_policy = config.resilience.filter(|c| c.applicability.retransmits());
         let retransmission = config.retransmission.or(by_policy.map(|_| RetransmissionConfig::default()));
-        let has_extra = retransmission.is_some() || config.resilience.is_some();
+        let fixed = match config.repair {
+            RepairChoice::Fixed(Protection::Equal(scheme)) if config.repair_within_rate => scheme.overhead(),
+            _ => 0.0,
+        };
+        let repair_within_rate = config.repair_within_rate && matches!(config.repair, RepairChoice::Fixed(_));
+        let has_extra = retransmission.is_some() || config.resilience.is_some() || repair_within_rate;
         let max_payload = config.packetiser.max_payload;
         Self {
             id,
@@ -103,7 +110,8 @@ impl OutgoingStream {
             media: SentStream::new(first.media, keeps),
             intervals: Intervals::default(),
             repair: RepairSender::new(config.repair, first.repair, identity.ssrc).with_parity(identity.parity_format),
-            room: has_extra.then(|| Room::new(now)),
+            room: has_extra.then(|| Room::new(now, fixed / (1.0 + fixed))),
+            repair_within_rate,
             retransmitter: retransmission.map(|c| Box::new(Retransmitter::new(c, first.retransmission))),
             resilience: config.resilience.map(|c| Box::new(SendResilience::new(c, max_payload, config.repair))),
             picture: PictureState::new(config.picture),

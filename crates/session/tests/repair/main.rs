@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod red;
+mod rlc;
 
 use crate::common;
 use common::{Call, Fate as LinkFate, Link, Recorded, Recorder, plan};

@@ -16,11 +16,12 @@ pub(crate) fn limits(rng: &mut Pcg64Mcg) -> Limits {
 }
 
 pub(crate) fn repair(rng: &mut Pcg64Mcg) -> RepairChoice {
-    let scheme = match rng.random_range(0..5) {
+    let scheme = match rng.random_range(0..6) {
         0 => Scheme::parity(5).unwrap(),
         1 => Scheme::interleaved(4, 4).unwrap(),
         2 => Scheme::reed_solomon(20, 5).unwrap(),
         3 => return RepairChoice::Fixed(Protection::Off),
+        4 => Scheme::rlc(20, 4, 1).unwrap(),
         _ => return RepairChoice::Controller,
     };
     RepairChoice::Fixed(scheme.into())

@@ -110,6 +110,8 @@ flow! {
         /// Error resilience: mechanisms such as ["nack", "uep"], ["auto"] to select them by loss and delay (Singh's
         /// dissertation, figure 5.4); none if absent. Its maximum delay is `playout_deadline`.
         error_resilience: Option<At<Vec<RawResilience>>>,
+        /// Repair packets of a fixed code, taken out of the media rate; the controller's if absent.
+        repair: Option<At<RawRepair>>,
         /// Whether receiver reports count retransmitted packets as received, as WebRTC's did while retransmissions were
         /// sent in the media stream itself (libwebrtc, as of 2013); false if absent. Needs "nack" or "auto" in
         /// `error_resilience`.
@@ -154,6 +156,37 @@ pub(in crate::scenario) enum RawDecodesWith {
     First,
     /// The first one and that with the marker bit.
     FirstAndLast,
+}
+
+/// A code of repair packets.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "RepairCode")]
+pub(in crate::scenario) enum RawRepairCode {
+    /// XOR of `sources` packets (RFC 8627); with `columns`, of packets that are so far apart.
+    Parity,
+    /// Blocks of `sources` media packets and `repairs` repair packets (RFC 6865).
+    ReedSolomon,
+    /// A window that slides: `repairs` repair packets for each `sources` media packets, over the last `window` of them (RFC
+    /// 8681). Without `sources`, as many repair packets as the controller plans.
+    Rlc,
+}
+
+/// Repair packets.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(deny_unknown_fields, expecting = "a table such as { code = \"rlc\", window = 40, sources = 5, repairs = 1 }")]
+#[schemars(rename = "Repair")]
+pub(in crate::scenario) struct RawRepair {
+    /// The code.
+    pub(in crate::scenario) code: RawRepairCode,
+    /// Media packets for which there are `repairs` repair packets.
+    pub(in crate::scenario) sources: Option<u8>,
+    /// Repair packets for `sources` media packets; 1 if absent. Of parity always 1.
+    pub(in crate::scenario) repairs: Option<u8>,
+    /// Media packets of a window that slides.
+    pub(in crate::scenario) window: Option<u8>,
+    /// Distance of the packets of a group of parity; 1 if absent.
+    pub(in crate::scenario) columns: Option<u8>,
 }
 
 /// A mechanism of error resilience.

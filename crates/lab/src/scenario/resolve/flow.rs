@@ -305,6 +305,8 @@ impl Flows<'_> {
                     ..Packetiser::default()
                 },
                 max_queue_age: f.max_queue_age.as_ref().map(|t| positive(self.text, t)).transpose()?,
+                repair: self.repair(f.repair.as_ref())?,
+                repair_within_rate: f.repair.is_some(),
                 ..OutgoingOptions::default()
             },
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,

@@ -8,8 +8,9 @@ use crate::scenario::resolve::flow::Flows;
 use crate::scenario::spanned::At;
 use crate::scenario::suggest;
 use weir_cc::{FeedbackPlan, Spec, Transport};
+use weir_fec::Scheme;
 use weir_media::resilience::{Choice, Mechanisms};
-use weir_session::ReceiverModel;
+use weir_session::{ReceiverModel, RepairChoice};
 
 impl Flows<'_> {
     pub(super) fn receiver(&self, spec: &Spec, f: &RawRtp) -> Result<ReceiverModel, InputError> {
@@ -64,6 +65,34 @@ impl Flows<'_> {
                 };
         }
         Ok((all != Mechanisms::NONE).then_some(Choice::Pinned(all)))
+    }
+
+    pub(super) fn repair(&self, raw: Option<&At<RawRepair>>) -> Result<RepairChoice, InputError> {
+        let Some(raw) = raw else { return Ok(RepairChoice::Controller) };
+        let error = |message: &str| self.text.error(raw.span.clone(), message);
+        let RawRepair { code, sources, repairs, window, columns } = raw.value;
+        if window.is_some() != (code == RawRepairCode::Rlc) {
+            return Err(error("`window` is of the code \"rlc\", which needs it"));
+        }
+        if columns.is_some() && code != RawRepairCode::Parity || repairs.is_some() && code == RawRepairCode::Parity {
+            return Err(error("`columns` is of the code \"parity\", and `repairs` of the others"));
+        }
+        let scheme = match (code, sources, repairs.unwrap_or(1)) {
+            (RawRepairCode::Rlc, None, _) if repairs.is_none() => {
+                return Ok(RepairChoice::Sliding { window: window.unwrap_or_default() });
+            }
+            (_, None, _) => return Err(error("`sources` is missing: the media packets for `repairs` repair packets")),
+            (RawRepairCode::Parity, Some(rows), _) => match columns {
+                Some(columns) => Scheme::interleaved(columns, rows),
+                None => Scheme::parity(rows),
+            },
+            (RawRepairCode::ReedSolomon, Some(sources), repairs) => match sources.checked_add(repairs) {
+                Some(n) => Scheme::reed_solomon(n, repairs),
+                None => return Err(error("a block has 255 packets at most, `sources` and `repairs` together")),
+            },
+            (RawRepairCode::Rlc, Some(sources), repairs) => Scheme::rlc(window.unwrap_or_default(), sources, repairs),
+        };
+        scheme.map(|s| RepairChoice::Fixed(s.into())).map_err(|e| error(&e.to_string()))
     }
 
     pub(super) fn count_retransmissions(
