@@ -285,7 +285,7 @@ impl<C: Controller> MapGuided<C> {
     /// The media rate that the bound leaves beside the repair.
     fn bounded(&self, rate: DataRate, repair: RepairPlan) -> DataRate {
         let media = match repair {
-            RepairPlan::Off | RepairPlan::Standby { .. } => 1.0,
+            RepairPlan::Off | RepairPlan::Standby { .. } | RepairPlan::BlockStandby { .. } => 1.0,
             RepairPlan::Parity { interval } => f64::from(interval) / (f64::from(interval) + 1.0),
             RepairPlan::ReedSolomon { block, repair } => 1.0 - f64::from(repair) / f64::from(block.max(1)),
         };
