@@ -104,9 +104,9 @@ fn each_path_follows_the_forecast_of_its_own_in_band_as_from_the_map() {
         let plain = call(controller, "in-band");
         let map = format!("{controller}+map");
         let [there, in_band] = ["from-the-map", "in-band"].map(|v| call(&map, v));
-        assert!(plain.loss > 0.001, "{controller}: {}", plain.loss);
+        assert!(plain.loss > 0.0003, "{controller}: {}", plain.loss);
         assert!(in_band.loss < 0.2 * plain.loss, "{controller}: {} of {}", in_band.loss, plain.loss);
         let share = in_band.rates.goodput_bps / there.rates.goodput_bps;
-        assert!((0.97..1.03).contains(&share), "{controller}: {share}");
+        assert!((0.93..1.03).contains(&share), "{controller}: {share}");
     }
 }

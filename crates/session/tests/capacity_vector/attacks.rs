@@ -142,6 +142,7 @@ fn vectors_heard_on_the_way_are_of_no_use_later() {
             ((c.a.stats().send_counters().payload - before) as f64, counters(&c.a))
         };
         let ((clean, none), (replayed, counters)) = (goodput(false), goodput(true));
+        println!("{controller}, sent again: {:.1} %", 100.0 * replayed / clean);
         assert_eq!((none.accepted, counters.accepted), (2, 2), "{controller}");
         assert!(counters.stale > 480, "{controller}: {counters:?}");
         assert!((0.95..1.05).contains(&(replayed / clean)), "{controller}: {replayed} of {clean}");

@@ -154,8 +154,10 @@ fn attacks_on_either_path_leave_the_call_its_rate() {
         all.push(low(n).bytes());
         all
     });
+    println!("nowhere: {:.1} %", 100.0 * nowhere / clean);
     assert!((0.95..1.05).contains(&(nowhere / clean)), "{nowhere} of {clean}");
     // Fifty blocks of the same path in a datagram.
     let many = attacked(|n| vec![in_block(0, &(0..50).map(|i| low(50 * (n % 400) + i)).collect::<Vec<_>>())]);
+    println!("fifty blocks: {:.1} %", 100.0 * many / clean);
     assert!((0.95..1.05).contains(&(many / clean)), "{many} of {clean}");
 }

@@ -12,7 +12,7 @@ pub(crate) fn plan(interval: u8, repair: u32) -> RepairPlan {
     }
 }
 
-/// What is kept of that while nothing is probed.
+/// The same in reserve, while nothing is probed.
 pub(crate) fn standby(interval: u8, repair: u32) -> RepairPlan {
     match block(interval, repair) {
         Some((block, repair)) => RepairPlan::BlockStandby { block, repair },
