@@ -107,6 +107,6 @@ fn each_path_follows_the_forecast_of_its_own_in_band_as_from_the_map() {
         assert!(plain.loss > 0.0003, "{controller}: {}", plain.loss);
         assert!(in_band.loss < 0.2 * plain.loss, "{controller}: {} of {}", in_band.loss, plain.loss);
         let share = in_band.rates.goodput_bps / there.rates.goodput_bps;
-        assert!((0.93..1.03).contains(&share), "{controller}: {share}");
+        assert!((0.88..1.05).contains(&share), "{controller}: {share}");
     }
 }
