@@ -193,21 +193,25 @@ mod tests {
 
     #[test]
     fn without_repetitions_it_is_followed_for_a_minute() {
+        let rows = |f: &Followed| -> Vec<(i64, i64, u64)> {
+            let kbps = |s: &ForecastSegment| s.median.as_bps() / 1_000;
+            f.segments().iter().map(|s| (s.from.as_millis(), s.to.as_millis(), kbps(s))).collect()
+        };
         let mut f = Followed::default();
         let entries = [entry(100, 1_024), entry(30_000, 64)];
         let long = CapacityVector { validity: Tenths::from_units(u16::MAX), ..vector(1, 0, &entries) };
         f.on_vector(&long, 2, NOW);
-        assert_eq!(rows(&f), [(0.0, 10.0, 1_024), (10.0, 60.0, 64)]);
+        assert_eq!(rows(&f), [(0, 10_000, 1_024), (10_000, 60_000, 64)]);
         // The repetition counts, and not what it says.
         let other = [entry(30_000, 9)];
         let again = CapacityVector { entries: (&other).into(), ..long };
         let heard = f.on_vector(&again, 2, NOW + TimeDelta::from_secs(8));
         assert_eq!(
             (heard, rows(&f)),
-            (Verdict::Repeated { is_longer: true }, vec![(0.0, 2.0, 1_024), (2.0, 60.0, 64)])
+            (Verdict::Repeated { is_longer: true }, vec![(0, 2_000, 1_024), (2_000, 60_000, 64)])
         );
         f.on_vector(&again, 2, NOW + TimeDelta::from_secs(3_000));
-        assert_eq!(rows(&f), [(0.0, 10.0, 64)]);
+        assert_eq!(rows(&f), [(0, 10_000, 64)]);
         // Of one that ends before, nothing is passed on again.
         f.on_vector(&vector(2, 0, &[entry(500, 64)]), 2, NOW);
         assert_eq!(f.on_vector(&vector(2, 9, &other), 2, NOW), Verdict::Repeated { is_longer: false });
