@@ -355,7 +355,7 @@ mod tests {
         s.follow(RepairPlan::ReedSolomon { block: 15, repair: 2 });
         assert_eq!((s.waiting.len(), s.protected), (2, 20));
         assert_eq!([send(&mut s, 12), send(&mut s, 1), send(&mut s, 5)], [2, 4, 4]);
-        // What is open as the probe ends is dropped.
+        // A block that is open as the probe ends is dropped.
         s.follow(standby);
         assert_eq!((send(&mut s, 60), s.protected, s.dropped), (4, 20 + 18, 0));
         s.follow(RepairPlan::Off);

@@ -37,7 +37,7 @@ pub(crate) struct Followed {
     /// All of it, from its arrival on.
     whole: Vec<ForecastSegment>,
     arrived: Timestamp,
-    /// What is followed without a further packet, from the last one on.
+    /// The part that is followed without a further packet, from the last one on.
     segments: Vec<ForecastSegment>,
     proof: Proof,
 }

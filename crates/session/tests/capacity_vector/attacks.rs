@@ -63,7 +63,7 @@ fn newer(n: u16) -> Forged {
     Forged::from(RECEIVER, 1_000 + n)
 }
 
-/// What an attacker sends each tenth of a second, and a counter that shows it, with how many of each tenth it has.
+/// An attacker's packets of each tenth of a second, and a counter that shows them, with how many of each tenth it has.
 pub(super) type Attack = (&'static str, fn(u16) -> Vec<Forged>, fn(&CapacityVectorCounters) -> u64, f64);
 
 pub(super) const ATTACKS: [Attack; 13] = [
