@@ -203,7 +203,7 @@ impl<C: Controller> MapGuided<C> {
         let weight = weight(s.confidence) * self.trust;
         let is_weighty = weight >= self.config.map_least_weight && weight > 0.0;
         let (low, median) = (s.low.as_bps_f64().min(s.median.as_bps_f64()), s.median.as_bps_f64());
-        is_weighty.then(|| (median - self.config.map_caution * (median - low), weight))
+        is_weighty.then_some((median - self.config.map_caution * (median - low), weight))
     }
 
     /// Least rate that the forecast allows between two times from now, doubt included; `None` if it says nothing of them.
