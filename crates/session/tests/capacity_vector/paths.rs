@@ -103,13 +103,13 @@ fn what_names_no_path_of_the_call_is_ignored() {
     assert_eq!((counters(&c.a).of_no_path, targets(&c)), (1, before));
     for subflow in [2, 7, 8, 255, u16::MAX] {
         let unknown = c.a.stats().counters().unknown_subflow;
-        hear(&mut c, &in_block(subflow, &[low.clone()]));
+        hear(&mut c, &in_block(subflow, std::slice::from_ref(&low)));
         assert_eq!((c.a.stats().counters().unknown_subflow, targets(&c)), (unknown + 1, before), "{subflow}");
     }
     // A path that was removed.
     c.a.remove_path(B, Handover::BreakBeforeMake).expect("there are two");
     c.b.remove_path(B, Handover::BreakBeforeMake).expect("there are two");
-    hear(&mut c, &in_block(1, &[low.clone()]));
+    hear(&mut c, &in_block(1, std::slice::from_ref(&low)));
     assert_eq!((counters(&c.a).of_no_path, counters(&c.a).accepted), (2, 0));
     assert!(!announce(&mut c, B, &[segment(0, 60, 300)]) && !announce(&mut c, PathId::new(5), &[]));
     assert!(announce(&mut c, A, &[segment(0, 60, 300)]));
