@@ -54,6 +54,14 @@ pub enum RepairPlan {
         /// Repair packets of a block, fewer than `block`; 0 sends blocks without repair.
         repair: u8,
     },
+    /// No repair packets, but blocks of the packets just sent are kept, so that a change to [`Self::ReedSolomon`] sends at once those
+    /// of the open block, as many as its part of a whole one has.
+    BlockStandby {
+        /// Packets of a block, media and repair, at most 255.
+        block: u8,
+        /// Repair packets of a block, fewer than `block`.
+        repair: u8,
+    },
 }
 
 /// Requests of a controller to the session. Reading it changes nothing.

@@ -89,3 +89,24 @@ fn faults_name_the_key_and_the_way_out() {
         assert!(error.contains(expected), "{forecast}: {error}");
     }
 }
+
+#[test]
+fn each_path_follows_the_forecast_of_its_own_in_band_as_from_the_map() {
+    let registry = Registry::builtin();
+    let file = ScenarioFile::builtin("coverage/two-paths", &registry).unwrap_or_else(|e| panic!("{e}"));
+    let call = |controller: &str, variant: &str| {
+        let scenario = file.scenario(Some(variant), Some(controller), &registry).unwrap_or_else(|e| panic!("{e}"));
+        let stop = AtomicBool::new(false);
+        let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+        run(&scenario, 3, &options).expect("runs").flows.remove(0)
+    };
+    for controller in ["sluice", "gcc"] {
+        let plain = call(controller, "in-band");
+        let map = format!("{controller}+map");
+        let [there, in_band] = ["from-the-map", "in-band"].map(|v| call(&map, v));
+        assert!(plain.loss > 0.0003, "{controller}: {}", plain.loss);
+        assert!(in_band.loss < 0.2 * plain.loss, "{controller}: {} of {}", in_band.loss, plain.loss);
+        let share = in_band.rates.goodput_bps / there.rates.goodput_bps;
+        assert!((0.88..1.05).contains(&share), "{controller}: {share}");
+    }
+}

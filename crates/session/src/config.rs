@@ -53,8 +53,8 @@ pub struct EndConfig {
     /// and without synchronised clocks all streams use one clock, derived from their sender reports.
     pub lip_synchronisation: bool,
     /// Whether the ends have agreed on capacity vectors (`docs/wire/capacity-vector.md`): this end sends those that it is given
-    /// ([`RtcpControl::announce_capacity`](crate::RtcpControl::announce_capacity)), and follows those of the other end. A
-    /// call of several paths has none.
+    /// ([`PathMut::announce_capacity`](crate::PathMut::announce_capacity)), and follows those of the other end. In a call over
+    /// several paths each path has its own.
     pub capacity_vectors: bool,
     /// Whether the call can have several paths, even if it begins with one: packets are counted and reported by subflow
     /// (MPRTP), and [`Endpoint::add_path`](crate::Endpoint::add_path) works. Several paths imply it.

@@ -242,7 +242,7 @@ impl Endpoint {
             paused: false,
             is_multipath,
             paths: is_multipath.then(Box::default),
-            vectors: (config.capacity_vectors && !is_multipath).then(Box::default),
+            vectors: config.capacity_vectors.then(Box::default),
             vector_waits: false,
             bye: Bye::No,
             plan: reports,

@@ -45,8 +45,12 @@ fn protection_of(plan: RepairPlan, format: ParityFormat) -> Protection {
         RepairPlan::Parity { interval } | RepairPlan::Standby { interval } => {
             Scheme::Parity { interval: interval.clamp(1, longest) }.into()
         }
-        RepairPlan::ReedSolomon { .. } if format != ParityFormat::FlexFec => Protection::Off,
-        RepairPlan::ReedSolomon { block, repair } => Scheme::ReedSolomon { n: block, repair }.into(),
+        RepairPlan::ReedSolomon { .. } | RepairPlan::BlockStandby { .. } if format != ParityFormat::FlexFec => {
+            Protection::Off
+        }
+        RepairPlan::ReedSolomon { block, repair } | RepairPlan::BlockStandby { block, repair } => {
+            Scheme::ReedSolomon { n: block, repair }.into()
+        }
         // The plan is of a kind that this version does not know.
         _ => Protection::Off,
     }
@@ -86,6 +90,9 @@ pub(crate) struct RepairSender {
     plan: RepairPlan,
     /// None before the first plan: most calls have none.
     encoder: Option<Box<Encoder>>,
+    /// Whether blocks are made and not sent ([`RepairPlan::BlockStandby`]), and the media packets of those that were not.
+    keeps_blocks: bool,
+    kept: u64,
     active: bool,
     media_ssrc: u32,
     format: ParityFormat,
@@ -113,6 +120,8 @@ impl RepairSender {
             choice,
             plan: RepairPlan::Off,
             encoder: None,
+            keeps_blocks: false,
+            kept: 0,
             active: false,
             media_ssrc,
             format: ParityFormat::default(),
@@ -185,9 +194,19 @@ impl RepairSender {
         if self.encoder.is_none() && protection == Protection::Off {
             return Ok(());
         }
+        let keeps_blocks = self.choice == RepairChoice::Controller
+            && protection != Protection::Off
+            && matches!(self.plan, RepairPlan::BlockStandby { .. });
         let encoder = self.encoder.get_or_insert_default();
         encoder.set_standby(is_standby);
         encoder.set_protection(protection)?;
+        if self.keeps_blocks && !keeps_blocks {
+            self.kept -= encoder.open() as u64;
+            encoder.flush();
+        } else if keeps_blocks && !self.keeps_blocks {
+            encoder.abandon();
+        }
+        self.keeps_blocks = keeps_blocks;
         self.active = protection != Protection::Off;
         if !self.active {
             // A group cut short would still cost what was just switched off.
@@ -210,6 +229,7 @@ impl RepairSender {
         let Ok(symbol) = repair_format::protected(packet, zeros, self.format, &mut self.scratch) else { return };
         let Some(encoder) = &mut self.encoder else { return };
         encoder.push(sequence, symbol, importance);
+        self.kept += u64::from(self.keeps_blocks);
         if ends_key_frame && matches!(encoder.protection(), Protection::ByImportance { .. }) {
             encoder.flush();
         }
@@ -226,8 +246,11 @@ impl RepairSender {
     /// Queues the repair packets that the encoder has completed.
     fn queue_completed(&mut self) {
         let Some(encoder) = &mut self.encoder else { return };
-        self.protected = encoder.counts().protected;
+        self.protected = encoder.counts().protected.saturating_sub(self.kept);
         while let Some(repair) = encoder.poll_repair() {
+            if self.keeps_blocks {
+                continue;
+            }
             let base = repair.coverage.base();
             if self.block.1 != base {
                 self.block = (weir_wire::fec::reed_solomon::Field::default().next_block(self.block.0), base);
@@ -329,6 +352,33 @@ mod tests {
         send(&mut s, 5);
         s.follow(RepairPlan::Parity { interval: 7 });
         assert_eq!(s.waiting.len(), 3);
+    }
+
+    #[test]
+    fn a_probe_by_blocks_begins_with_the_repair_of_the_packets_just_sent() {
+        let standby = RepairPlan::BlockStandby { block: 30, repair: 2 };
+        let mut s = RepairSender::new(RepairChoice::Controller, 500, 7);
+        s.follow(standby);
+        let mut sequence = 100_000;
+        let mut send = |s: &mut RepairSender, count: u64| {
+            for _ in 0..count {
+                let mut out = vec![];
+                Header { sequence: sequence as u16, ssrc: 7, ..Header::default() }.write_into(&mut out);
+                s.on_media(sequence, &out, 100, Importance::Other, false);
+                sequence += 1;
+            }
+            s.waiting.len()
+        };
+        // A block of 28 and 20 of the next.
+        assert_eq!((send(&mut s, 48), s.protected, s.is_active()), (0, 0, true));
+        s.follow(RepairPlan::ReedSolomon { block: 15, repair: 2 });
+        assert_eq!((s.waiting.len(), s.protected), (2, 20));
+        assert_eq!([send(&mut s, 12), send(&mut s, 1), send(&mut s, 5)], [2, 4, 4]);
+        // A block that is open as the probe ends is dropped.
+        s.follow(standby);
+        assert_eq!((send(&mut s, 60), s.protected, s.dropped), (4, 20 + 18, 0));
+        s.follow(RepairPlan::Off);
+        assert_eq!((s.is_active(), s.waiting.len()), (false, 4));
     }
 
     #[test]

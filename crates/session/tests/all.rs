@@ -3,6 +3,7 @@
 mod adaptive;
 mod breaker;
 mod call;
+#[path = "capacity_vector/main.rs"]
 mod capacity_vector;
 mod clocks;
 mod common;

@@ -129,7 +129,7 @@ fn of_commands_in_real_time() {
         ("live call loopback --controller omniscient", &["--controller", "gets no forecast", "name sluice"]),
         ("live call loopback --map nofile.csv", &["--map", "nofile.csv", "there is no such file"]),
         ("live call connect --map nofile.csv", &["--map", "the end that receives media", "NAME+map"]),
-        ("live call listen --map nofile.csv --path lo", &["--map", "several paths", "leave out --path"]),
+        ("live call listen --map nofile.csv --path lo --path lo", &["--map", "1 given", "one for each --path"]),
         ("live call listen --map-route x", &["--map"]),
         ("live call loopback --start-rate 999999999999", &["--start-rate", "has no unit: such as 500kbps"]),
         (

@@ -18,6 +18,8 @@
 //!   marks do not count.
 //! - The brackets of equation 6 round to the nearest integer: two packets remain two (0.8 x 2 = 1.6). Rounded down, the
 //!   window reaches zero under continuous loss, where figure 7 (c) keeps 5 to 10 packets.
+//! - With [`Config::by_conditions`] the threshold is greater where losses are rare, between two values by the loss interval: section
+//!   6 leaves a threshold "according to network conditions" to the future, without a rule.
 //! - A growing loss interval has no impact. After congestion by MinLI the window does not grow at the end of the same
 //!   ResTime.
 //! - The window stays unchanged over a ResTime without feedback: silence does not justify sending more.
@@ -120,7 +122,7 @@ impl DpFec {
             (Some(before), Some(after)) => impact(&self.config, before, after, self.packet_rate),
             _ => f64::NAN,
         };
-        if self.impact > self.config.threshold {
+        if self.impact > interval.map_or(self.config.threshold, |li| self.config.threshold_at(li)) {
             self.decrease();
         } else if self.heard && !self.congested {
             self.window = self.window.saturating_add(1).min(self.max_window());

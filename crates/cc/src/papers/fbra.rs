@@ -2,7 +2,7 @@
 //! Control using FEC for Conversational Multimedia Communication", MMSys 2014, sections 3 and 4).
 //!
 //! While there is no congestion, parity packets are sent beside the media; if the next report is clean, the media takes
-//! over their rate. Cues: one-way delay against percentiles of its history, losses and discards by their position in
+//! over their rate. The code is parity, or Reed-Solomon by `fec_repair`. Cues: one-way delay against percentiles of its history, losses and discards by their position in
 //! the reporting interval. Sub-algorithms 1a to 1d are in `state`, followed to the letter. Chosen here, since the paper
 //! leaves them open: the bounds of the histories, what is recent, the length of the disabled period, and how the FEC
 //! interval follows from the rates (see [`Config`] and [`Fbra`]).
@@ -20,7 +20,7 @@ mod tests;
 
 pub use config::Config;
 
-use crate::controller::{Controller, Coupled, Limits, RepairPlan, Target, TimeoutReason};
+use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, IntervalReport, SentPacket};
 use crate::spec::{Algorithm, NoReceiver, Pair, ReportPlan, Setup, Spec, Start};
 use crate::tunable::SetupError;
@@ -45,7 +45,7 @@ const MAX_DELAY: TimeDelta = TimeDelta::from_secs(60);
 /// - The FEC interval is `fec_interval_min` in the first probe, when there is nothing to compare with, `fec_interval_max`
 ///   at a high rate and `fec_interval_low` at a low one. A rate is high from `high_rate_share` both of the initial goodput
 ///   and of the highest rate of the last two seconds.
-/// - The first parity packet of a probe is sent at once, over the packets just sent: PROBE mostly lasts one report, in
+/// - The first repair packets of a probe are sent at once, over the packets just sent: PROBE mostly lasts one report, in
 ///   which a whole group would seldom be completed.
 /// - FECRate is the media rate divided by the FEC interval and one: the share of parity packets in all packets sent.
 /// - At the ceiling there is no rate to probe for, and STAY continues.
@@ -357,9 +357,12 @@ impl Controller for Fbra {
     }
     fn target(&self) -> Target {
         let rate = self.limits.clamp(DataRate::from_bps_f64(self.rate));
-        // At most 100.
-        let standby = RepairPlan::Standby { interval: self.config.fec_interval_max as u8 };
-        let repair = self.probing.interval().map_or(standby, |interval| RepairPlan::Parity { interval });
+        let code = self.config.fec_repair;
+        let repair = match self.probing.interval() {
+            Some(interval) => probe::plan(interval, code),
+            // At most 100.
+            None => probe::standby(self.config.fec_interval_max as u8, code),
+        };
         Target { repair, ..Target::paced_by(rate, self.pacing) }
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {

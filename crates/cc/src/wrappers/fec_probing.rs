@@ -8,7 +8,7 @@
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, Fate, QueueState, SentPacket};
-use crate::papers::fbra::probe::{Outcome, Probing};
+use crate::papers::fbra::probe::{self, Outcome, Probing};
 use crate::parts::rtt;
 use crate::spec::{Setup, Spec, Start};
 use crate::tunable::SetupError;
@@ -25,6 +25,9 @@ crate::tunables! {
         /// Most media packets per parity packet: steps smaller than its reciprocal wait until they grow (Nagy et al.,
         /// section 4.2: 14).
         step_interval_max: u32 = 14.0, 2.0 => 100.0;
+        /// Repair packets of a block: 1 is parity, more are Reed-Solomon at the same rate (Nagy et al., section 4.2: parity;
+        /// section 7: stronger codes).
+        step_repair: u32 = 1.0, 1.0 => 16.0;
         /// Time after which a step too small to probe is taken without one (guess: 2 s, in which most controllers that
         /// find room ask for 1/14).
         step_patience: TimeDelta = 2_000.0, 0.0 => 60_000.0;
@@ -40,8 +43,8 @@ crate::tunables! {
 /// - The media rate follows the controller downwards at once, and FEC stops.
 /// - A target that is lower only while frames wait in the RTP queue (as by RFC 8698, section 5.2.2) lowers the media rate
 ///   for that time, but decides on no probe.
-/// - If the controller wants more, parity packets of about the difference are sent beside the media, one per 2 to 14
-///   packets. A smaller step waits until the controller has made it larger, or for at most the patience.
+/// - If the controller wants more, repair packets of about the difference are sent beside the media, one per 2 to 14
+///   packets: parity, or Reed-Solomon blocks of as many times the length (`step_repair`). A smaller step waits until the controller has made it larger, or for at most the patience.
 /// - Feedback on packets sent after the first parity packet decides. Without loss, and if the controller still asks for
 ///   it, the media takes the probed rate; otherwise FEC stops and the media rate stays.
 /// - If no parity packets are sent, because the session has no code or the media pauses, the step is taken after the
@@ -279,7 +282,7 @@ impl<C: Controller> Controller for FecProbing<C> {
         Target {
             media_rate: self.media.min(inner.media_rate),
             pacing_rate: inner.pacing_rate.max(with_repair),
-            repair: interval.map_or(RepairPlan::Off, |interval| RepairPlan::Parity { interval }),
+            repair: interval.map_or(RepairPlan::Off, |interval| probe::plan(interval, self.config.step_repair)),
             ..inner
         }
     }

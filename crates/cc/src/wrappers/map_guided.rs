@@ -5,10 +5,13 @@
 //! other end and the map allow; section 3.4 lets an endpoint ignore cues that seem erroneous. The thesis does not say how
 //! early to follow a fall nor how to find an error; both are choices made here.
 
+mod postponed;
+
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
 use crate::cue::{CapacityForecast, Cue, Fate, ForecastSegment, QueueState, SentPacket};
 use crate::spec::{Setup, Spec, Start};
 use crate::tunable::SetupError;
+use postponed::Postponed;
 use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Suffix of a controller's name that adds a forecast.
@@ -61,6 +64,8 @@ crate::tunables! {
 ///   confidence × trust: a doubtful forecast bounds less. Media and pacing rate fall alike.
 /// - The bound of the present grows while it holds the controller back, nothing is lost and the queue is empty at times. A loss
 ///   ends that growth, and so does a forecast that falls.
+/// - A fall that is foretold within the horizon and has not come a second after it is postponed: the bound is that of the present until
+///   it comes.
 /// - Trust is 1 at first. In each second in which more than the tolerance times the present median was delivered, the
 ///   forecast loses a share of its trust; in others it regains some.
 /// - Below the least weight, after its end, and where it knows nothing, the forecast changes nothing.
@@ -79,6 +84,7 @@ pub struct MapGuided<C> {
     growth: f64,
     grown: Option<(DataRate, DataRate)>,
     bound: Option<DataRate>,
+    postponed: Postponed,
     delay: Delay,
     /// Whether the feedback has packets: without, what was sent and not reported lost counts as delivered.
     by_packet: bool,
@@ -168,6 +174,7 @@ impl<C: Controller> MapGuided<C> {
             growth: 1.0,
             grown: None,
             bound: None,
+            postponed: Postponed::default(),
             delay: Delay::default(),
             by_packet: false,
             window: Window::default(),
@@ -184,21 +191,36 @@ impl<C: Controller> MapGuided<C> {
         self.since = forecast.now;
     }
 
+    /// Stretches between two times from now.
+    fn within(&self, from: TimeDelta, to: TimeDelta) -> impl Iterator<Item = &ForecastSegment> {
+        let age = self.now.saturating_since(self.since);
+        let (from, to) = (age + from, age + to);
+        self.segments.iter().filter(move |s| s.from <= to && s.to > from)
+    }
+
+    /// The rate of a stretch in bit/s between its quartile and its median, and its weight; `None` if that is too low.
+    fn weighed(&self, s: &ForecastSegment) -> Option<(f64, f64)> {
+        let weight = weight(s.confidence) * self.trust;
+        let is_weighty = weight >= self.config.map_least_weight && weight > 0.0;
+        let (low, median) = (s.low.as_bps_f64().min(s.median.as_bps_f64()), s.median.as_bps_f64());
+        is_weighty.then_some((median - self.config.map_caution * (median - low), weight))
+    }
+
     /// Least rate that the forecast allows between two times from now, doubt included; `None` if it says nothing of them.
     fn allowed(&self, from: TimeDelta, to: TimeDelta) -> Option<DataRate> {
         let age = self.now.saturating_since(self.since);
-        let (from, to) = (age + from, age + to);
-        let within = self.segments.iter().filter(|s| s.from <= to && s.to > from);
         let growth = |s: &ForecastSegment| if s.from <= age && s.to > age { self.growth } else { 1.0 };
         let allows = |s: &ForecastSegment| {
-            let weight = weight(s.confidence) * self.trust;
-            let is_weighty = weight >= self.config.map_least_weight && weight > 0.0;
-            let (low, median) = (s.low.as_bps_f64().min(s.median.as_bps_f64()), s.median.as_bps_f64());
-            let rate = median - self.config.map_caution * (median - low);
+            let (rate, weight) = self.weighed(s)?;
             let doubt = libm::pow(weight, self.config.map_doubt);
-            is_weighty.then(|| DataRate::from_bps_f64(self.config.map_share * rate * growth(s) / doubt))
+            Some(DataRate::from_bps_f64(self.config.map_share * rate * growth(s) / doubt))
         };
-        within.filter_map(allows).min()
+        self.within(from, to).filter_map(allows).min()
+    }
+
+    /// Least rate in bit/s that is forecast between now and a time from now.
+    fn forecast_until(&self, to: TimeDelta) -> Option<f64> {
+        self.within(TimeDelta::ZERO, to).filter_map(|s| Some(self.weighed(s)?.0)).reduce(f64::min)
     }
 
     /// Follows the forecast at `now`.
@@ -207,7 +229,12 @@ impl<C: Controller> MapGuided<C> {
         if !self.segments.is_empty() {
             self.judge();
         }
-        self.bound = self.allowed(TimeDelta::ZERO, self.config.map_horizon);
+        let mut horizon = self.config.map_horizon;
+        let (present, least) = (self.forecast_until(TimeDelta::ZERO), self.forecast_until(horizon));
+        if self.postponed.is_next((present, least), horizon, self.now) {
+            horizon = TimeDelta::ZERO;
+        }
+        self.bound = self.allowed(TimeDelta::ZERO, horizon);
     }
 
     /// Compares the last window with the forecast.
@@ -258,7 +285,7 @@ impl<C: Controller> MapGuided<C> {
     /// The media rate that the bound leaves beside the repair.
     fn bounded(&self, rate: DataRate, repair: RepairPlan) -> DataRate {
         let media = match repair {
-            RepairPlan::Off | RepairPlan::Standby { .. } => 1.0,
+            RepairPlan::Off | RepairPlan::Standby { .. } | RepairPlan::BlockStandby { .. } => 1.0,
             RepairPlan::Parity { interval } => f64::from(interval) / (f64::from(interval) + 1.0),
             RepairPlan::ReedSolomon { block, repair } => 1.0 - f64::from(repair) / f64::from(block.max(1)),
         };

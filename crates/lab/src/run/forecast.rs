@@ -32,11 +32,11 @@ impl ForecastFeeds {
         (!feeds.is_empty()).then(|| Self { paths: feeds.into(), announced: None })
     }
 
-    /// The capacity of a table, to be announced to the other end each 10 s for the 60 s ahead. Times count from the begin of the
-    /// call; the last row only ends the one before it.
-    pub fn of_table(rows: Vec<Foretold>) -> Self {
+    /// The capacities of tables, one for each path in the order of paths, to be announced to the other end each 10 s for the
+    /// 60 s ahead. Times count from the begin of the call; the last row only ends the one before it.
+    pub fn of_tables(tables: Vec<Vec<Foretold>>) -> Self {
         let (look_ahead, interval) = (TimeDelta::from_secs(60), TimeDelta::from_secs(10));
-        let feed = ForecastFeed {
+        let feed = |rows: Vec<Foretold>| ForecastFeed {
             rows: rows.into(),
             look_ahead,
             interval,
@@ -44,7 +44,7 @@ impl ForecastFeeds {
             due: Timestamp::ZERO,
             segments: Vec::new(),
         };
-        Self { paths: [feed].into(), announced: Some(look_ahead) }
+        Self { paths: tables.into_iter().map(feed).collect(), announced: Some(look_ahead) }
     }
 
     /// To be announced to the other end by the end that gets them.
@@ -61,14 +61,14 @@ impl ForecastFeeds {
     pub fn give(&mut self, endpoint: &mut Endpoint, now: Timestamp, own: Timestamp) {
         for (feed, path) in self.paths.iter_mut().zip(0..) {
             let Some(segments) = feed.poll(now) else { continue };
+            let sends = endpoint.target().is_some();
+            let Some(mut path) = endpoint.path_mut(PathId::new(path)) else { continue };
             // The capacity announced is that of the way to this end, and not of its own way out.
-            if (self.announced.is_none() || endpoint.target().is_none())
-                && let Some(mut path) = endpoint.path_mut(PathId::new(path))
-            {
+            if self.announced.is_none() || !sends {
                 path.on_capacity_forecast(segments, own);
             }
             if let Some(valid_for) = self.announced {
-                endpoint.rtcp().announce_capacity(segments, valid_for, own);
+                path.announce_capacity(segments, valid_for, own);
             }
         }
     }

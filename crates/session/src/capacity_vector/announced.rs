@@ -1,4 +1,4 @@
-//! The vector that an end announces, and when.
+//! The vector of a path that an end announces, and when.
 
 use weir_cc::cue::ForecastSegment;
 use weir_units::{TimeDelta, Timestamp};
@@ -34,6 +34,11 @@ impl Announced {
         fill(&mut self.entries, segments);
         self.spacing = SPACING;
         self.next = Some(self.sent.map_or(now, |at| now.max(at + SPACING)));
+    }
+
+    /// Its path is gone: nothing of it is sent any more. The serial number goes on, should the path's number be used again.
+    pub(crate) fn forget(&mut self) {
+        self.next = None;
     }
 
     /// Whether it has to be sent, for the first time or again.

@@ -151,6 +151,7 @@ impl Endpoint {
         if let Some(h) = self.handovers_mut() {
             (h.uses[path.index()], h.replies[path.index()]) = (Some(Use::Removed), None);
         }
+        self.forget_vector(path);
         self.note_subflow_due();
         Ok(())
     }

@@ -51,6 +51,13 @@ impl<'a> Path<'a> {
 }
 
 impl PathMut<'_> {
+    pub(super) const fn id(&self) -> PathId {
+        self.id
+    }
+    pub(super) const fn end(&mut self) -> &mut Endpoint {
+        self.end
+    }
+
     /// Sets what the application wants of it: how it is preferred, and which part of its rate and how many bytes it may
     /// carry. It takes effect with the next packet, under any scheduler, and until the path is removed.
     ///

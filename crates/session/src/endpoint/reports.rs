@@ -90,7 +90,7 @@ impl Endpoint {
                     }
                 }
             }
-            Packet::Capacity(v) => self.on_vector(v, path, now),
+            Packet::Capacity(v) => self.on_vector(v, (!self.is_multipath).then_some(path), now),
             Packet::Nada(n) if self.is_own(n.media_ssrc) => {
                 let mode = if n.gradual { NadaMode::GradualUpdate } else { NadaMode::AcceleratedRampUp };
                 let report =
@@ -249,7 +249,9 @@ impl Endpoint {
         if let Some(rtt) = rtt {
             self.on_rtt(rtt, now);
         }
-        self.prove_by_block(block.fraction_lost, now);
+        if !self.is_multipath {
+            self.prove_by_block(path, block.fraction_lost, now);
+        }
     }
 
     fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {

@@ -316,6 +316,7 @@ impl Endpoint {
             }
             if let (Some(s), Some(b)) = (&mut self.sender, news) {
                 s.on_subflow_block(path, &SubflowBlock { discarded, ..b }, now);
+                self.prove_by_block(path, b.fraction_lost, now);
             }
         }
     }
@@ -346,6 +347,7 @@ impl Endpoint {
                 }
             }
             Packet::App(app) => self.on_check(path, app, now),
+            Packet::Capacity(v) => self.on_vector(v, Some(path), now),
             _ => self.on_subflow_feedback(path, packet, now),
         }
     }
@@ -395,6 +397,9 @@ impl Endpoint {
         if let Some(rtt) = rtt {
             sender.on_path_rtt(path, rtt, now);
             self.rtt = Some(rtt);
+        }
+        if matches!(packet, Packet::Twcc(_) | Packet::Ccfb(_)) {
+            self.prove_by_packets(path, now);
         }
     }
 }

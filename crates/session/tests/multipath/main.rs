@@ -10,7 +10,7 @@ mod policies;
 mod reports;
 mod shared;
 mod skew;
-mod two_paths;
+pub(crate) mod two_paths;
 
 use crate::common;
 use two_paths::{Paths, media_of, plan_of, subflow_of};

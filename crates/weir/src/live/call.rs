@@ -36,7 +36,7 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
         return streams::call(session, args, list);
     }
     let mut config = args.media.config(&session.registry)?;
-    let mut map = map::of(&args.media.map)?;
+    let mut map = map::of(&args.media.map, 1)?;
     let duration = args.media.duration();
     let feed = Feed::new(session);
     let video = match args.media.codec.codec() {

@@ -79,7 +79,7 @@ pub fn impact(config: &Config, before: TimeDelta, after: TimeDelta, packets_per_
 pub fn max_interval_loss(config: &Config, interval: TimeDelta, packets_per_second: f64) -> TimeDelta {
     let (mss, rtt) = (config.mss.as_bytes() as f64, config.rtt.as_secs_f64());
     match tcp_rate(config, interval, packets_per_second) {
-        Some(rate) => TimeDelta::from_secs_f64(config.threshold * rate * rtt * rtt / (2.0 * mss)),
+        Some(rate) => TimeDelta::from_secs_f64(config.threshold_at(interval) * rate * rtt * rtt / (2.0 * mss)),
         None => TimeDelta::MAX,
     }
 }
@@ -94,6 +94,16 @@ mod tests {
     #[track_caller]
     fn near(value: f64, expected: f64) {
         assert!((value - expected).abs() <= 1e-3 * expected, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn the_threshold_by_conditions_is_between_two() {
+        let plain = Config::default();
+        let config = Config { by_conditions: true, min_li: ms(50), free_li: ms(250), ..plain };
+        assert_eq!(plain.threshold_at(ms(1_000)), 0.1);
+        for (interval, expected) in [(10, 0.1), (50, 0.1), (150, 0.2), (250, 0.3), (9_000, 0.3)] {
+            near(config.threshold_at(ms(interval)), expected);
+        }
     }
 
     #[test]

@@ -50,6 +50,9 @@ crate::tunables! {
         /// A rate is high from this share of the initial goodput and of the highest rate of the last 2 s (section 4.2 names
         /// both; calibrated: 0.8, by figure 6, where the rise changes near 102 kbit/s with an initial goodput of 128).
         high_rate_share: f64 = 0.8, 0.0 => 100.0;
+        /// Repair packets of a block: 1 is parity, more are Reed-Solomon at the same rate, over as many times the FEC interval
+        /// (section 4.2: parity; section 7 leaves "more complex FEC schemes" to the future).
+        fec_repair: u32 = 1.0, 1.0 => 16.0;
         /// Repair packets that must have been sent before PROBE may lead to UP (guess: 0, the next report decides in
         /// any case).
         min_repair_packets: u32 = 0.0, 0.0 => 100.0;

@@ -1,5 +1,31 @@
-//! Probing with parity packets: the FEC interval, and the counts behind FEC rate-control correctness (section 5.1:
+//! Probing with repair packets: the FEC interval, the code, and the counts behind FEC rate-control correctness (section 5.1:
 //! FRCC = (raised + kept) / enabled).
+
+use crate::controller::RepairPlan;
+
+/// Repair packets at the rate of one per `interval` media packets: parity, or Reed-Solomon blocks with `repair` of them where that is more
+/// than one. A block has at most 255 packets.
+pub(crate) fn plan(interval: u8, repair: u32) -> RepairPlan {
+    match block(interval, repair) {
+        Some((block, repair)) => RepairPlan::ReedSolomon { block, repair },
+        None => RepairPlan::Parity { interval },
+    }
+}
+
+/// The same in reserve, while nothing is probed.
+pub(crate) fn standby(interval: u8, repair: u32) -> RepairPlan {
+    match block(interval, repair) {
+        Some((block, repair)) => RepairPlan::BlockStandby { block, repair },
+        None => RepairPlan::Standby { interval },
+    }
+}
+
+/// Packets and repair packets of a block; `None` for one of parity.
+fn block(interval: u8, repair: u32) -> Option<(u8, u8)> {
+    let group = u32::from(interval) + 1;
+    let repair = repair.min(u32::from(u8::MAX) / group);
+    (repair > 1).then_some(((group * repair) as u8, repair as u8))
+}
 
 /// The outcome of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +52,7 @@ pub(crate) struct Probing {
 }
 
 impl Probing {
-    /// Starts FEC with one parity packet per `interval` media packets. Counts as enabled.
+    /// Starts FEC with one repair packet per `interval` media packets. Counts as enabled.
     pub(crate) fn start(&mut self, interval: u8) {
         self.interval = Some(interval);
         self.repair_packets = 0;
@@ -36,7 +62,7 @@ impl Probing {
         }
     }
 
-    /// IncrementFECinterval (sub-algorithm 1c): reduces FEC, down to one parity packet per `longest`.
+    /// IncrementFECinterval (sub-algorithm 1c): reduces FEC, down to one repair packet per `longest`.
     pub(crate) fn lessen(&mut self, longest: u32) {
         if let Some(n) = self.interval.filter(|&n| u32::from(n) < longest) {
             self.interval = Some(n.saturating_add(1));
@@ -81,7 +107,7 @@ impl Probing {
         self.enabled == 0
     }
 
-    /// Media packets per parity packet; `None` while FEC is off.
+    /// Media packets per repair packet; `None` while FEC is off.
     pub(crate) fn interval(&self) -> Option<u8> {
         self.interval
     }
@@ -93,5 +119,28 @@ impl Probing {
         out("fec_raised", self.raised as f64);
         out("fec_kept", self.kept as f64);
         out("fec_failed", self.failed as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_the_rate_of_parity() {
+        assert_eq!(plan(7, 1), RepairPlan::Parity { interval: 7 });
+        assert_eq!(standby(14, 1), RepairPlan::Standby { interval: 14 });
+        for (interval, repair, expected) in [(2, 2, (6, 2)), (14, 4, (60, 4)), (100, 16, (202, 2)), (60, 16, (244, 4))]
+        {
+            let (block, repair) = match plan(interval, repair) {
+                RepairPlan::ReedSolomon { block, repair } => (block, repair),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!((block, repair), expected);
+            assert_eq!(u32::from(block - repair), u32::from(interval) * u32::from(repair));
+        }
+        // No two fit.
+        assert_eq!(plan(200, 2), RepairPlan::Parity { interval: 200 });
+        assert_eq!(standby(14, 2), RepairPlan::BlockStandby { block: 30, repair: 2 });
     }
 }

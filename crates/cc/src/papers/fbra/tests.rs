@@ -1,4 +1,5 @@
 use super::*;
+use crate::controller::RepairPlan;
 use crate::cue::{Fate, IntervalPacket, OneWayDelay};
 use crate::testing::{self, Kbps};
 use weir_units::DataSize;
@@ -100,6 +101,16 @@ fn climbs_by_probe_up_stay_and_one_more_stay() {
     assert_eq!(c.fbra.target().repair, RepairPlan::Parity { interval: 14 });
     near(c.clean(), UP, 1_200.0);
     assert_eq!(c.fbra.target().pacing_rate, DataRate::from_kbps(12_000));
+}
+
+#[test]
+fn blocks_raise_the_rate_as_parity_does() {
+    let mut c = Call::with(&[("fec_interval_min", 7.0), ("fec_repair", 2.0)]);
+    assert_eq!(c.fbra.target().repair, RepairPlan::BlockStandby { block: 30, repair: 2 });
+    near(c.clean(), PROBE, 1_000.0);
+    assert_eq!(c.fbra.target().repair, RepairPlan::ReedSolomon { block: 16, repair: 2 });
+    near(c.clean(), UP, 1_125.0);
+    assert_eq!(c.fbra.target().repair, RepairPlan::BlockStandby { block: 30, repair: 2 });
 }
 
 #[test]

@@ -296,3 +296,19 @@ fn without_feedback_by_packet_reports_and_what_was_sent_show_a_wrong_forecast() 
     assert!(metric(&c, "map_trust") < 0.2, "{}", metric(&c, "map_trust"));
     assert_eq!(kbps(&c), 2_000);
 }
+
+#[test]
+fn a_hole_that_is_always_a_second_away_holds_a_call_once() {
+    let mut c = fixed(PLAIN);
+    for tenth in 0..300 {
+        let at = f64::from(tenth) / 10.0;
+        forecast(&mut c, at, &[segment(0.0, 1.0, 3_000, 1.0), segment(1.0, 60.0, 100, 1.0)]);
+        let expected = if at < 2.55 { 100 } else { 2_000 };
+        assert_eq!(kbps(&c), expected, "{at}");
+    }
+    // It comes, and the next one is followed.
+    forecast(&mut c, 30.0, &[segment(0.0, 1.0, 100, 1.0), segment(1.0, 60.0, 3_000, 1.0)]);
+    assert_eq!(kbps(&c), 100);
+    forecast(&mut c, 31.0, &[segment(0.0, 1.0, 3_000, 1.0), segment(1.0, 60.0, 200, 1.0)]);
+    assert_eq!(kbps(&c), 200);
+}

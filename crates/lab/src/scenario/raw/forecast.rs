@@ -34,8 +34,8 @@ pub(in crate::scenario) struct RawForecast {
     pub(in crate::scenario) interval: Option<At<Time>>,
     /// Factor on all its rates, for a map that lies; 1 if absent.
     pub(in crate::scenario) factor: Option<At<f64>>,
-    /// Whether only the receiver gets it and announces it to the sender in RTCP (a capacity vector), where it may be late or lost;
-    /// otherwise each end gets it from the map. The call's start rate is not that of the forecast then.
+    /// Whether only the receiver gets it and announces it to the sender in RTCP (a capacity vector, of a flow over several paths one for
+    /// each), where it may be late or lost; otherwise each end gets it from the map. The call's start rate is not that of the forecast then.
     pub(in crate::scenario) in_band: Option<At<bool>>,
 }
 

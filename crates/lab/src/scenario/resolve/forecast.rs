@@ -52,11 +52,7 @@ impl Flows<'_> {
         let look_ahead = time("look_ahead", &raw.look_ahead, DEFAULT_LOOK_AHEAD, segment.min(most)..=most)?;
         let interval = time("interval", &raw.interval, DEFAULT_INTERVAL, SHORTEST..=hour)?;
         let factor = self.bounded(&raw.factor, 1.0, 0.001..=1_000.0)?;
-        let in_band = raw.in_band.as_ref().filter(|b| b.value);
-        if let Some(b) = in_band.filter(|_| f.multipath.is_some()) {
-            let message = "a capacity vector is of a call over one path";
-            return Err(self.text.error(b.span.clone(), message).help("leave out `in_band`, or `multipath`"));
-        }
+        let in_band = raw.in_band.as_ref().is_some_and(|b| b.value);
         if let (Some(format), None) = (&raw.format, &raw.folder) {
             return Err(self.text.error(format.span.clone(), "`format` belongs to `folder`"));
         }
@@ -81,7 +77,7 @@ impl Flows<'_> {
                 return Err(self.text.error(at.clone(), message).help("none of them: the link's own capacity"));
             }
         };
-        Ok(Some(Forecast { source, segment, look_ahead, interval, factor, in_band: in_band.is_some() }))
+        Ok(Some(Forecast { source, segment, look_ahead, interval, factor, in_band }))
     }
 
     /// The traces of the scenario's links.

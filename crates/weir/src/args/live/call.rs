@@ -29,6 +29,7 @@ Examples:
   weir live call loopback --controller scream --ecn --json
   weir live call listen --map https://map.example:6580 --map-key KEY.txt --map-route '_p~iF~ps|U_ulLnnqC' --map-speed 80
   weir live call connect --controller sluice+map --duration 30s
+  weir live call listen --path wlan0 --path eth0 --map wlan0.csv --map eth0.csv
   weir live call loopback --transport dccp --ccid 3 --duration 10s
   weir live call listen --no-srtp
   weir live call connect --transport dccp --ccid 3 --no-srtp --duration 30s";
@@ -234,9 +235,10 @@ pub(crate) struct MediaArgs {
 pub(crate) struct MapArgs {
     /// The capacity that a map of network coverage expects on the way to this end, which receives media: announced in RTCP to the
     /// sending end, whose controller follows it as NAME+map. A coverage service (http://HOST:PORT or https://HOST:PORT), or a file
-    /// with the columns time_s, low_kbps, median_kbps and confidence, from the begin of the call on
+    /// with the columns time_s, low_kbps, median_kbps and confidence, from the begin of the call on. In a call over several paths
+    /// (--path) one for each, in their order
     #[arg(long, value_name = "URL|FILE", value_hint = ValueHint::AnyPath)]
-    pub(crate) map: Option<String>,
+    pub(crate) map: Vec<String>,
     /// With --map URL: the way that this end takes from the begin of the call on, as an encoded polyline
     #[arg(long, value_name = "POLYLINE", requires = "map")]
     pub(crate) map_route: Option<String>,
@@ -316,7 +318,7 @@ impl MediaArgs {
             silence: (self.timeout > 0.0).then(|| TimeDelta::from_secs_f64(self.timeout)),
             transport: transport.or_else(|| registry.get(&controller).map(|s| s.transport)),
             announced: announced(registry, &controller),
-            capacity_vectors: self.map.map.is_some() || controller.ends_with(MAP_SUFFIX),
+            capacity_vectors: !self.map.map.is_empty() || controller.ends_with(MAP_SUFFIX),
             controller,
             limits: self.limits(),
             start_rate: start_rate(self.start_rate, self.limits())?,

@@ -1,4 +1,4 @@
-//! The capacity that a map of network coverage expects on the way to this end: `--map`.
+//! The capacity that a map of network coverage expects on the way to this end, one for each path: `--map`.
 
 use crate::args::live::call::{MapArgs, PartyArgs};
 use crate::output::{Failure, remark};
@@ -32,22 +32,23 @@ fn wrong(what: impl Into<String>) -> Failure {
     InputError::whole("--map", what.into()).into()
 }
 
-/// The map of an end that receives, if it has one.
-pub(super) fn of(args: &MapArgs) -> Result<Option<MapFeed>, Failure> {
-    let Some(map) = &args.map else { return Ok(None) };
-    let rows = if map.contains("://") { service::rows(map, args)? } else { table(map)? };
-    Ok(Some(MapFeed { feeds: ForecastFeeds::of_table(rows), begin: None }))
+/// The maps of an end that receives, one for each path, if it has any.
+pub(super) fn of(args: &MapArgs, paths: usize) -> Result<Option<MapFeed>, Failure> {
+    let maps = args.map.len();
+    if maps > 0 && maps != paths {
+        return Err(wrong(format!("{maps} given for a call over {paths}: give one for each --path, in their order")));
+    }
+    let rows = |map: &String| if map.contains("://") { service::rows(map, args) } else { table(map) };
+    let tables = args.map.iter().map(rows).collect::<Result<Vec<_>, _>>()?;
+    Ok((!tables.is_empty()).then(|| MapFeed { feeds: ForecastFeeds::of_tables(tables), begin: None }))
 }
 
-/// The map of an end of a call between processes.
+/// The maps of an end of a call between processes.
 pub(super) fn of_party(args: &PartyArgs, direction: Direction) -> Result<Option<MapFeed>, Failure> {
-    if args.media.map.map.is_some() && !direction.receives() {
+    if !args.media.map.map.is_empty() && !direction.receives() {
         return Err(wrong("it is of the end that receives media: give it there, and --controller NAME+map here"));
     }
-    if args.media.map.map.is_some() && !args.paths.path.is_empty() {
-        return Err(wrong("a call over several paths announces no capacity: leave out --path"));
-    }
-    of(&args.media.map)
+    of(&args.media.map, args.paths.path.len().max(1))
 }
 
 /// Says whether the other end follows the map.

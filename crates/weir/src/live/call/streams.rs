@@ -208,7 +208,7 @@ pub(super) fn checked(
 pub(super) fn call(session: &Session, args: &LoopbackArgs, list: &str) -> Done {
     let config = args.media.config(&session.registry)?;
     let list = checked(list, &config, session, &args.media)?;
-    if args.quality || args.media.map.map.is_some() {
+    if args.quality || !args.media.map.map.is_empty() {
         return Err(wrong("--quality and --map are for calls of one stream"));
     }
     let streams = streams(args, &list)?;

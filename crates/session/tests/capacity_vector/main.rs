@@ -2,14 +2,18 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod attacks;
+mod paths;
+
 use crate::common;
+use attacks::{Forged, hear};
 use common::{Call, Fate, Link, call_plan};
 use weir_cc::Limits;
 use weir_cc::cue::ForecastSegment;
 use weir_media::PerfectCodec;
-use weir_session::{CapacityVectorCounters, Datagram, EndConfig, Endpoint};
-use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
-use weir_wire::rtcp::{CapacityEntry, CapacityVector, Packet, ShortRate, Tenths, parse_compound};
+use weir_session::{CapacityVectorCounters, EndConfig, Endpoint};
+use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_wire::rtcp::{Packet, parse_compound};
 
 const LIMITS: Limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(2_000) };
 /// The sources of [`call_plan`]'s ends.
@@ -155,104 +159,4 @@ fn a_vector_ends_with_its_sender() {
     announce(&mut c, &[]);
     c.run_until(Timestamp::from_secs(6));
     assert_eq!((kbps(&c.a), counters(&c.a).accepted), (500, 2));
-}
-
-/// A vector that an attacker writes.
-#[derive(Clone)]
-struct Forged {
-    from: u32,
-    about: u32,
-    serial: u16,
-    age: u16,
-    entries: Vec<CapacityEntry>,
-}
-
-impl Forged {
-    fn from(from: u32, serial: u16) -> Self {
-        Self { from, about: SENDER, serial, age: 0, entries: vec![] }
-    }
-    /// With stretches of so many tenths of a second and kbit/s.
-    fn saying(mut self, stretches: &[(u16, u64)]) -> Self {
-        self.entries.extend(stretches.iter().map(|&(tenths, kbps)| {
-            let rate = ShortRate::new(DataRate::from_kbps(kbps));
-            CapacityEntry { duration: Tenths::from_units(tenths), confidence: 255, low: rate, median: rate }
-        }));
-        self
-    }
-    fn bytes(&self) -> Vec<u8> {
-        let (validity, age) = (Tenths::from_units(600), Tenths::from_units(self.age));
-        let (sender_ssrc, media_ssrc, entries) = (self.from, self.about, (&self.entries).into());
-        let mut out = vec![];
-        CapacityVector { sender_ssrc, media_ssrc, serial: self.serial, validity, age, entries }.write_into(&mut out);
-        out
-    }
-}
-
-fn hear(c: &mut Call, forged: &Forged) {
-    c.a.handle_datagram(c.now, &Datagram::new(&forged.bytes(), Ecn::NotEct));
-}
-
-/// Goodput of a call of 60 s over 1 Mbit/s in kbit/s, in which the receiver announces the link's capacity each 5 s and an
-/// attacker sends what `forge` makes of the number of the tenth of a second.
-fn attacked(controller: &str, mut forge: impl FnMut(u16) -> Option<Forged>) -> (f64, CapacityVectorCounters) {
-    let mut c = call(controller, true, link(1_000));
-    for tenth in 0..600_u16 {
-        if tenth % 50 == 0 {
-            announce(&mut c, &[segment(0, 60, 1_000)]);
-        }
-        if let Some(forged) = forge(tenth) {
-            hear(&mut c, &forged);
-        }
-        c.run_until(Timestamp::from_millis(i64::from(tenth + 1) * 100));
-    }
-    let (payload, lost) = (c.a.stats().send_counters().payload, c.there.lost.len());
-    ((payload as f64 - 1_200.0 * lost as f64) * 8.0 / 60e3, counters(&c.a))
-}
-
-#[test]
-fn forged_replayed_and_absurd_vectors_leave_a_call_its_rate() {
-    type Forge = fn(u16) -> Forged;
-    type Count = fn(&CapacityVectorCounters) -> u64;
-    let attacks: [(&str, Forge, Count); 9] = [
-        ("of another source", |n| Forged::from(99, n).saying(&[(600, 10)]), |c| c.foreign),
-        (
-            "about another source",
-            |n| Forged { about: 7, ..Forged::from(RECEIVER, n).saying(&[(600, 10)]) },
-            |c| c.foreign,
-        ),
-        ("replayed", |_| Forged::from(RECEIVER, 0).saying(&[(600, 10)]), |c| c.stale),
-        ("nothing", |n| Forged::from(RECEIVER, 1_000 + n).saying(&[(600, 0)]), |c| c.contradicted),
-        ("next to nothing", |n| Forged::from(RECEIVER, 1_000 + n).saying(&[(600, 10)]), |c| c.contradicted),
-        ("10^12 bit/s", |n| Forged::from(RECEIVER, 1_000 + n).saying(&[(600, 1_000_000_000)]), |c| c.faulty),
-        ("no time", |n| Forged::from(RECEIVER, 1_000 + n).saying(&[(0, 10)]), |c| c.faulty),
-        ("the past", |n| Forged { age: 601, ..Forged::from(RECEIVER, 1_000 + n).saying(&[(600, 10)]) }, |c| c.faulty),
-        ("without end", |n| Forged::from(RECEIVER, 1_000 + n).saying(&[(1, 10); 1_000]), |c| c.faulty),
-    ];
-    for controller in ["sluice+map", "gcc+map", "fbra+map"] {
-        let (clean, none) = attacked(controller, |_| None);
-        assert!((800.0..960.0).contains(&clean) && none.accepted == 12, "{controller}: {clean}, {none:?}");
-        for (name, forge, count) in attacks {
-            // Ten a second, once the call has begun.
-            let (rate, counters) = attacked(controller, |tenth| (tenth > 50).then(|| forge(tenth)));
-            let share = rate / clean;
-            assert!((0.95..1.1).contains(&share), "{controller}, {name}: {rate} of {clean}");
-            assert!(count(&counters) > 500, "{controller}, {name}: {counters:?}");
-        }
-    }
-}
-
-/// A vector of the other end itself, or by who knows its source, its serial number and the call's rate, is believed: what it
-/// foretells cannot be disproved before it is there. SRTP keeps all others from it.
-#[test]
-fn a_lie_of_the_other_end_costs_what_its_own_request_would() {
-    for controller in ["sluice+map", "gcc+map"] {
-        let (clean, _) = attacked(controller, |_| None);
-        let lie = |n: u16| Forged::from(RECEIVER, 1_000 + n).saying(&[(10, 1_000), (590, 0)]);
-        // Once: it is found out by what arrives all the same.
-        let (once, _) = attacked(controller, |tenth| (tenth == 100).then(|| lie(tenth)));
-        // Ten a second: nothing is left but the floor.
-        let (always, _) = attacked(controller, |tenth| (tenth > 50).then(|| lie(tenth)));
-        assert!((0.7..1.0).contains(&(once / clean)), "{controller}: {once} of {clean}");
-        assert!((40.0..300.0).contains(&always), "{controller}: {always}");
-    }
 }
