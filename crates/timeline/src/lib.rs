@@ -15,6 +15,7 @@ mod event_log;
 mod format;
 mod input;
 mod limits;
+mod line;
 pub mod lint;
 mod number;
 mod observed;
