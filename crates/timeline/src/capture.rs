@@ -8,8 +8,10 @@ mod extensions;
 mod file;
 mod flows;
 mod link;
+mod repairs;
 
 pub(crate) use extensions::{Elements, elements};
+pub(crate) use repairs::Repair;
 
 use crate::input::Input;
 use crate::recording::Recording;

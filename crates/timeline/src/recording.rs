@@ -1,5 +1,6 @@
 //! One file of a call: its tables, and the bound on their rows.
 
+use crate::capture::Repair;
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::schema::{
@@ -52,6 +53,8 @@ pub struct Recording {
     pub other: Vec<OtherTraffic>,
     /// Facts that were recognised by behaviour, such as identifiers of header extensions.
     pub guessed: Vec<String>,
+    /// Repair packets of captures in the clear.
+    pub(crate) repairs: Vec<Repair>,
     /// Clocks of absolute send times in what a captured host sent.
     pub(crate) send_clocks: Vec<SendClock>,
     /// Number of the captured packet that is read; 0 in other formats.
@@ -105,6 +108,7 @@ impl Recording {
             series: BTreeMap::new(),
             other: vec![],
             guessed: vec![],
+            repairs: vec![],
             send_clocks: vec![],
             record: 0,
             rows: 0,
@@ -164,6 +168,7 @@ impl Recording {
         self.streams.iter_mut().for_each(|r| r.at += by);
         self.events.iter_mut().for_each(|r| r.at += by);
         self.other.iter_mut().for_each(|r| r.at += by);
+        self.repairs.iter_mut().for_each(|r| r.at += by);
         for series in self.series.values_mut() {
             series.points.iter_mut().for_each(|p| p.0 += by);
             series.texts.iter_mut().for_each(|t| t.0 += by);
@@ -203,6 +208,7 @@ impl Recording {
         self.streams.sort_by_key(|r| r.at);
         self.events.sort_by_key(|r| r.at);
         self.other.sort_by_key(|r| (r.at, r.direction));
+        self.repairs.sort_by_key(|r| r.at);
         let unnumbered = self.packets.iter_mut().map(|r| &mut r.number).zip(1..);
         unnumbered.filter(|(n, _)| **n == 0).for_each(|(n, i)| *n = i);
         let unnumbered = self.rtcp.iter_mut().map(|r| &mut r.number).zip(1..);

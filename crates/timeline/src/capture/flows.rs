@@ -4,6 +4,7 @@ use super::clocks::Clocks;
 use super::extensions::{Behaviour, Elements, elements};
 use super::file::Captured;
 use super::link::{self, Datagram, Udp};
+use super::repairs::{self, Repair};
 use crate::recording::Recording;
 use crate::rtcp::{self, fingerprint};
 use crate::schema::{CandidatePair, Direction, NetworkType, OtherTraffic, Packet, PairChange, Rtcp, RtcpKind};
@@ -61,6 +62,8 @@ pub(super) struct Flows {
     streams: BTreeMap<(u16, u32), Candidate>,
     hosts: BTreeMap<IpAddr, Host>,
     beside: Vec<Beside>,
+    /// Flow and stream of packets that may be repair packets, as far as they are read.
+    repairs: Vec<(u16, u32, Repair)>,
     /// Flow, time, number and length of compounds whose direction is not known yet, with their bytes.
     compounds: Vec<(u16, Timestamp, u32, u32, Vec<u8>)>,
     others: BTreeMap<(i64, IpAddr, IpAddr), u64>,
@@ -182,6 +185,13 @@ impl Flows {
         let whole = udp.length as usize == bytes.len();
         let padding = if bytes[0] & 0x20 == 0 { Some(0) } else { bytes.last().copied().filter(|_| whole) };
         self.beside.push(Beside { flow, elements, padding });
+        for (protected, coverage) in repairs::protected(bytes, udp.length) {
+            if out.room(Repair::cost(&coverage)) {
+                let (number, direction, size) = (out.record, Direction::Passing, udp.length);
+                let repair = Repair { at, number, direction, size, ssrc: protected, coverage };
+                self.repairs.push((flow, ssrc, repair));
+            }
+        }
         out.packets.push(Packet {
             at,
             number: out.record,
@@ -277,6 +287,10 @@ impl Flows {
             for (packet, length) in out.packets.iter_mut().zip(padding) {
                 packet.padding = length.map(u16::from).filter(|length| u32::from(*length) + 12 <= packet.size);
             }
+            let protects = |r: &&(u16, u32, Repair)| is_rtp(r.0, r.1) && known.contains(&r.2.ssrc);
+            let found = self.repairs.iter().filter(protects);
+            out.repairs =
+                found.map(|(flow, _, r)| Repair { direction: directions[usize::from(*flow)], ..*r }).collect();
         }
         for ((at, from, to), bytes) in &self.others {
             let direction = self.direction(*from, *to);
