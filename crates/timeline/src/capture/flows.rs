@@ -245,9 +245,16 @@ impl Flows {
         let transports: Vec<Option<u8>> = self.behaviours.iter().map(Behaviour::transport).collect();
         let is_stream =
             |s: &Candidate| s.packets >= LEAST_PACKETS && f64::from(s.followed) >= LEAST_ORDER * f64::from(s.packets);
-        let known: BTreeSet<u32> =
-            self.streams.iter().filter(|(_, s)| is_stream(s)).map(|((_, ssrc), _)| *ssrc).collect();
-        // A stream may begin with a few packets between other addresses.
+        // A stream that moves to other addresses may have a few packets between each.
+        let mut moved: BTreeMap<u32, Candidate> = BTreeMap::new();
+        for ((_, ssrc), stream) in &self.streams {
+            let all = moved.entry(*ssrc).or_default();
+            all.packets += stream.packets;
+            all.followed += stream.followed;
+        }
+        let of_flows = self.streams.iter().map(|((_, ssrc), s)| (ssrc, s));
+        let found = of_flows.chain(&moved).filter(|(_, s)| is_stream(s));
+        let known: BTreeSet<u32> = found.map(|(ssrc, _)| *ssrc).collect();
         let is_rtp = |flow: u16, ssrc: u32| self.streams.contains_key(&(flow, ssrc)) && known.contains(&ssrc);
         let (mut media_flows, mut row) = (vec![false; self.froms.len()], 0);
         let (mut kept, mut padding) = (Vec::new(), Vec::new());

@@ -305,3 +305,18 @@ fn repair_packets_are_known_by_what_they_say() {
     ));
     assert!(read("capture", pcap(&packets, 65_535).as_slice()).expect("a capture").repairs.is_empty());
 }
+
+#[test]
+fn a_stream_with_a_few_packets_between_each_of_two_pairs_of_addresses_is_one() {
+    let mut all = packets();
+    let other = [10, 0, 0, 2];
+    for i in 0..5u16 {
+        let from = if i < 2 { LEFT } else { other };
+        all.push((40_000 + 1_000 * u64::from(i), ipv4(from, RIGHT, 64, (5000, 6000), &rtp(700 + i, 99, 40 + i, 900))));
+        // Those that do not follow each other are none.
+        all.push((40_500 + 1_000 * u64::from(i), ipv4(from, RIGHT, 64, (5000, 6000), &rtp(9_000 * i, 98, 0, 900))));
+    }
+    let found = read("capture", pcap(&all, 65_535).as_slice()).expect("a capture");
+    let of = |ssrc: u32| found.packets.iter().filter(|p| p.ssrc == ssrc).count();
+    assert_eq!((of(7), of(99), of(98)), (29, 5, 0));
+}
