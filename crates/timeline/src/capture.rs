@@ -11,7 +11,6 @@ mod link;
 mod repairs;
 
 pub(crate) use extensions::{Elements, elements};
-pub(crate) use repairs::Repair;
 
 use crate::input::Input;
 use crate::recording::Recording;

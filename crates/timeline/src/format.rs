@@ -2,8 +2,8 @@
 
 use crate::ReadError;
 use crate::columns;
+use crate::marks;
 use crate::varint::varint;
-use crate::weir::{page, result, series};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -112,7 +112,7 @@ impl Format {
         if starts(b"PAR1") {
             return Err(ReadError::Unknown(PARQUET.into()));
         }
-        if result::recognise(head)? {
+        if marks::is_report(head)? {
             return Ok(Self::WeirResult);
         }
         if let Some(found) = text(head) {
@@ -155,8 +155,8 @@ fn text(head: &[u8]) -> Option<Format> {
     match head[0] {
         b'[' => Some(Format::RtcStats),
         b'"' if columns::is_header(line) => Some(Format::Scream),
-        b't' if series::is_header(line) => Some(Format::WeirSeries),
-        b'<' if page::is_call(head) => Some(Format::WeirPage),
+        b't' if marks::is_series(line) => Some(Format::WeirSeries),
+        b'<' if marks::is_page(head) => Some(Format::WeirPage),
         b'0'..=b'9' if std::str::from_utf8(line).is_ok_and(|l| columns::columns(l).is_some()) => Some(Format::Scream),
         b'{' => {
             let holds = |word: &[u8]| head.windows(word.len()).any(|w| w == word);

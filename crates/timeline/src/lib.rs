@@ -17,6 +17,7 @@ mod input;
 mod limits;
 mod line;
 pub mod lint;
+mod marks;
 mod number;
 mod observed;
 mod pion;

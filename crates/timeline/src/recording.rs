@@ -1,14 +1,15 @@
 //! One file of a call: its tables, and the bound on their rows.
 
-use crate::capture::Repair;
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::schema::{
-    BlockReport, CandidatePair, Clock, Estimate, Event, Frame, Limited, OtherTraffic, Packet, Probe, Reported, Rtcp,
-    Series, Stop, Stream,
+    BlockReport, CandidatePair, Clock, Direction, Estimate, Event, Frame, Limited, OtherTraffic, Packet, Probe,
+    Reported, Rtcp, Series, Stop, Stream,
 };
+use core::mem::size_of;
 use std::collections::BTreeMap;
 use weir_units::{TimeDelta, Timestamp};
+use weir_wire::fec::Coverage;
 
 /// One file of a call.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,6 +79,30 @@ pub(crate) struct SendClock {
     /// Seconds between the first and the last packet by the capture, and by how many the other clock went further.
     pub(crate) over_s: f64,
     pub(crate) ahead_s: f64,
+}
+
+/// What a repair packet protects of one stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Repair {
+    /// When it was sent or received.
+    pub(crate) at: Timestamp,
+    /// Its number, as [`Packet::number`].
+    pub(crate) number: u32,
+    /// Whether it was sent or received.
+    pub(crate) direction: Direction,
+    /// Bytes of the RTP packet.
+    pub(crate) size: u32,
+    /// The protected stream.
+    pub(crate) ssrc: u32,
+    /// Its packets that are protected; none, where the header says so.
+    pub(crate) coverage: Coverage,
+}
+
+impl Repair {
+    /// Rows that one costs: memory, and time to look for each of its packets.
+    pub(crate) fn cost(coverage: &Coverage) -> u64 {
+        (size_of::<Self>() / 32 + coverage.len() / 16) as u64
+    }
 }
 
 impl Recording {

@@ -1,9 +1,6 @@
 //! Repair packets of forward error correction, recognised without a description: those of FlexFEC name the stream that they protect, of ULPFEC the
 //! lengths of all parts fill the packet. Payloads have to be in the clear, which only the caller knows.
 
-use crate::schema::Direction;
-use core::mem::size_of;
-use weir_units::Timestamp;
 use weir_wire::Error;
 use weir_wire::fec::{Coverage, Mask, Octets, Pattern, flexfec, flexfec03, red, ulpfec};
 use weir_wire::rtp::PacketView;
@@ -15,30 +12,6 @@ const EXTENDED: u8 = 0x80;
 /// First byte of a FlexFEC-03 header's SSRC, and of its SN base.
 const SSRC_03: usize = 12;
 const BASE_03: usize = 16;
-
-/// What a repair packet protects of one stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Repair {
-    /// When it was sent or received.
-    pub(crate) at: Timestamp,
-    /// Its number, as [`crate::Packet::number`].
-    pub(crate) number: u32,
-    /// Whether it was sent or received.
-    pub(crate) direction: Direction,
-    /// Bytes of the RTP packet.
-    pub(crate) size: u32,
-    /// The protected stream.
-    pub(crate) ssrc: u32,
-    /// Its packets that are protected; none, where the header says so.
-    pub(crate) coverage: Coverage,
-}
-
-impl Repair {
-    /// Rows that one costs: memory, and time to look for each of its packets.
-    pub(super) fn cost(coverage: &Coverage) -> u64 {
-        (size_of::<Self>() / 32 + coverage.len() / 16) as u64
-    }
-}
 
 /// The streams that a packet protects if it is one of repair. `length` is that of the whole packet, of which bytes may be missing.
 pub(super) fn protected(bytes: &[u8], length: u32) -> Vec<(u32, Coverage)> {

@@ -5,7 +5,7 @@
 
 use super::{Findings, Rule};
 use crate::Recording;
-use crate::capture::Repair;
+use crate::recording::Repair;
 use crate::schema::{Direction, Packet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use weir_units::{TimeDelta, Timestamp};

@@ -15,8 +15,6 @@ pub(super) const TARGET: &str = "Weir to the browser/Rate/target (Weir)";
 /// Beginning and end of the data.
 const DATA: &[u8] = b"id=\"data\">";
 const END: &[u8] = b"</script>";
-/// Titles of such pages.
-const TITLES: [&[u8]; 2] = [b"<title>A call with a browser</title>", b"<title>Calls with browsers</title>"];
 /// Members of sections, groups, plots and lines that a copy without names keeps.
 const MEMBERS: [&str; 8] = ["title", "unit", "t0", "dt", "label", "style", "scale", "v"];
 /// Longest name of a number.
@@ -38,11 +36,6 @@ pub(super) const DRAWN: [Drawn; 9] = [
     drawn("loss_percent", "Weir to the browser/Lost/reported to Weir"),
     drawn("frames_per_s", "Weir to the browser/Frames/decoded (browser)"),
 ];
-
-/// Whether a page is one of those.
-pub(crate) fn is_call(head: &[u8]) -> bool {
-    TITLES.iter().any(|title| head.windows(title.len()).any(|w| w == *title))
-}
 
 /// The data of a page: its first byte, and its bytes.
 pub(crate) fn data(page: &[u8]) -> Option<(usize, &[u8])> {

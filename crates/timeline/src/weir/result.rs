@@ -3,7 +3,6 @@
 //! Totals stand at the end of the run or the call; those of calls with browsers, which state no end, at their begin.
 
 use super::{FLOW, LINK, time};
-use crate::ReadError;
 use crate::input::Input;
 use crate::recording::Recording;
 use crate::schema::Stop;
@@ -19,27 +18,6 @@ const RUN: &str = "run";
 const WINDOW: &str = "window";
 /// Deepest object of which numbers are kept.
 const MAX_DEPTH: usize = 4;
-/// Longest name of a schema.
-const MAX_SCHEMA: usize = 40;
-
-/// The schema that a report states first: `weir:run:1`. Errors: it is none of those that are read.
-pub(crate) fn recognise(head: &[u8]) -> Result<bool, ReadError> {
-    let Some(schema) = schema(head) else { return Ok(false) };
-    match schema {
-        "run:1" | "call:1" => Ok(true),
-        other => Err(ReadError::Unknown(format!(
-            "a report of Weir, weir:{other}: of its JSON those of one run (weir:run:1) and of a call (weir:call:1) are read"
-        ))),
-    }
-}
-
-fn schema(head: &[u8]) -> Option<&str> {
-    let key = b"\"schema\"";
-    let at = head.windows(key.len()).position(|w| w == key)? + key.len();
-    let rest = head.get(at..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"weir:")?;
-    let end = rest.iter().take(MAX_SCHEMA).position(|b| *b == b'"')?;
-    std::str::from_utf8(&rest[..end]).ok()
-}
 
 pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     let (bytes, broken) = input.rest(MAX_DOCUMENT);

@@ -3,6 +3,7 @@
 use super::{Drawn, FLOW, LINK, add_targets, time};
 use crate::input::{Input, Taken};
 use crate::line::{self, Unread};
+use crate::marks;
 use crate::recording::Recording;
 use crate::schema::Stop;
 use crate::stats::{number, text};
@@ -13,8 +14,6 @@ pub(super) const TARGET: &str = "target_bps";
 /// The longest line, and most columns.
 const MAX_LINE: usize = 64 << 10;
 const MAX_COLUMNS: usize = 1_000;
-/// Beginnings of the list of columns, and the type of the objects.
-const SUBJECTS: [(&str, &str); 2] = [("time_s,flow,", FLOW), ("time_s,link,", LINK)];
 
 const fn drawn(quantity: &'static str, name: &'static str, unit: f64) -> Drawn {
     Drawn { quantity, kind: FLOW, name, unit }
@@ -28,11 +27,6 @@ pub(super) const DRAWN: [Drawn; 5] = [
     drawn("delay_max_ms", "delay_max_ms", 1.0),
     drawn("loss_percent", "loss", 100.0),
 ];
-
-/// Whether a line is the list of columns of such a file.
-pub(crate) fn is_header(line: &[u8]) -> bool {
-    SUBJECTS.iter().any(|s| line.starts_with(s.0.as_bytes()))
-}
 
 /// The fields of a line; `None`: a quote is open at its end.
 pub(crate) fn fields(line: &str) -> Option<Vec<String>> {
@@ -57,7 +51,7 @@ pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
         return stop(0, &why);
     }
     let names = String::from_utf8_lossy(&first);
-    let kind = SUBJECTS.iter().find(|s| names.starts_with(s.0)).map_or(FLOW, |s| s.1);
+    let kind = if names.starts_with(marks::LINKS) { LINK } else { FLOW };
     let names = fields(&names).filter(|n| n.len() <= MAX_COLUMNS);
     let Some(names) = names else { return stop(0, "no list of at most 1000 columns") };
     let mut subjects = BTreeSet::new();
