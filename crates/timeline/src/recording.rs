@@ -81,7 +81,7 @@ pub(crate) struct SendClock {
     pub(crate) ahead_s: f64,
 }
 
-/// What a repair packet protects of one stream.
+/// A repair packet, and the packets of one stream that it protects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Repair {
     /// When it was sent or received.

@@ -1,4 +1,4 @@
-//! What Weir itself writes about a run or a call: series (`weir run --series`), reports (`--json`) and pages of calls with browsers.
+//! Files that Weir itself writes about a run or a call: series (`weir run --series`), reports (`--json`) and pages of calls with browsers.
 //!
 //! All are numbers over time, or totals, of flows, links and ends: they are kept in [`Recording::series`] by their names in the file.
 //! Packets are in none of them (`weir run --pcap`, and the capture that a call's page saves, have those). Times count from the begin

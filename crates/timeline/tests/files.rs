@@ -160,7 +160,7 @@ fn values_without_end_are_no_memory_without_end() {
     assert_eq!((found.series.len(), found.faults.get("lists that are not JSON")), (0, Some(&2)));
 }
 
-/// What Weir writes, with columns, objects and lists without end.
+/// Files of Weir itself, with columns, objects and lists without end.
 #[test]
 fn reports_series_and_pages_have_the_bounds_of_others() {
     let columns = |n: usize| format!("time_s,flow{}\n0.1,v{}\n", ",x".repeat(n), ",1".repeat(n));

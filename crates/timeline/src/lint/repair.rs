@@ -1,7 +1,7 @@
 //! Forward error correction that protects nothing: repair packets whose packets do not exist, which come too late, or beside which nothing
 //! is lost.
 //!
-//! What a repair packet protects is in its payload: of SRTP and of event logs nothing is seen but the counters of `getStats()`.
+//! A repair packet's packets are named in its payload: of SRTP and of event logs nothing is seen but the counters of `getStats()`.
 
 use super::{Findings, Rule};
 use crate::Recording;
@@ -98,7 +98,7 @@ impl Seen {
     }
 }
 
-/// What repair packets of one direction could bring back.
+/// Packets that repair packets of one direction could bring back.
 #[derive(Default)]
 struct Recovered {
     repairs: u64,
@@ -135,7 +135,7 @@ impl Streams {
         }
         let Some(seen) = self.seen.get(&(direction, repair.ssrc)) else { return };
         let numbers: Vec<i64> = repair.coverage.sequences().map(|s| seen.number(s)).collect();
-        // What was sent before the capture began is not in it.
+        // Packets sent before the capture began are not in it.
         if numbers.iter().any(|n| *n < seen.first && *n > seen.first - FAR) {
             return;
         }
@@ -209,7 +209,7 @@ impl Windows {
             }
             let Some(window) = self.at(packet.direction, packet.at) else { continue };
             window.media += u64::from(packet.size);
-            // What is missing at a receiver is a loss, and a gap at a sender a packet that the capture lacks.
+            // A number missing at a receiver is a loss, and at a sender a packet that the capture lacks.
             if packet.direction != Direction::Sent {
                 window.known += 1;
                 window.lost += u64::from(step > 1);

@@ -24,7 +24,7 @@ const fn drawn(quantity: &'static str, name: &'static str) -> Drawn {
     Drawn { quantity, kind: CALL, name, unit: 1.0 }
 }
 
-/// What is shown over time: the way from Weir to the browser, and the rate of the other one.
+/// Quantities that are shown over time: the way from Weir to the browser, and the rate of the other one.
 pub(super) const DRAWN: [Drawn; 9] = [
     drawn("sent_kbps", "Weir to the browser/Rate/sent (Weir)"),
     drawn("arrived_kbps", "Weir to the browser/Rate/received (browser)"),

@@ -19,7 +19,7 @@ const fn drawn(quantity: &'static str, name: &'static str, unit: f64) -> Drawn {
     Drawn { quantity, kind: FLOW, name, unit }
 }
 
-/// What is shown over time. What arrived is not in it: `goodput_bps` lacks what came too late, and repair packets.
+/// Quantities that are shown over time. The rate that arrived is not in the file: `goodput_bps` lacks what came too late, and repair packets.
 pub(super) const DRAWN: [Drawn; 5] = [
     drawn("sent_kbps", "sent_bps", 1e-3),
     drawn("goodput_kbps", "goodput_bps", 1e-3),
