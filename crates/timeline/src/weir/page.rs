@@ -104,9 +104,9 @@ pub(crate) fn without_names(data: &Value, names: &mut impl FnMut(&str) -> String
         let parts = || DRAWN.iter().map(|d| d.name).chain([TARGET]).flat_map(|n| n.split('/'));
         text == "Call" || parts().any(|part| part == text)
     };
-    let keep = |members: &Map<String, Value>, lists: &[&str], names: &mut dyn FnMut(&str) -> String| {
+    let mut keep = |of: &Value, lists: &[&str]| {
         let mut out = Map::new();
-        for (name, v) in members.iter().filter(|m| MEMBERS.contains(&m.0.as_str())) {
+        for (name, v) in of.as_object().into_iter().flatten().filter(|m| MEMBERS.contains(&m.0.as_str())) {
             let v = match v {
                 Value::Number(_) | Value::Null => v.clone(),
                 Value::String(s) if known(s) => v.clone(),
@@ -126,29 +126,20 @@ pub(crate) fn without_names(data: &Value, names: &mut impl FnMut(&str) -> String
         for group in list(Some(section), "groups") {
             let mut charts = Vec::new();
             for chart in list(Some(group), "charts") {
-                let lines = list(Some(chart), "lines").filter_map(Value::as_object);
-                let lines = lines.map(|line| Value::Object(keep(line, &["v"], names))).collect();
-                charts.push(with(chart, "lines", lines, &mut |m| keep(m, &[], names)));
+                let lines = list(Some(chart), "lines").map(|line| Value::Object(keep(line, &["v"]))).collect();
+                charts.push(with(keep(chart, &[]), "lines", lines));
             }
-            groups.push(with(group, "charts", charts, &mut |m| keep(m, &[], names)));
+            groups.push(with(keep(group, &[]), "charts", charts));
         }
-        sections.push(with(section, "groups", groups, &mut |m| keep(m, &[], names)));
+        sections.push(with(keep(section, &[]), "groups", groups));
     }
-    let mut out = Map::new();
-    out.insert("sections".into(), Value::Array(sections));
-    Value::Object(out)
+    with(Map::new(), "sections", sections)
 }
 
-/// An object's own members, and a list.
-fn with(
-    of: &Value,
-    name: &str,
-    list: Vec<Value>,
-    keep: &mut dyn FnMut(&Map<String, Value>) -> Map<String, Value>,
-) -> Value {
-    let mut out = of.as_object().map(keep).unwrap_or_default();
-    out.insert(name.into(), Value::Array(list));
-    Value::Object(out)
+/// An object with one more member, a list.
+fn with(mut of: Map<String, Value>, name: &str, list: Vec<Value>) -> Value {
+    of.insert(name.into(), Value::Array(list));
+    Value::Object(of)
 }
 
 #[cfg(test)]
