@@ -294,21 +294,21 @@ fn what_a_run_and_a_call_have_written_is_opened_with_the_same_counts() {
     );
     assert_eq!(run["packets"]["lost"].as_u64(), Some(lost.iter().sum()));
     assert!(lost[2] > 0 && run["to_ms"] == 10_000, "{run}");
-    let series = source("series/link-gcc.flows.csv");
+    let series = source("series/link.flows.csv");
     assert_eq!(
         (&series["format"], &series["stopped"], &series["faults"]),
         (&"weir-series".into(), &Value::Null, &serde_json::json!({}))
     );
     assert!(series["series"].as_u64() > Some(20) && series["estimates"].as_u64() > Some(3), "{series}");
     // A file that was cut within a row is read up to it.
-    let whole = fs::read(path.join("series/link-gcc.flows.csv")).expect("written");
+    let whole = fs::read(path.join("series/link.flows.csv")).expect("written");
     fs::write(path.join("cut.csv"), &whole[..whole.len() / 2]).expect("writable");
     let cut = weir(path, &["open", "cut.csv"]);
     assert_eq!(cut.status.code(), Some(3), "{}", said(&cut));
-    let parquet = weir(path, &["open", "series/link-gcc.flows.parquet"]);
+    let parquet = weir(path, &["open", "series/link.flows.parquet"]);
     assert!(said(&parquet).contains(".csv beside it"), "{}", said(&parquet));
 
-    let call = json(path, &["live", "call", "loopback", "--duration", "1", "-q", "--json"]);
+    let call = json(path, &["live", "call", "loopback", "--codec", "model", "--duration", "1", "-q", "--json"]);
     fs::write(path.join("call.json"), call.to_string()).expect("writable");
     let opened = source("call.json");
     assert_eq!(opened["packets"]["sent"], call["sender"]["sent"]["rtp_packets"]);
