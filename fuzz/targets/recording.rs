@@ -1,7 +1,7 @@
 //! Recordings of calls, of every format: an error, or rows within bounds and in order of time.
 #![no_main]
 
-use weir_timeline::{Call, read, why};
+use weir_timeline::{Call, lint, read, why};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(recording) = read("fuzz", data) else { return };
@@ -15,6 +15,9 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     assert!(all >= recording.packets.len() as u64);
     if let Some(stop) = &recording.stop {
         assert!(!stop.why.is_empty());
+    }
+    for finding in lint::lint(&recording) {
+        assert!(finding.count > 0 && !finding.packets.is_empty());
     }
     for episode in why::explain(&Call::new(vec![recording])).episodes {
         assert!(episode.from_ms <= episode.to_ms && !episode.causes.is_empty());

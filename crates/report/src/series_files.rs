@@ -184,7 +184,8 @@ fn parquet_bytes(table: &Table, properties: WriterProperties) -> Result<Vec<u8>,
 
 fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let names = ["time_s", table.subject].into_iter().chain(table.texts.iter().map(|t| t.0));
-    let header: Vec<&str> = names.chain(table.columns.iter().map(|c| c.0.as_str())).collect();
+    let names = names.chain(table.columns.iter().map(|c| c.0.as_str()));
+    let header: Vec<_> = names.map(quoted).collect();
     let mut line = header.join(",");
     line.push('\n');
     for row in 0..table.time_s.len() {

@@ -3,4 +3,5 @@
 mod capture_dccp;
 mod capture_points;
 mod explained_moves;
+mod opened;
 mod recorded;

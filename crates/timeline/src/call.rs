@@ -1,8 +1,10 @@
 //! Several recordings of one call.
 
+use crate::format::Format;
 use crate::number::{count, total};
 use crate::recording::Recording;
 use crate::schema::Direction;
+use crate::weir;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The recordings of one call, in the order given.
@@ -58,6 +60,10 @@ impl Recording {
     }
 
     fn statistics(&self) -> Counts {
+        if self.format == Format::WeirResult {
+            let (sent, received, lost) = weir::result::packets(self);
+            return Counts { sent, received, lost, ..Counts::default() };
+        }
         let sum = |kind: &str, name: &str| {
             let of = self.series.iter().filter(|((k, _, n), _)| k == kind && n == name);
             total(of.filter_map(|(_, s)| s.points.last()).map(|(_, v)| count(*v)))

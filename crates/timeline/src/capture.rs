@@ -8,6 +8,7 @@ mod extensions;
 mod file;
 mod flows;
 mod link;
+mod repairs;
 
 pub(crate) use extensions::{Elements, elements};
 

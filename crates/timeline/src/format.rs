@@ -2,6 +2,7 @@
 
 use crate::ReadError;
 use crate::columns;
+use crate::marks;
 use crate::varint::varint;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,11 +37,36 @@ pub enum Format {
     RtpDump,
     /// A trace of SCReAM's programs (`-log`).
     Scream,
+    /// Series of `weir run --series`, as CSV.
+    WeirSeries,
+    /// Report of `weir run --json`, `weir live call --json` or `weir live webrtc --json`.
+    WeirResult,
+    /// Page of calls with browsers, of `weir live webrtc`.
+    WeirPage,
     /// Packets that a program observed itself ([`crate::Observed`]): of no file.
     Observed,
 }
 
 impl Format {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::EventLog,
+        Self::Pcap,
+        Self::Pcapng,
+        Self::InternalsDump,
+        Self::GetStats,
+        Self::RtcStats,
+        Self::PionRtp,
+        Self::PionRtcp,
+        Self::PionTarget,
+        Self::RtpDump,
+        Self::Scream,
+        Self::WeirSeries,
+        Self::WeirResult,
+        Self::WeirPage,
+        Self::Observed,
+    ];
+
     /// Its name on every face.
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,6 +81,9 @@ impl Format {
             Self::PionTarget => "Pion target log",
             Self::RtpDump => "rtpdump",
             Self::Scream => "SCReAM trace",
+            Self::WeirSeries => "Weir series",
+            Self::WeirResult => "Weir report",
+            Self::WeirPage => "Weir page of calls",
             Self::Observed => "observed packets",
         }
     }
@@ -80,8 +109,17 @@ impl Format {
         if is_utf16(head) {
             return Err(ReadError::Unknown(UTF16.into()));
         }
+        if starts(b"PAR1") {
+            return Err(ReadError::Unknown(PARQUET.into()));
+        }
+        if marks::is_report(head)? {
+            return Ok(Self::WeirResult);
+        }
         if let Some(found) = text(head) {
             return Ok(found);
+        }
+        if head.trim_ascii_start().get(..9).is_some_and(|h| h.eq_ignore_ascii_case(b"<!doctype")) {
+            return Err(ReadError::Unknown(HTML.into()));
         }
         event_log(head)
     }
@@ -89,6 +127,10 @@ impl Format {
 
 /// The way out for texts of PowerShell's redirections and of Notepad.
 const UTF16: &str = "a text in UTF-16: save it as UTF-8, or in PowerShell write it by `Set-Content -Encoding utf8`";
+
+/// Ways out for what Weir writes and does not read.
+const PARQUET: &str = "Parquet: weir run --series writes the same as .csv beside it, which is read";
+const HTML: &str = "a page that is none of calls with browsers (weir live webrtc writes those)";
 
 /// Whether a text has two bytes a letter, by its mark (RFC 2781, section 3.2), or by the zeros of its first letters.
 fn is_utf16(head: &[u8]) -> bool {
@@ -113,6 +155,8 @@ fn text(head: &[u8]) -> Option<Format> {
     match head[0] {
         b'[' => Some(Format::RtcStats),
         b'"' if columns::is_header(line) => Some(Format::Scream),
+        b't' if marks::is_series(line) => Some(Format::WeirSeries),
+        b'<' if marks::is_page(head) => Some(Format::WeirPage),
         b'0'..=b'9' if std::str::from_utf8(line).is_ok_and(|l| columns::columns(l).is_some()) => Some(Format::Scream),
         b'{' => {
             let holds = |word: &[u8]| head.windows(word.len()).any(|w| w == word);
@@ -199,6 +243,9 @@ mod tests {
         assert_eq!(of(b"1747225741356,28\n"), Some(Format::PionRtcp));
         let trace = b"0.0268,0.0000,0.0253, 12500,1274,0,0,0,1,1274,0,0,0,0,0,0,1,1753594,0.000 1\n";
         assert_eq!(of(trace), Some(Format::Scream));
+        assert_eq!(of(b"time_s,flow,controller,target_bps\n0.1,v,gcc,1\n"), Some(Format::WeirSeries));
+        assert_eq!(of(b"{\n  \"schema\": \"weir:run:1\",\n  \"scenario\": \"s\""), Some(Format::WeirResult));
+        assert_eq!(of(b"<!doctype html>\n<title>Calls with browsers</title>"), Some(Format::WeirPage));
         assert_eq!(of(b"1747225741290,102,2070638893,10476,3950019588,false,1216,0,10476,1\n"), Some(Format::PionRtp));
         // The begin of a log: field 16, with time, version and UTC.
         assert_eq!(of(&[0x82, 0x01, 6, 8, 1, 16, 2, 24, 3]), Some(Format::EventLog));
@@ -215,6 +262,9 @@ mod tests {
         for text in [&b"1,2\n"[..], b"0,28\n", b"1747225741356,2800000\n", b"2026, 100000\n", b"1,2,3,4,5,6,7\n"] {
             assert!(why(text).contains("it begins with"), "{text:?}");
         }
+        assert!(why(b"PAR1\x15\x04").contains(".csv beside it"));
+        assert!(why(b"{\"schema\":\"weir:judge:1\"}").contains("weir:judge:1"));
+        assert!(why(b"<!DOCTYPE html><title>x</title>").contains("a page that is none"));
         for text in [&b"\xff\xfe{\0\"\0t\0"[..], b"\xfe\xff\0{\0\"", b"1\x007\x004\x007\0", b"\0[\0\"\0g"] {
             assert!(why(text).contains("UTF-16: save it as UTF-8"), "{text:?}");
         }

@@ -15,7 +15,9 @@ mod event_log;
 mod format;
 mod input;
 mod limits;
+mod line;
 pub mod lint;
+mod marks;
 mod number;
 mod observed;
 mod pion;
@@ -32,6 +34,7 @@ mod stats;
 mod strays;
 mod tables;
 mod varint;
+mod weir;
 pub mod why;
 mod window;
 
@@ -105,6 +108,9 @@ pub fn read_within(name: &str, source: impl Read, limits: Limits) -> Result<Reco
         Format::PionRtp | Format::PionRtcp | Format::PionTarget => pion::read(format, &mut input, &mut recording),
         Format::RtpDump => rtpdump::read(&mut input, &mut recording),
         Format::Scream => scream::read(&mut input, &mut recording),
+        Format::WeirSeries => weir::series::read(&mut input, &mut recording),
+        Format::WeirResult => weir::result::read(&mut input, &mut recording),
+        Format::WeirPage => weir::page::read(&mut input, &mut recording),
         Format::Observed => return Err(ReadError::Unknown("such packets are in no file".into())),
     };
     // Rows may run out behind the last record, where some of them are put together.
@@ -114,6 +120,9 @@ pub fn read_within(name: &str, source: impl Read, limits: Limits) -> Result<Reco
         return Err(ReadError::Unknown("JSON without statistics or events of a call".into()));
     }
     recording.sort();
-    strays::leave_out(&mut recording);
+    // Totals of a report have few times, and far apart.
+    if format != Format::WeirResult {
+        strays::leave_out(&mut recording);
+    }
     Ok(recording)
 }

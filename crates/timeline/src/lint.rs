@@ -4,6 +4,7 @@
 //! breaks none. Of each rule the first packets are named and all are counted.
 
 mod feedback;
+mod repair;
 mod requests;
 mod streams;
 
@@ -98,6 +99,7 @@ pub fn lint(recording: &Recording) -> Vec<Finding> {
     streams::lint(recording, &mut found);
     feedback::lint(recording, &mut found);
     requests::lint(recording, &mut found);
+    repair::lint(recording, &mut found);
     let finding = |((rule, direction), (count, packets)): ((Rule, Direction), (u64, Vec<Named>))| Finding {
         path: recording.name.clone(),
         rule: rule.name,

@@ -3,7 +3,8 @@
 //! A log does not tell which end wrote it.
 
 use crate::Format;
-use crate::input::{Input, Taken};
+use crate::input::Input;
+use crate::line::{self, Unread};
 use crate::recording::Recording;
 use crate::schema::{Clock, Direction, Estimate, EstimateKind, Packet, Rtcp, RtcpKind, Stop};
 use weir_units::{DataRate, Timestamp};
@@ -13,33 +14,16 @@ const MAX_LINE: usize = 4096;
 
 pub(crate) fn read(format: Format, input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     out.clock = Clock::Utc;
-    let mut line = Vec::new();
-    loop {
-        let (offset, cost) = (input.offset(), out.cost());
-        match input.line(MAX_LINE, &mut line) {
-            Taken::Whole => {}
-            Taken::End => return None,
-            Taken::Cut(why) => return Some(Stop { offset, why }),
-        }
-        let text = String::from_utf8_lossy(&line);
+    line::each(input, out, MAX_LINE, |out, line| {
+        let text = String::from_utf8_lossy(line);
         let fields: Vec<&str> = text.split(',').map(str::trim).collect();
         let row = match format {
             Format::PionRtp => packet(&fields).map(|p| out.room(1).then(|| out.packets.push(p))),
             Format::PionRtcp => rtcp(&fields).map(|r| out.room(1).then(|| out.rtcp.push(r))),
             _ => target(&fields).map(|t| out.room(1).then(|| out.estimates.push(t))),
         };
-        if row.is_none() && !text.trim().is_empty() {
-            // The last line of a file that was cut has too few fields.
-            if input.peek(1).is_ok_and(<[u8]>::is_empty) {
-                return Some(Stop { offset, why: "the last line is cut".into() });
-            }
-            out.damage(offset, "lines that cannot be read", || "a line without the log's columns".into());
-        }
-        out.charge(cost);
-        if let Some(why) = out.full() {
-            return Some(Stop { offset, why });
-        }
-    }
+        row.map(|_| ()).ok_or_else(|| Unread::columns("log"))
+    })
 }
 
 fn ms(field: &str) -> Option<Timestamp> {

@@ -3,11 +3,13 @@
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::schema::{
-    BlockReport, CandidatePair, Clock, Estimate, Event, Frame, Limited, OtherTraffic, Packet, Probe, Reported, Rtcp,
-    Series, Stop, Stream,
+    BlockReport, CandidatePair, Clock, Direction, Estimate, Event, Frame, Limited, OtherTraffic, Packet, Probe,
+    Reported, Rtcp, Series, Stop, Stream,
 };
+use core::mem::size_of;
 use std::collections::BTreeMap;
 use weir_units::{TimeDelta, Timestamp};
+use weir_wire::fec::Coverage;
 
 /// One file of a call.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,6 +54,8 @@ pub struct Recording {
     pub other: Vec<OtherTraffic>,
     /// Facts that were recognised by behaviour, such as identifiers of header extensions.
     pub guessed: Vec<String>,
+    /// Repair packets of captures in the clear.
+    pub(crate) repairs: Vec<Repair>,
     /// Clocks of absolute send times in what a captured host sent.
     pub(crate) send_clocks: Vec<SendClock>,
     /// Number of the captured packet that is read; 0 in other formats.
@@ -75,6 +79,30 @@ pub(crate) struct SendClock {
     /// Seconds between the first and the last packet by the capture, and by how many the other clock went further.
     pub(crate) over_s: f64,
     pub(crate) ahead_s: f64,
+}
+
+/// A repair packet, and the packets of one stream that it protects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Repair {
+    /// When it was sent or received.
+    pub(crate) at: Timestamp,
+    /// Its number, as [`Packet::number`].
+    pub(crate) number: u32,
+    /// Whether it was sent or received.
+    pub(crate) direction: Direction,
+    /// Bytes of the RTP packet.
+    pub(crate) size: u32,
+    /// The protected stream.
+    pub(crate) ssrc: u32,
+    /// Its packets that are protected; none, where the header says so.
+    pub(crate) coverage: Coverage,
+}
+
+impl Repair {
+    /// Rows that one costs: memory, and time to look for each of its packets.
+    pub(crate) fn cost(coverage: &Coverage) -> u64 {
+        (size_of::<Self>() / 32 + coverage.len() / 16) as u64
+    }
 }
 
 impl Recording {
@@ -105,6 +133,7 @@ impl Recording {
             series: BTreeMap::new(),
             other: vec![],
             guessed: vec![],
+            repairs: vec![],
             send_clocks: vec![],
             record: 0,
             rows: 0,
@@ -164,6 +193,7 @@ impl Recording {
         self.streams.iter_mut().for_each(|r| r.at += by);
         self.events.iter_mut().for_each(|r| r.at += by);
         self.other.iter_mut().for_each(|r| r.at += by);
+        self.repairs.iter_mut().for_each(|r| r.at += by);
         for series in self.series.values_mut() {
             series.points.iter_mut().for_each(|p| p.0 += by);
             series.texts.iter_mut().for_each(|t| t.0 += by);
@@ -203,6 +233,7 @@ impl Recording {
         self.streams.sort_by_key(|r| r.at);
         self.events.sort_by_key(|r| r.at);
         self.other.sort_by_key(|r| (r.at, r.direction));
+        self.repairs.sort_by_key(|r| r.at);
         let unnumbered = self.packets.iter_mut().map(|r| &mut r.number).zip(1..);
         unnumbered.filter(|(n, _)| **n == 0).for_each(|(n, i)| *n = i);
         let unnumbered = self.rtcp.iter_mut().map(|r| &mut r.number).zip(1..);

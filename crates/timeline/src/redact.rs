@@ -9,6 +9,7 @@ mod event_log;
 mod json;
 mod rtcp;
 mod sdp;
+mod weir;
 
 use crate::input::{Input, Taken};
 use crate::{Format, Limits, ReadError, format};
@@ -78,6 +79,9 @@ pub fn redact(source: impl Read, out: &mut dyn Write, names: &mut Pseudonyms) ->
         Format::InternalsDump => json::document(&mut input, out, names, &mut done)?,
         Format::GetStats | Format::RtcStats => json::lines(&mut input, out, names, &mut done)?,
         Format::PionRtp | Format::PionRtcp | Format::PionTarget => numbers(&mut input, out, &mut done)?,
+        Format::WeirSeries => weir::series(&mut input, out, names, &mut done)?,
+        Format::WeirResult => weir::result(&mut input, out, names, &mut done)?,
+        Format::WeirPage => weir::page(&mut input, out, names, &mut done)?,
         Format::Scream => numbers(&mut input, out, &mut done)?,
         Format::RtpDump => capture::rtpdump(&mut input, out, &mut done)?,
         Format::Observed => return Err(ReadError::Unknown("such packets are in no file".into())),

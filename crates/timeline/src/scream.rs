@@ -6,7 +6,8 @@
 //! Packets and their sizes are not in it.
 
 use crate::columns::{COLUMNS, columns, is_header};
-use crate::input::{Input, Taken};
+use crate::input::Input;
+use crate::line::{self, Unread};
 use crate::recording::Recording;
 use crate::schema::{Clock, Estimate, EstimateKind, Stop};
 use std::collections::BTreeMap;
@@ -33,28 +34,15 @@ const KEPT: [(usize, &str); 9] = [
 ];
 
 pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
-    let (mut line, mut targets) = (Vec::new(), BTreeMap::new());
-    loop {
-        let (offset, cost) = (input.offset(), out.cost());
-        match input.line(MAX_LINE, &mut line) {
-            Taken::Whole => {}
-            Taken::End => return None,
-            Taken::Cut(why) => return Some(Stop { offset, why }),
+    let mut targets = BTreeMap::new();
+    line::each(input, out, MAX_LINE, |out, line| match columns(&String::from_utf8_lossy(line)) {
+        Some(columns) => {
+            row(out, &columns, &mut targets);
+            Ok(())
         }
-        let text = String::from_utf8_lossy(&line);
-        match columns(&text) {
-            Some(columns) => row(out, &columns, &mut targets),
-            None if text.trim().is_empty() || is_header(&line) => {}
-            None if input.peek(1).is_ok_and(<[u8]>::is_empty) => {
-                return Some(Stop { offset, why: "the last line is cut".into() });
-            }
-            None => out.damage(offset, "lines that cannot be read", || "a line without the trace's columns".into()),
-        }
-        out.charge(cost);
-        if let Some(why) = out.full() {
-            return Some(Stop { offset, why });
-        }
-    }
+        None if is_header(line) => Ok(()),
+        None => Err(Unread::columns("trace")),
+    })
 }
 
 fn row(out: &mut Recording, columns: &[f64; COLUMNS], targets: &mut BTreeMap<u32, u64>) {

@@ -26,7 +26,7 @@ pub struct Source {
     pub estimates: u64,
     /// Probe clusters.
     pub probes: u64,
-    /// Numbers over time of `getStats()`.
+    /// Numbers over time: of `getStats()`, of a trace or of a run.
     pub series: u64,
     /// Faults that were passed over, each with its count.
     pub faults: BTreeMap<String, u64>,

@@ -9,17 +9,17 @@ mod sdp;
 use crate::format::Format;
 use crate::number::is_measured;
 use crate::recording::Recording;
-use crate::schema::{Event, EventKind};
+use crate::schema::{Event, EventKind, Series};
 use serde::de::Error as _;
 use serde_json::{Map, Value};
 use weir_units::{TimeDelta, Timestamp};
 
 /// Most bytes of one JSON document, and of one line.
-const MAX_DOCUMENT: usize = 256 << 20;
+pub(crate) const MAX_DOCUMENT: usize = 256 << 20;
 const MAX_LINE: usize = 16 << 20;
-/// Longest text kept of a value.
 /// Longest time for which what the other end said last holds.
 const MOST_BACK: TimeDelta = TimeDelta::from_secs(30);
+/// Longest text kept of a value.
 const MAX_TEXT: usize = 200;
 
 /// Most values of a document, a line or a list of a dump: in memory one takes up to a hundred times the bytes that it has in the file.
@@ -115,43 +115,56 @@ fn unix_ms(ms: f64) -> Option<Timestamp> {
     (ms.is_finite() && (0.0..9e12).contains(&ms)).then(|| Timestamp::from_micros((ms * 1000.0 + 0.5) as i64))
 }
 
-/// Adds one value of a statistics object.
-fn value(out: &mut Recording, at: Timestamp, key: (&str, &str, &str), value: &Value) {
-    let number = match value {
-        Value::Number(n) => n.as_f64(),
-        Value::Bool(b) => Some(f64::from(*b)),
-        _ => None,
-    };
-    let text = match value {
-        Value::String(s) => Some(s.chars().take(MAX_TEXT).collect::<String>()),
-        _ => None,
-    };
-    if number.is_some_and(|n| !is_measured(n)) {
+/// Adds one value of a statistics object: numbers, truth values and texts are kept.
+pub(crate) fn value(out: &mut Recording, at: Timestamp, key: (&str, &str, &str), value: &Value) {
+    match value {
+        Value::Number(n) => {
+            if let Some(n) = n.as_f64() {
+                number(out, at, key, n);
+            }
+        }
+        Value::Bool(b) => number(out, at, key, f64::from(*b)),
+        Value::String(s) => text(out, at, key, s),
+        _ => {}
+    }
+}
+
+/// Adds a number: the type of its object, the object's id and its own name.
+pub(crate) fn number(out: &mut Recording, at: Timestamp, key: (&str, &str, &str), number: f64) {
+    if !is_measured(number) {
         return out.fault("numbers that nothing can have measured");
     }
-    let text_bytes = text.as_ref().map_or(0, String::len);
-    if (number.is_none() && text.is_none()) || !out.room(1 + (text_bytes / ROW) as u64) {
-        return;
-    }
-    let (kind, id, name) = key;
-    let key = (kind.to_owned(), id.to_owned(), name.to_owned());
-    if !out.series.contains_key(&key) {
-        if out.series.len() >= MAX_SERIES {
-            return out.refuse("more numbers of getStats than are kept");
-        }
-        if !out.room(((SERIES + kind.len() + id.len() + name.len()) / ROW) as u64) {
-            return;
-        }
-    }
-    let series = out.series.entry(key).or_default();
-    if let Some(number) = number {
+    if let Some(series) = series(out, key, 0) {
         series.points.push((at, number));
     }
-    if let Some(text) = text
+}
+
+/// Adds a text where it changes.
+pub(crate) fn text(out: &mut Recording, at: Timestamp, key: (&str, &str, &str), text: &str) {
+    let text: String = text.chars().take(MAX_TEXT).collect();
+    if let Some(series) = series(out, key, text.len())
         && series.texts.last().is_none_or(|(_, last)| *last != text)
     {
         series.texts.push((at, text));
     }
+}
+
+/// The series of a number, with room for a row with so many bytes of text.
+fn series<'a>(out: &'a mut Recording, (kind, id, name): (&str, &str, &str), text: usize) -> Option<&'a mut Series> {
+    if !out.room(1 + (text / ROW) as u64) {
+        return None;
+    }
+    let key = (kind.to_owned(), id.to_owned(), name.to_owned());
+    if !out.series.contains_key(&key) {
+        if out.series.len() >= MAX_SERIES {
+            out.refuse("more numbers over time than are kept");
+            return None;
+        }
+        if !out.room(((SERIES + kind.len() + id.len() + name.len()) / ROW) as u64) {
+            return None;
+        }
+    }
+    Some(out.series.entry(key).or_default())
 }
 
 /// Adds an event of the application.

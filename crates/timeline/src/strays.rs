@@ -57,6 +57,7 @@ pub(crate) fn leave_out(out: &mut Recording) {
     out.probes.retain(|r| keep(r.at));
     out.limited.retain(|r| keep(r.at));
     out.other.retain(|r| keep(r.at));
+    out.repairs.retain(|r| keep(r.at));
     out.faults_of("rows of a time far from all others", strays);
 }
 

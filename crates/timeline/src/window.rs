@@ -44,6 +44,7 @@ impl Window {
             r.streams.retain(|r| self.has(r.at));
             r.events.retain(|r| self.has(r.at));
             r.other.retain(|r| self.has(r.at));
+            r.repairs.retain(|r| self.has(r.at));
             for series in r.series.values_mut() {
                 series.points.retain(|p| self.has(p.0));
                 series.texts.retain(|t| self.has(t.0));

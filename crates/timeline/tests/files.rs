@@ -138,7 +138,7 @@ fn no_more_series_are_kept_than_the_bound_and_their_texts_cost_what_they_take() 
     let found = opened(text.as_bytes());
     assert_eq!(found.series.len(), 100_000);
     let stop = found.stop.expect("full");
-    assert!(stop.why.contains("numbers of getStats") && stop.offset < text.len() as u64, "{stop:?}");
+    assert!(stop.why.contains("numbers over time") && stop.offset < text.len() as u64, "{stop:?}");
     // Names of a megabyte: 45 MB of them are as much as 700,000 rows.
     let long = |i: usize| {
         line(0, "\"type\":\"outbound-rtp\",\"packetsSent\":1")
@@ -158,6 +158,25 @@ fn values_without_end_are_no_memory_without_end() {
     let list = dump(&format!("[{}]", vec!["0"; 2_500_000].join(",")));
     let found = opened(list.as_bytes());
     assert_eq!((found.series.len(), found.faults.get("lists that are not JSON")), (0, Some(&2)));
+}
+
+/// Files of Weir itself, with columns, objects and lists without end.
+#[test]
+fn reports_series_and_pages_have_the_bounds_of_others() {
+    let columns = |n: usize| format!("time_s,flow{}\n0.1,v{}\n", ",x".repeat(n), ",1".repeat(n));
+    assert_eq!(opened(columns(900).as_bytes()).series.len(), 1, "columns of one name are one");
+    assert!(opened(columns(1_100).as_bytes()).stop.expect("too many").why.contains("1000 columns"));
+    let flows = |n: usize| (0..n).map(|i| format!("{{\"name\":\"{i}\",\"loss\":1}}")).collect::<Vec<_>>().join(",");
+    let report = |n| format!("{{\"schema\":\"weir:run:1\",\"flows\":[{}]}}", flows(n));
+    let many = opened(report(120_000).as_bytes());
+    assert!(many.series.len() == 100_000 && many.stop.expect("full").why.contains("numbers over time"));
+    let deep = format!("{{\"schema\":\"weir:run:1\",\"flows\":[{}1{}]}}", "{\"a\":".repeat(100), "}".repeat(100));
+    assert!(opened(deep.as_bytes()).series.values().all(|s| s.points.is_empty()));
+    let zeros = vec!["0"; 2_100_000].join(",");
+    let page = format!(
+        "<!doctype html><title>A call with a browser</title><script id=\"data\">{{\"sections\":[{zeros}]}}</script>"
+    );
+    assert!(opened(page.as_bytes()).stop.expect("too many").why.contains("more than 2000000 values"));
 }
 
 /// Statistics whose times are two days apart: each second of each stream would take hours.
@@ -182,13 +201,14 @@ fn records_without_content_end_at_a_bound() {
     section.extend([0xff; 8]);
     section.extend([28, 0, 0, 0]);
     let rtpdump = [&b"#!rtpplay1.0 10.0.0.1/5004\n"[..], &[0; 16]].concat();
-    let cases: [(&str, Vec<u8>, &[u8]); 6] = [
+    let cases: [(&str, Vec<u8>, &[u8]); 7] = [
         ("pcap", pcap.to_vec(), &[0; 16]),
         ("pcapng", section, &[0x99, 0, 0, 0, 12, 0, 0, 0, 12, 0, 0, 0]),
         ("event log", vec![0x82, 0x01, 6, 8, 1, 16, 2, 24, 3], &[0xfa, 0x01, 0]),
         ("rtpdump", rtpdump, &[0, 8, 0, 0, 0, 0, 0, 0]),
         ("getStats", sender(1).into_bytes(), b"\n"),
         ("Pion", PION.into(), b"\n"),
+        ("Weir series", b"time_s,flow,x\n".to_vec(), b"\n"),
     ];
     for (name, begin, record) in cases {
         let part = record.repeat(4_096);

@@ -286,7 +286,11 @@ fn file(out: &mut String, recording: &Recording, source: &Source) {
         ("probes", source.probes),
         ("decoded frames", recording.frames.len() as u64),
         (
-            if source.format == Format::Scream { "numbers of the controller" } else { "numbers of getStats" },
+            match source.format {
+                Format::Scream => "numbers of the controller",
+                Format::WeirSeries | Format::WeirResult | Format::WeirPage => "numbers of flows, links and ends",
+                _ => "numbers of getStats",
+            },
             source.series,
         ),
     ];

@@ -274,3 +274,44 @@ fn a_stop_or_a_kill_loses_no_row_and_makes_none_twice() {
     let parts = files(&path.join("kept")).into_iter().filter(|(p, _)| p.extension().is_some_and(|e| e == "part"));
     assert!(parts.count() <= 1);
 }
+
+#[test]
+fn what_a_run_and_a_call_have_written_is_opened_with_the_same_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let scenario = "title = \"A call\"\nduration = \"10 s\"\n[links.path]\nrate = \"1 Mbps\"\ndelay = \"20 ms\"\nloss = 0.02\n\
+        [rtp.video]\ncontroller = \"gcc\"\n[udp.other]\nrate = \"100 kbps\"\n";
+    fs::write(path.join("link.toml"), scenario).expect("writable");
+    let made = json(path, &["run", "link.toml", "-q", "--json", "--series", "series"]);
+    fs::write(path.join("run.json"), serde_json::to_vec_pretty(&made).expect("JSON")).expect("writable");
+    let source = |file: &str| json(path, &["open", file, "--json"])["sources"][0].clone();
+    let (run, flow) = (source("run.json"), &made["flows"][0]);
+    let lost = ["dropped_queue", "dropped_aqm", "dropped_channel"].map(|n| flow["packets"][n].as_u64().unwrap_or(0));
+    assert_eq!(run["format"], "weir-result");
+    assert_eq!(
+        (&run["packets"]["sent"], &run["packets"]["received"]),
+        (&flow["packets"]["sent"], &flow["packets"]["received"])
+    );
+    assert_eq!(run["packets"]["lost"].as_u64(), Some(lost.iter().sum()));
+    assert!(lost[2] > 0 && run["to_ms"] == 10_000, "{run}");
+    let series = source("series/link.flows.csv");
+    assert_eq!(
+        (&series["format"], &series["stopped"], &series["faults"]),
+        (&"weir-series".into(), &Value::Null, &serde_json::json!({}))
+    );
+    assert!(series["series"].as_u64() > Some(20) && series["estimates"].as_u64() > Some(3), "{series}");
+    // A file that was cut within a row is read up to it.
+    let whole = fs::read(path.join("series/link.flows.csv")).expect("written");
+    fs::write(path.join("cut.csv"), &whole[..whole.len() / 2]).expect("writable");
+    let cut = weir(path, &["open", "cut.csv"]);
+    assert_eq!(cut.status.code(), Some(3), "{}", said(&cut));
+    let parquet = weir(path, &["open", "series/link.flows.parquet"]);
+    assert!(said(&parquet).contains(".csv beside it"), "{}", said(&parquet));
+
+    let call = json(path, &["live", "call", "loopback", "--codec", "model", "--duration", "1", "-q", "--json"]);
+    fs::write(path.join("call.json"), call.to_string()).expect("writable");
+    let opened = source("call.json");
+    assert_eq!(opened["packets"]["sent"], call["sender"]["sent"]["rtp_packets"]);
+    assert_eq!(opened["packets"]["received"], call["receiver"]["received"]["rtp_packets"]);
+    assert!(opened["packets"]["received"].as_u64() > Some(10), "{opened}");
+}

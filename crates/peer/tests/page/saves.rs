@@ -10,6 +10,8 @@ use weir_lab::run::{RunOptions, run};
 use weir_lab::scenario::{NetworkText, ScenarioFile};
 use weir_path::{Limit, LinkConfig};
 use weir_peer::server::ServerConfig;
+use weir_timeline::why::curves;
+use weir_timeline::{Call, Format};
 use weir_units::TimeDelta;
 
 /// The link of the lossy call as a scenario has it.
@@ -31,6 +33,7 @@ pub(super) async fn are_whole(browser: &mut Browser, config: &ServerConfig) -> (
     scenario(&files[1], config);
     packets(&files[2]);
     report(&files[0]);
+    opened(&files[0], &files[2]);
     if std::env::var_os("WEIR_KEEP_PAGE").is_some() {
         for (scheme, width) in [("dark", 1_280), ("light", 400), ("dark", 400), ("light", 1_280)] {
             browser.prefer(scheme).await;
@@ -128,6 +131,21 @@ fn scenario(file: &Path, config: &ServerConfig) {
     let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
     let result = run(&scenario, 1, &options).expect("runs");
     assert!(result.flows[0].packets.sent > 20, "{:?}", result.flows[0]);
+}
+
+/// The page and the packets are recordings of the call.
+fn opened(page: &Path, packets: &Path) {
+    let read = |file: &Path| {
+        weir_timeline::read("saved", std::fs::File::open(file).expect("saved")).expect("a recording of a call")
+    };
+    let (page, packets) = (read(page), read(packets));
+    assert_eq!((page.format, &page.stop, page.faults.len()), (Format::WeirPage, &None, 0), "{:?}", page.faults);
+    let found = curves(&Call::new(vec![page])).expect("times");
+    for name in ["sent_kbps", "arrived_kbps", "target_kbps", "rtt_ms", "loss_percent"] {
+        assert!(found.column(name).is_some_and(|c| c.iter().any(|v| *v > 0.0)), "{name}: {found:?}");
+    }
+    let counts = packets.counts();
+    assert!(packets.stop.is_none() && counts.sent + counts.received + counts.passing > 100, "{counts:?}");
 }
 
 /// tshark reads the packets, and finds media and reports of both ends in them.

@@ -4,7 +4,8 @@ use super::clocks::Clocks;
 use super::extensions::{Behaviour, Elements, elements};
 use super::file::Captured;
 use super::link::{self, Datagram, Udp};
-use crate::recording::Recording;
+use super::repairs;
+use crate::recording::{Recording, Repair};
 use crate::rtcp::{self, fingerprint};
 use crate::schema::{CandidatePair, Direction, NetworkType, OtherTraffic, Packet, PairChange, Rtcp, RtcpKind};
 use core::net::IpAddr;
@@ -61,6 +62,8 @@ pub(super) struct Flows {
     streams: BTreeMap<(u16, u32), Candidate>,
     hosts: BTreeMap<IpAddr, Host>,
     beside: Vec<Beside>,
+    /// Flow and stream of packets that may be repair packets, as far as they are read.
+    repairs: Vec<(u16, u32, Repair)>,
     /// Flow, time, number and length of compounds whose direction is not known yet, with their bytes.
     compounds: Vec<(u16, Timestamp, u32, u32, Vec<u8>)>,
     others: BTreeMap<(i64, IpAddr, IpAddr), u64>,
@@ -182,6 +185,13 @@ impl Flows {
         let whole = udp.length as usize == bytes.len();
         let padding = if bytes[0] & 0x20 == 0 { Some(0) } else { bytes.last().copied().filter(|_| whole) };
         self.beside.push(Beside { flow, elements, padding });
+        for (protected, coverage) in repairs::protected(bytes, udp.length) {
+            if out.room(Repair::cost(&coverage)) {
+                let (number, direction, size) = (out.record, Direction::Passing, udp.length);
+                let repair = Repair { at, number, direction, size, ssrc: protected, coverage };
+                self.repairs.push((flow, ssrc, repair));
+            }
+        }
         out.packets.push(Packet {
             at,
             number: out.record,
@@ -235,9 +245,16 @@ impl Flows {
         let transports: Vec<Option<u8>> = self.behaviours.iter().map(Behaviour::transport).collect();
         let is_stream =
             |s: &Candidate| s.packets >= LEAST_PACKETS && f64::from(s.followed) >= LEAST_ORDER * f64::from(s.packets);
-        let known: BTreeSet<u32> =
-            self.streams.iter().filter(|(_, s)| is_stream(s)).map(|((_, ssrc), _)| *ssrc).collect();
-        // A stream may begin with a few packets between other addresses.
+        // A stream that moves to other addresses may have a few packets between each.
+        let mut moved: BTreeMap<u32, Candidate> = BTreeMap::new();
+        for ((_, ssrc), stream) in &self.streams {
+            let all = moved.entry(*ssrc).or_default();
+            all.packets += stream.packets;
+            all.followed += stream.followed;
+        }
+        let of_flows = self.streams.iter().map(|((_, ssrc), s)| (ssrc, s));
+        let found = of_flows.chain(&moved).filter(|(_, s)| is_stream(s));
+        let known: BTreeSet<u32> = found.map(|(ssrc, _)| *ssrc).collect();
         let is_rtp = |flow: u16, ssrc: u32| self.streams.contains_key(&(flow, ssrc)) && known.contains(&ssrc);
         let (mut media_flows, mut row) = (vec![false; self.froms.len()], 0);
         let (mut kept, mut padding) = (Vec::new(), Vec::new());
@@ -277,6 +294,10 @@ impl Flows {
             for (packet, length) in out.packets.iter_mut().zip(padding) {
                 packet.padding = length.map(u16::from).filter(|length| u32::from(*length) + 12 <= packet.size);
             }
+            let protects = |r: &&(u16, u32, Repair)| is_rtp(r.0, r.1) && known.contains(&r.2.ssrc);
+            let found = self.repairs.iter().filter(protects);
+            out.repairs =
+                found.map(|(flow, _, r)| Repair { direction: directions[usize::from(*flow)], ..*r }).collect();
         }
         for ((at, from, to), bytes) in &self.others {
             let direction = self.direction(*from, *to);

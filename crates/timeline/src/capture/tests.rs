@@ -236,3 +236,87 @@ proptest! {
         }
     }
 }
+
+/// A call in the clear with repair packets of each kind: FlexFEC-03, FlexFEC, and ULPFEC of its own and in RED.
+#[test]
+fn repair_packets_are_known_by_what_they_say() {
+    use weir_wire::fec::parity::Recovery;
+    use weir_wire::fec::{Mask, Octets, flexfec, flexfec03, ulpfec};
+    let (media, fec, red) = (7u32, 8u32, 9u32);
+    let header = |kind: u8, sequence: u16, ssrc: u32, csrc: Option<u32>| {
+        let mut out = vec![0x80 | u8::from(csrc.is_some()), kind];
+        out.extend(sequence.to_be_bytes());
+        out.extend(90_000u32.to_be_bytes());
+        out.extend(ssrc.to_be_bytes());
+        out.extend(csrc.into_iter().flat_map(u32::to_be_bytes));
+        out
+    };
+    let recovery = Recovery { flags: 0, timestamp: 1, length: 900 };
+    let body = [0x55; 400];
+    let payload = Octets::new(&body);
+    let own = |base: u16| {
+        let level = ulpfec::Level { mask: Mask::from_bits(0b111), payload };
+        let mut out = Vec::new();
+        let repair = ulpfec::Repair { recovery, base, levels: ulpfec::Levels::Own(&[level]) };
+        assert_eq!(repair.write_into(&mut out), Some(0));
+        out
+    };
+    let mut all = Vec::new();
+    for i in 0..40u16 {
+        all.push(header(96, i, media, None));
+        all.last_mut().expect("one").resize(1_000, 0xaa);
+        let mut packet = header(110, i, fec, (i % 2 == 1).then_some(media));
+        let zeros = if i % 2 == 0 {
+            flexfec03::Repair { recovery, ssrc: media, base: i, mask: Mask::from_bits(1), payload }
+                .write_into(&mut packet)
+        } else {
+            let blocks = [flexfec::Block::masked(media, i, [i]).expect("one packet")];
+            flexfec::Repair { recovery, blocks: flexfec::Blocks::Own(&blocks), payload }.write_into(&mut packet)
+        };
+        assert_eq!(zeros, Some(0));
+        all.push(packet);
+        // A stream in RED, each fourth packet of which is one of repair of the three before, half of them without RED.
+        let mut packet = header(97, i, red, None);
+        match i % 8 {
+            3 => packet.extend([&[98][..], &own(i - 3)].concat()),
+            7 => packet.extend(own(i - 3)),
+            _ => packet.extend([&[96][..], &[0x21; 700]].concat()),
+        }
+        all.push(packet);
+    }
+    let mut packets: Vec<(u64, Vec<u8>)> =
+        all.iter().zip(0..).map(|(p, i)| (1_000 * i, ipv4(LEFT, RIGHT, 64, (5000, 6000), p))).collect();
+    let pli = [0x81, 206, 0, 2, 0, 0, 0, 9, 0, 0, 0, 7];
+    packets.push((300_000, ipv4(RIGHT, LEFT, 62, (6000, 5000), &pli)));
+    let clear = read("capture", pcap(&packets, 65_535).as_slice()).expect("a capture");
+    let of = |ssrc: u32| {
+        clear.repairs.iter().filter(move |r| r.ssrc == ssrc).map(|r| r.coverage.sequences().collect::<Vec<_>>())
+    };
+    assert_eq!((of(media).count(), of(red).count()), (40, 10));
+    assert!(of(media).zip(0..).all(|(covered, i)| covered == [i]));
+    assert!(of(red).zip(0..).all(|(covered, i)| covered == [4 * i, 4 * i + 1, 4 * i + 2]));
+    assert!(clear.repairs.iter().all(|r| r.direction == Direction::Sent));
+    // Snapped behind the headers they are known too; beside RTCP that is encrypted nothing is taken for one.
+    let snapped = read("capture", pcap(&packets, 100).as_slice()).expect("a capture");
+    assert_eq!(snapped.repairs, clear.repairs);
+    packets.push((
+        301_000,
+        ipv4(RIGHT, LEFT, 62, (6000, 5000), &[&[0x81, 201, 0, 7, 0, 0, 0, 9][..], &[0x5a; 37]].concat()),
+    ));
+    assert!(read("capture", pcap(&packets, 65_535).as_slice()).expect("a capture").repairs.is_empty());
+}
+
+#[test]
+fn a_stream_with_a_few_packets_between_each_of_two_pairs_of_addresses_is_one() {
+    let mut all = packets();
+    let other = [10, 0, 0, 2];
+    for i in 0..5u16 {
+        let from = if i < 2 { LEFT } else { other };
+        all.push((40_000 + 1_000 * u64::from(i), ipv4(from, RIGHT, 64, (5000, 6000), &rtp(700 + i, 99, 40 + i, 900))));
+        // Those that do not follow each other are none.
+        all.push((40_500 + 1_000 * u64::from(i), ipv4(from, RIGHT, 64, (5000, 6000), &rtp(9_000 * i, 98, 0, 900))));
+    }
+    let found = read("capture", pcap(&all, 65_535).as_slice()).expect("a capture");
+    let of = |ssrc: u32| found.packets.iter().filter(|p| p.ssrc == ssrc).count();
+    assert_eq!((of(7), of(99), of(98)), (29, 5, 0));
+}

@@ -13,7 +13,7 @@ const MAX_LINE: usize = 16 << 20;
 const MAX_DEPTH: u32 = 4;
 
 /// Members whose texts are names of states, kinds and codecs.
-const KINDS: [&str; 31] = [
+const KINDS: [&str; 32] = [
     "type",
     "kind",
     "mediaType",
@@ -45,6 +45,7 @@ const KINDS: [&str; 31] = [
     "signalingState",
     "sdpFmtpLine",
     "codec",
+    "schema",
 ];
 /// Beginnings of the names of rtcstats' own events.
 const EVENTS: [&str; 9] = ["getstats", "getStats", "create", "set", "add", "remove", "on", "close", "replaceTrack"];
@@ -116,7 +117,7 @@ pub(super) fn lines(
     }
 }
 
-fn value(key: &str, v: &Value, names: &mut Pseudonyms, depth: u32) -> Value {
+pub(super) fn value(key: &str, v: &Value, names: &mut Pseudonyms, depth: u32) -> Value {
     match v {
         Value::Object(members) => Value::Object(object(members, names, depth)),
         Value::Array(all) => Value::Array(all.iter().map(|v| value(key, v, names, depth)).collect()),

@@ -68,6 +68,46 @@ fn a_dump_keeps_limits_and_loses_candidates_and_keys() {
     assert_eq!(after.series.values().filter(|s| s.points.last().is_some_and(|p| p.1 == 20.0)).count(), 1);
 }
 
+#[test]
+fn what_weir_writes_keeps_its_numbers_and_loses_names() {
+    let series = "time_s,flow,controller,target_bps,cc_slope,share_bps:camera of alice\n\
+        0.1,\"alice, desk\",exec:/home/alice/x,300000,0.5,7\n0.2,\"alice, desk\",exec:/home/alice/x,310000,,8\n";
+    let run = json!({"schema": "weir:run:1", "scenario": "/home/alice/x.toml", "duration_s": 2.0,
+        "flows": [{"name": "desk of alice", "kind": "rtp", "packets": {"sent": 9, "received": 8}}]});
+    let totals = json!({"packets_sent": 5, "packets_received": 6});
+    let call = json!({"schema": "weir:call:1", "calls": [{"local": "192.0.2.77:5000", "reason": "alice left", "codec": "VP8",
+        "totals": totals, "room": {"member": "alice"}}]});
+    let line = json!({"label": "sent (Weir)", "scale": 1.0, "v": [1, null, 3], "alice": "alice"});
+    let chart =
+        json!({"title": "Rate", "unit": "kbit/s", "t0": 0.1, "dt": 0.1, "lines": [line], "notes": [[0.1, "alice"]]});
+    let data = json!({"sections": [{"title": "alice", "groups": [{"title": "Weir to the browser", "charts": [chart]}]}],
+        "csv": "alice"});
+    let page = format!(
+        "<!doctype html><title>A call with a browser</title><p>192.0.2.77</p>\
+        <script type=\"application/json\" id=\"data\">{data}</script><p>alice</p>"
+    );
+    for (text, format) in [
+        (series.to_owned(), Format::WeirSeries),
+        (run.to_string(), Format::WeirResult),
+        (call.to_string(), Format::WeirResult),
+        (page, Format::WeirPage),
+    ] {
+        let out = redacted(text.as_bytes());
+        for secret in ["alice", "desk", "/home", "192.0.2.77"] {
+            assert!(!holds(&out, secret.as_bytes()), "{secret} in {}", String::from_utf8_lossy(&out));
+        }
+        let (before, after) = (read("", text.as_bytes()).expect("read"), read("", out.as_slice()).expect("read"));
+        let numbers = |r: &crate::Recording| {
+            let mut all: Vec<_> = r.series.values().map(|s| format!("{:?}", s.points)).collect();
+            all.sort();
+            all
+        };
+        assert_eq!((after.format, numbers(&after)), (format, numbers(&before)), "{}", String::from_utf8_lossy(&out));
+        assert_eq!((after.counts(), after.estimates.len()), (before.counts(), before.estimates.len()));
+        assert!(after.series.values().any(|s| !s.points.is_empty()));
+    }
+}
+
 /// An Ethernet frame of UDP between 192.0.2.77 and 198.51.100.7.
 fn frame(payload: &[u8]) -> Vec<u8> {
     let mut out = vec![0xaa; 12];

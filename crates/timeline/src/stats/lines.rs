@@ -4,36 +4,25 @@
 //! `timestamp`. A report without a time of its own takes that of its objects.
 
 use super::{MAX_LINE, object, parse, unix_ms};
-use crate::input::{Input, Taken};
+use crate::input::Input;
+use crate::line::{self, Unread};
 use crate::recording::Recording;
 use crate::schema::{Clock, Stop};
 use serde_json::{Map, Value};
 
 pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     out.clock = Clock::Utc;
-    let mut line = Vec::new();
-    loop {
-        let (offset, cost) = (input.offset(), out.cost());
-        match input.line(MAX_LINE, &mut line) {
-            Taken::Whole => {}
-            Taken::End => return None,
-            Taken::Cut(why) => return Some(Stop { offset, why }),
+    line::each(input, out, MAX_LINE, |out, line| match parse(line) {
+        Ok(Value::Object(report)) => {
+            self::report(out, &report);
+            Ok(())
         }
-        match parse(&line) {
-            _ if line.trim_ascii().is_empty() => {}
-            Ok(Value::Object(report)) => self::report(out, &report),
-            Ok(_) => out.damage(offset, "lines without a report", || "a line that is no object".into()),
-            // The last line of a file that was cut.
-            Err(e) if e.is_eof() && input.peek(1).is_ok_and(<[u8]>::is_empty) => {
-                return Some(Stop { offset, why: format!("the last line is cut: {e}") });
-            }
-            Err(e) => out.damage(offset, "lines that are not JSON", || format!("a line that is not JSON: {e}")),
+        Ok(_) => {
+            let why = "a line that is no object".into();
+            Err(Unread { what: "lines without a report", why, cut: None })
         }
-        out.charge(cost);
-        if let Some(why) = out.full() {
-            return Some(Stop { offset, why });
-        }
-    }
+        Err(e) => Err(Unread::json(&e)),
+    })
 }
 
 fn report(out: &mut Recording, line: &Map<String, Value>) {

@@ -4,7 +4,8 @@
 //! joined with what is known.
 
 use super::{MAX_LINE, MAX_TEXT, ROW, event, object, parse, sdp, unix_ms};
-use crate::input::{Input, Taken};
+use crate::input::Input;
+use crate::line::{self, Unread};
 use crate::recording::Recording;
 use crate::schema::{Clock, Stop};
 use serde_json::{Map, Value};
@@ -17,33 +18,23 @@ const MAX_OBJECTS: usize = 20_000;
 pub(crate) fn read(input: &mut Input<'_>, out: &mut Recording) -> Option<Stop> {
     out.clock = Clock::Utc;
     let mut known: BTreeMap<(String, String), Map<String, Value>> = BTreeMap::new();
-    let (mut line, mut latest) = (Vec::new(), None);
-    loop {
-        let (offset, cost) = (input.offset(), out.cost());
-        match input.line(MAX_LINE, &mut line) {
-            Taken::Whole => {}
-            Taken::End => return None,
-            Taken::Cut(why) => return Some(Stop { offset, why }),
-        }
-        match parse(&line) {
-            _ if line.trim_ascii().is_empty() => {}
+    let mut latest = None;
+    line::each(input, out, MAX_LINE, |out, line| {
+        match parse(line) {
             Ok(Value::Array(entry)) if entry.first().is_some_and(Value::is_string) => {
                 self::entry(out, &mut known, &mut latest, &entry);
             }
-            Ok(_) => out.damage(offset, "lines that are no entry", || "a line that is no list with a name".into()),
-            Err(e) if e.is_eof() && input.peek(1).is_ok_and(<[u8]>::is_empty) => {
-                return Some(Stop { offset, why: format!("the last line is cut: {e}") });
+            Ok(_) => {
+                let why = "a line that is no list with a name".into();
+                return Err(Unread { what: "lines that are no entry", why, cut: None });
             }
-            Err(e) => out.damage(offset, "lines that are not JSON", || format!("a line that is not JSON: {e}")),
+            Err(e) => return Err(Unread::json(&e)),
         }
         if known.len() > MAX_OBJECTS {
             out.refuse("more objects of getStats than are kept");
         }
-        out.charge(cost);
-        if let Some(why) = out.full() {
-            return Some(Stop { offset, why });
-        }
-    }
+        Ok(())
+    })
 }
 
 fn entry(

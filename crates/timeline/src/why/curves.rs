@@ -5,7 +5,7 @@ use super::frames::frames;
 use super::passage::{Passages, passages};
 use super::statistics::{Second, seconds};
 use crate::schema::{Direction, EstimateKind, RtcpKind};
-use crate::{Call, Format, Recording, scream};
+use crate::{Call, Format, Recording, scream, weir};
 use weir_units::Timestamp;
 
 /// Longest call that is looked at, in rows: two days.
@@ -81,6 +81,23 @@ impl Grid {
         self.add(name, values);
     }
 
+    /// Means of rows, of values that are each the mean of a time as long as the least distance of two. A value's own time is the end of
+    /// its time: the first one is the begin of the rows, and so the end of what is in the first row is its end.
+    fn means(&mut self, name: &'static str, points: &[(f64, f64)]) {
+        let apart = points.windows(2).map(|p| p[1].0 - p[0].0).filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min);
+        let apart = if apart.is_finite() { apart } else { self.interval_s };
+        let mut sums = vec![(0.0, 0u32); self.rows];
+        // A microsecond: the ends of rows are no whole binary fractions.
+        let within = 1e-6;
+        for (at, value) in points {
+            let Some(first) = self.row(at + within) else { continue };
+            let last = self.row(at + apart - within).unwrap_or(self.rows - 1);
+            sums.get_mut(first..=last).into_iter().flatten().for_each(|s| *s = (s.0 + value, s.1 + 1));
+        }
+        let mean = |(sum, n): (f64, u32)| if n > 0 { sum / f64::from(n) } else { f64::NAN };
+        self.add(name, sums.into_iter().map(mean).collect());
+    }
+
     /// Values that hold until the next one, for so long.
     fn held(&mut self, name: &'static str, hold_s: f64, points: impl Iterator<Item = (f64, f64)>) {
         let mut values = vec![f64::NAN; self.rows];
@@ -114,6 +131,7 @@ pub fn curves(call: &Call) -> Option<Curves> {
     estimates(&mut grid, call);
     statistics(&mut grid, call);
     scream(&mut grid, call);
+    written(&mut grid, call);
     Some(Curves { start_ms: from.as_millis(), interval_s, columns: grid.columns })
 }
 
@@ -195,6 +213,16 @@ fn scream(grid: &mut Grid, call: &Call) {
     let shares = of("rateLost").iter().zip(of("rateTransmitted")).filter(|(_, all)| all.1 > 0.0);
     let points: Vec<_> = shares.map(|(lost, all)| (grid.seconds(lost.0), 100.0 * lost.1 / all.1)).collect();
     grid.held("loss_percent", STATISTICS_S, points.into_iter());
+}
+
+/// Series and pages of Weir: the first flow, or call, of each.
+fn written(grid: &mut Grid, call: &Call) {
+    for recording in &call.recordings {
+        for (name, points, unit) in weir::over_time(recording) {
+            let points: Vec<_> = points.iter().map(|(at, v)| (grid.seconds(*at), v * unit)).collect();
+            grid.means(name, &points);
+        }
+    }
 }
 
 /// Numbers of `getStats()`; of both ends' statistics those of the sender.

@@ -11,7 +11,7 @@ use super::passage::{Fate, Passage, Passages, bytes, ms};
 use super::rules::Signals;
 use super::{Cause, Episode, EpisodeKind, Explanation, Level, frames};
 use crate::schema::{Direction, Packet};
-use crate::{Call, Recording};
+use crate::{Call, Format, Recording};
 use std::collections::BTreeMap;
 
 /// Most numbers in a row that are taken for lost: beyond, a sender has restarted (RFC 3550, appendix A.1).
@@ -217,6 +217,12 @@ pub(super) fn missing(call: &Call, level: Level) -> Option<String> {
             format!("{} has what was sent, and no feedback on it that can be read: {way_out}", r.name)
         }
         Some((r, _)) => format!("{} has what arrived, and not when it was sent: {way_out}", r.name),
+        None if call.recordings.iter().any(|r| matches!(r.format, Format::WeirSeries | Format::WeirResult)) => {
+            "Series and reports of runs have no packets: weir run NAME --explain finds causes by those, and --pcap writes them".into()
+        }
+        None if call.recordings.iter().any(|r| r.format == Format::WeirPage) => {
+            "A page of calls has no packets: the capture that is saved beside it has them".into()
+        }
         None => {
             "Neither packets nor getStats() with a rate are in it: a capture, an event log or a dump has them".into()
         }

@@ -23,11 +23,12 @@ use std::ops::Range;
 use toml::Spanned;
 
 /// Names of the numbers over time that rules may bound, as [`Curves`] has them.
-pub const QUANTITIES: [&str; 20] = [
+pub const QUANTITIES: [&str; 21] = [
     "sent_kbps",
     "arrived_kbps",
     "received_kbps",
     "passing_kbps",
+    "goodput_kbps",
     "other_kbps",
     "estimate_delay_kbps",
     "estimate_loss_kbps",

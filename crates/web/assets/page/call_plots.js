@@ -6,6 +6,7 @@ import { Plot, colour } from "./plots.js";
 const PLOTS = [
   ["Rates, kbit/s", 0, [
     ["sent_kbps", "sent", 0], ["arrived_kbps", "arrived", 1], ["received_kbps", "received", 2], ["passing_kbps", "passing", 2],
+    ["goodput_kbps", "arrived and of use", 1],
     ["estimate_delay_kbps", "estimate by delay", 3], ["estimate_loss_kbps", "estimate by loss", 4], ["available_kbps", "available (getStats)", 3],
     ["target_kbps", "target", 6], ["other_kbps", "others' traffic", 5],
   ]],

@@ -263,6 +263,13 @@ function summary(report) {
   return `Episodes: ${parts.map(([n, name]) => `${name}: ${n}`).join(", ")}. The causes are those that the rules find likeliest.`;
 }
 
+/** Formats as the command line names them. */
+const FORMATS = new Map([
+  ["event-log", "RtcEventLog v2"], ["pcap", "pcap"], ["pcapng", "pcapng"], ["internals-dump", "webrtc-internals dump"], ["get-stats", "getStats lines"],
+  ["rtc-stats", "rtcstats"], ["pion-rtp", "Pion RTP log"], ["pion-rtcp", "Pion RTCP log"], ["pion-target", "Pion target log"], ["rtp-dump", "rtpdump"],
+  ["scream", "SCReAM trace"], ["weir-series", "Weir series"], ["weir-result", "Weir report"], ["weir-page", "Weir page of calls"], ["observed", "observed packets"],
+]);
+
 function files(report) {
   const columns = [
     { name: "File" }, { name: "Format", means: "recognised by content" }, { name: "Time, s", means: "from first to last" }, { name: "Sent", means: "RTP packets sent by the recording end" },
@@ -274,7 +281,7 @@ function files(report) {
     const notes = [...Object.entries(s.faults).map(([what, n]) => `passed over: ${n} ${what}`), ...s.guessed.map((fact) => `by behaviour: ${fact}`)];
     const seconds = s.from_ms === null ? "-" : ((s.to_ms - s.from_ms) / 1e3).toFixed(1);
     const p = s.packets;
-    return [s.path, s.format, seconds, ...[p.sent, p.reported_lost, p.received, p.lost, p.passing, s.rtcp, s.reported].map(String), notes.join("; ")];
+    return [s.path, FORMATS.get(s.format) ?? s.format, seconds, ...[p.sent, p.reported_lost, p.received, p.lost, p.passing, s.rtcp, s.reported].map(String), notes.join("; ")];
   };
   return table("Files", columns, report.sources.map(row));
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::answer::{Answer, Lab};
 use serde_json::{Value, json};
+use weir_timeline::Format;
 use weir_timeline::why::QUANTITIES;
 
 #[path = "../../tests/page/captures.rs"]
@@ -103,4 +104,9 @@ fn the_page_offers_controllers_that_can_be_replayed_and_draws_every_quantity() {
     let plots = include_str!("../../assets/page/call_plots.js");
     let absent: Vec<&&str> = QUANTITIES.iter().filter(|name| !plots.contains(&format!("[\"{name}\","))).collect();
     assert!(absent.is_empty(), "{absent:?}");
+    // Formats have the names that the command line gives them.
+    let page = include_str!("../../assets/page/recording.js");
+    let named = |f: &Format| page.contains(&format!("[{}, \"{}\"]", serde_json::to_string(f).expect("text"), f.name()));
+    let nameless: Vec<&Format> = Format::ALL.iter().filter(|f| !named(f)).collect();
+    assert!(nameless.is_empty(), "{nameless:?}");
 }

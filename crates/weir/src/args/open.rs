@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
 Read, by their content, compressed by gzip or not: RtcEventLog of version 2, dumps of chrome://webrtc-internals, getStats
-reports as JSON lines, rtcstats logs, pcap and pcapng (SRTP needs no keys), logs of Pion's bwe-test, rtpdump.
+reports as JSON lines, rtcstats logs, pcap and pcapng (SRTP needs no keys), logs of Pion's bwe-test, rtpdump, SCReAM's traces,
+and what Weir writes: series (CSV) and reports (--json) of weir run, reports and pages of weir live.
 Several files are taken for one call: both ends, or a log and a capture.
 A damaged file is read up to the damage; the exit code is then 3.
 

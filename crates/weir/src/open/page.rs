@@ -30,6 +30,7 @@ const PLOTS: [Plot; 5] = [
             ("arrived_kbps", "arrived", 1),
             ("received_kbps", "received", 2),
             ("passing_kbps", "passing", 2),
+            ("goodput_kbps", "arrived and of use", 1),
             ("estimate_delay_kbps", "estimate by delay", 3),
             ("estimate_loss_kbps", "estimate by loss", 4),
             ("available_kbps", "available (getStats)", 3),
