@@ -181,7 +181,7 @@ mod tests {
         let single = |i: usize| Entered { at: i as f64 * 0.01, left: Some(i as f64 * 0.01 + 1e-3), bits: 8_000.0 };
         let picture = |i: usize| {
             let at = 10.0 + (i / 8) as f64 * 0.04;
-            Entered { at, left: (i % 5 > 0).then_some(at + (i % 8 + 1) as f64 * 1e-3), bits: 8_000.0 }
+            Entered { at, left: (!i.is_multiple_of(5)).then_some(at + (i % 8 + 1) as f64 * 1e-3), bits: 8_000.0 }
         };
         let chance: Vec<Entered> = (0..1_000).map(single).chain((0..2_000).map(picture)).collect();
         let found = find(&chance, false);
