@@ -10,7 +10,7 @@ use weir_timeline::why::{Level, curves, explain};
 use weir_timeline::{Call, Format, Recording, read};
 
 const CALL: &str = "title = \"A call\"\nduration = \"20 s\"\n[links.access]\nrate = \"2 Mbps\"\ndelay = \"30 ms\"\nqueue = \"200 ms\"\n\
-    loss = 0.01\n[rtp.\"one, first\"]\ncontroller = \"gcc\"\n[rtp.two]\ncontroller = \"nada\"\nstart = \"5 s\"\n[tcp.t]\nstart = \"8 s\"\n";
+    loss = 0.01\n[rtp.one-first]\ncontroller = \"gcc\"\n[rtp.two]\ncontroller = \"nada\"\nstart = \"5 s\"\n[tcp.t]\nalgorithm = \"cubic\"\nstart = \"8 s\"\n";
 
 fn open(path: &Path) -> Recording {
     read(&path.display().to_string(), std::fs::File::open(path).expect("written")).expect("a recording")
@@ -50,12 +50,12 @@ fn every_number_of_a_runs_series_is_in_the_recording_at_its_time() {
     assert!(compared > 5_000, "{compared}");
     assert_eq!((flows.format, flows.stop.clone(), flows.faults.len()), (Format::WeirSeries, None, 0));
     let texts = |name: &str| flows.series[&("flow".into(), name.into(), "controller".into())].texts[0].1.clone();
-    assert_eq!((texts("one, first"), texts("two")), ("gcc".into(), "nada".into()));
+    assert_eq!((texts("one-first"), texts("two")), ("gcc".into(), "nada".into()));
 
     // Over time, the numbers are those of the first flow by name; nothing is said of causes.
     let call = Call::new(vec![flows, links]);
     let found = curves(&call).expect("times");
-    let first = series.flows.iter().find(|f| f.name == "one, first").expect("there");
+    let first = series.flows.iter().find(|f| f.name == "one-first").expect("there");
     let mean: f64 = first.sent_bps[50..55].iter().sum::<f64>() / 5e3;
     let shown = found.column("sent_kbps").expect("rates")[10];
     assert!((shown - mean).abs() < 1e-6 * mean, "{shown} {mean}");

@@ -282,8 +282,9 @@ fn what_a_run_and_a_call_have_written_is_opened_with_the_same_counts() {
     let scenario = "title = \"A call\"\nduration = \"10 s\"\n[links.path]\nrate = \"1 Mbps\"\ndelay = \"20 ms\"\nloss = 0.02\n\
         [rtp.video]\ncontroller = \"gcc\"\n[udp.other]\nrate = \"100 kbps\"\n";
     fs::write(path.join("link.toml"), scenario).expect("writable");
-    let made = json(path, &["run", "link.toml", "-q", "--json", "--series", "series"]);
-    fs::write(path.join("run.json"), serde_json::to_vec_pretty(&made).expect("JSON")).expect("writable");
+    let made = weir(path, &["run", "link.toml", "-q", "--json", "--series", "series"]);
+    fs::write(path.join("run.json"), &made.stdout).expect("writable");
+    let made: Value = serde_json::from_slice(&made.stdout).expect("JSON");
     let source = |file: &str| json(path, &["open", file, "--json"])["sources"][0].clone();
     let (run, flow) = (source("run.json"), &made["flows"][0]);
     let lost = ["dropped_queue", "dropped_aqm", "dropped_channel"].map(|n| flow["packets"][n].as_u64().unwrap_or(0));
