@@ -89,7 +89,7 @@ fn numbers_change_at_once_and_the_window_stays() {
     push(&mut encoder, 14, 15);
     encoder.flush();
     assert_eq!(encoder.poll_repair().map(|r| r.coverage.last()), Some(Some(14)));
-    // Off, and on again: the window begins anew.
+    // Off, and on again: the window begins again.
     encoder.set_scheme(None).unwrap();
     push(&mut encoder, 15, 20);
     encoder.set_scheme(Some(Scheme::rlc(6, 3, 1).unwrap())).unwrap();
