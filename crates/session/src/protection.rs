@@ -324,13 +324,10 @@ mod tests {
     use super::*;
     use weir_wire::rtp::Header;
 
-    #[test]
-    fn a_probe_after_standby_begins_with_the_parity_of_the_packets_just_sent() {
-        let mut s = RepairSender::new(RepairChoice::Controller, 500, 7);
-        s.follow(RepairPlan::Standby { interval: 14 });
-        assert!(s.is_active());
+    /// Passes so many media packets on, and returns how many repair packets wait behind them.
+    fn sender() -> impl FnMut(&mut RepairSender, u64) -> usize {
         let mut sequence = 100_000;
-        let mut send = |s: &mut RepairSender, count: u64| {
+        move |s, count| {
             for _ in 0..count {
                 let mut out = vec![];
                 Header { sequence: sequence as u16, ssrc: 7, ..Header::default() }.write_into(&mut out);
@@ -338,7 +335,15 @@ mod tests {
                 sequence += 1;
             }
             s.waiting.len()
-        };
+        }
+    }
+
+    #[test]
+    fn a_probe_after_standby_begins_with_the_parity_of_the_packets_just_sent() {
+        let mut s = RepairSender::new(RepairChoice::Controller, 500, 7);
+        s.follow(RepairPlan::Standby { interval: 14 });
+        assert!(s.is_active());
+        let mut send = sender();
         assert_eq!((send(&mut s, 20), s.protected), (0, 0));
         s.follow(RepairPlan::Parity { interval: 7 });
         // The second group had six packets.
@@ -359,16 +364,7 @@ mod tests {
         let standby = RepairPlan::BlockStandby { block: 30, repair: 2 };
         let mut s = RepairSender::new(RepairChoice::Controller, 500, 7);
         s.follow(standby);
-        let mut sequence = 100_000;
-        let mut send = |s: &mut RepairSender, count: u64| {
-            for _ in 0..count {
-                let mut out = vec![];
-                Header { sequence: sequence as u16, ssrc: 7, ..Header::default() }.write_into(&mut out);
-                s.on_media(sequence, &out, 100, Importance::Other, false);
-                sequence += 1;
-            }
-            s.waiting.len()
-        };
+        let mut send = sender();
         // A block of 28 and 20 of the next.
         assert_eq!((send(&mut s, 48), s.protected, s.is_active()), (0, 0, true));
         s.follow(RepairPlan::ReedSolomon { block: 15, repair: 2 });

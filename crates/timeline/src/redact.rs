@@ -12,8 +12,10 @@ mod sdp;
 mod weir;
 
 use crate::input::{Input, Taken};
+use crate::stats::{MAX_DOCUMENT, document};
 use crate::{Format, Limits, ReadError, format};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
@@ -100,6 +102,27 @@ fn take(input: &mut Input<'_>, n: usize, bytes: &mut Vec<u8>, done: &mut Redacte
             false
         }
     }
+}
+
+/// The next line; `false` behind the last one, or where reading stopped, which is then in `done`.
+fn line(input: &mut Input<'_>, most: usize, line: &mut Vec<u8>, done: &mut Redacted) -> bool {
+    match input.line(most, line) {
+        Taken::Whole => true,
+        Taken::End => false,
+        Taken::Cut(why) => {
+            done.stop = Some(why);
+            false
+        }
+    }
+}
+
+/// The document in what is left of a file, found by `part`, as far as it can be read; where that stopped, or that there is none, is then in `done`.
+fn whole(input: &mut Input<'_>, done: &mut Redacted, part: impl Fn(Vec<u8>) -> Option<Vec<u8>>) -> Option<Value> {
+    let (bytes, broken) = input.rest(MAX_DOCUMENT);
+    let (document, damage) = part(bytes).map(document).unwrap_or_default();
+    done.stop = broken.or(damage.map(|(_, why)| why));
+    done.left_out += u64::from(document.is_none());
+    document
 }
 
 /// Lines of numbers and truth values; others are left out.

@@ -1,13 +1,12 @@
 //! Dumps and statistics in JSON.
 
-use super::{Pseudonyms, Redacted, sdp};
-use crate::input::{Input, Taken};
+use super::{Pseudonyms, Redacted, sdp, whole};
+use crate::input::Input;
 use crate::stats::parse;
 use core::net::IpAddr;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
-const MAX_DOCUMENT: usize = 256 << 20;
 const MAX_LINE: usize = 16 << 20;
 /// Depth of texts that are JSON themselves.
 const MAX_DEPTH: u32 = 4;
@@ -59,16 +58,7 @@ pub(super) fn document(
     names: &mut Pseudonyms,
     done: &mut Redacted,
 ) -> io::Result<()> {
-    let (bytes, broken) = input.rest(MAX_DOCUMENT);
-    let (document, damage) = crate::stats::document(bytes);
-    done.stop = broken.or(damage.map(|(_, why)| why));
-    match document {
-        Some(document) => writeln!(out, "{}", value("", &document, names, 0)),
-        None => {
-            done.left_out += 1;
-            Ok(())
-        }
-    }
+    whole(input, done, Some).map_or(Ok(()), |document| writeln!(out, "{}", value("", &document, names, 0)))
 }
 
 pub(super) fn lines(
@@ -78,15 +68,7 @@ pub(super) fn lines(
     done: &mut Redacted,
 ) -> io::Result<()> {
     let mut line = Vec::new();
-    loop {
-        match input.line(MAX_LINE, &mut line) {
-            Taken::Whole => {}
-            Taken::End => return Ok(()),
-            Taken::Cut(why) => {
-                done.stop = Some(why);
-                return Ok(());
-            }
-        }
+    while super::line(input, MAX_LINE, &mut line, done) {
         match parse(&line) {
             // A line of rtcstats: name, connection, value, time. Events that an application defines keep their time alone.
             Ok(Value::Array(entry)) => {
@@ -115,6 +97,7 @@ pub(super) fn lines(
             Err(_) => done.left_out += u64::from(!line.trim_ascii().is_empty()),
         }
     }
+    Ok(())
 }
 
 pub(super) fn value(key: &str, v: &Value, names: &mut Pseudonyms, depth: u32) -> Value {

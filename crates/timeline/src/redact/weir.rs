@@ -1,8 +1,7 @@
 //! Series and pages of Weir.
 
-use super::{Pseudonyms, Redacted, json};
-use crate::input::{Input, Taken};
-use crate::stats::{MAX_DOCUMENT, document};
+use super::{Pseudonyms, Redacted, json, whole};
+use crate::input::Input;
 use crate::weir::{page as pages, series as rows};
 use serde_json::Value;
 use std::io::{self, Write};
@@ -17,15 +16,7 @@ pub(super) fn series(
     done: &mut Redacted,
 ) -> io::Result<()> {
     let (mut line, mut columns) = (Vec::new(), 0);
-    loop {
-        match input.line(MAX_LINE, &mut line) {
-            Taken::Whole => {}
-            Taken::End => return Ok(()),
-            Taken::Cut(why) => {
-                done.stop = Some(why);
-                return Ok(());
-            }
-        }
+    while super::line(input, MAX_LINE, &mut line, done) {
         let fields = rows::fields(&String::from_utf8_lossy(&line)).filter(|f| columns == 0 || f.len() == columns);
         let Some(fields) = fields else {
             done.left_out += 1;
@@ -41,6 +32,7 @@ pub(super) fn series(
         columns = fields.len();
         writeln!(out, "{}", fields.join(","))?;
     }
+    Ok(())
 }
 
 /// A report, whose schema stays its first member: by that it is recognised.
@@ -50,10 +42,8 @@ pub(super) fn result(
     names: &mut Pseudonyms,
     done: &mut Redacted,
 ) -> io::Result<()> {
-    let (bytes, broken) = input.rest(MAX_DOCUMENT);
-    let (report, damage) = document(bytes);
-    done.stop = broken.or(damage.map(|(_, why)| why));
-    let Some(Value::Object(mut report)) = report.map(|r| json::value("", &r, names, 0)) else {
+    let Some(report) = whole(input, done, Some) else { return Ok(()) };
+    let Value::Object(mut report) = json::value("", &report, names, 0) else {
         done.left_out += 1;
         return Ok(());
     };
@@ -70,14 +60,8 @@ pub(super) fn page(
     names: &mut Pseudonyms,
     done: &mut Redacted,
 ) -> io::Result<()> {
-    let (bytes, broken) = input.rest(MAX_DOCUMENT);
-    let found = pages::data(&bytes).map(|(_, data)| document(data.to_vec()));
-    let (data, damage) = found.unwrap_or((None, None));
-    done.stop = broken.or(damage.map(|(_, why)| why));
-    let Some(data) = data else {
-        done.left_out += 1;
-        return Ok(());
-    };
+    let data = whole(input, done, |bytes| pages::data(&bytes).map(|(_, data)| data.to_vec()));
+    let Some(data) = data else { return Ok(()) };
     let data = pages::without_names(&data, &mut |text: &str| names.text(text));
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
     writeln!(out, "<!doctype html>\n<html>\n<head><title>Calls with browsers</title></head>\n<body>")?;
