@@ -193,9 +193,11 @@ pub trait Controller: Send {
     fn on_coupled(&mut self, coupled: &Coupled, now: Timestamp) {
         let _ = (coupled, now);
     }
-    /// A frame has entered the RTP queue.
-    fn on_queue(&mut self, queue: &QueueState) {
+    /// A frame has entered the RTP queue. Returns whether [`Self::target`] or [`Self::poll_probe`] may have changed since the last
+    /// frame, by this call or by [`Self::on_packet_sent`]; `false` spares the session asking for both after each frame.
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         let _ = queue;
+        true
     }
     /// The time of [`Self::poll_timeout`] has come.
     fn on_timeout(&mut self, now: Timestamp) {

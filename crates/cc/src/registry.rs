@@ -215,7 +215,7 @@ macro_rules! controllers {
             fn coupled_rate(&self) -> Option<DataRate> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.coupled_rate()) }
             fn on_coupled(&mut self, k: &Coupled, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_coupled(k, now)) }
             #[inline(always)]
-            fn on_queue(&mut self, q: &QueueState) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_queue(q)) }
+            fn on_queue(&mut self, q: &QueueState) -> bool { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_queue(q)) }
             fn on_timeout(&mut self, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_timeout(now)) }
             fn target(&self) -> Target { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.target()) }
             #[inline(always)]

@@ -250,7 +250,7 @@ impl Controller for Remote {
         self.on(Event::Limits { now_ns: ns(now), floor_bps, ceiling_bps }, now);
     }
 
-    fn on_queue(&mut self, q: &QueueState) {
+    fn on_queue(&mut self, q: &QueueState) -> bool {
         let event = Event::Queue {
             now_ns: ns(q.now),
             added_bytes: q.added.as_bytes(),
@@ -258,6 +258,7 @@ impl Controller for Remote {
             oldest_age_ns: q.oldest_age.as_nanos(),
         };
         self.on(event, q.now);
+        true
     }
 
     fn on_timeout(&mut self, now: Timestamp) {

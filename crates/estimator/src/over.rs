@@ -61,10 +61,11 @@ impl Controller for Over {
         self.tell(now);
     }
 
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.base.on_queue(queue);
         self.remote.on_queue(queue);
         self.tell(queue.now);
+        true
     }
 
     fn on_timeout(&mut self, now: Timestamp) {

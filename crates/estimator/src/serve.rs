@@ -212,12 +212,14 @@ fn pass(sender: &mut Sender, event: &Event, probes: &mut Vec<Probe>) {
             let rate = rate_bps.map_or(withdrawn.rate, DataRate::from_bps);
             sender.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind }));
         }
-        Event::Queue { added_bytes, queued_bytes, oldest_age_ns, .. } => sender.on_queue(&QueueState {
-            now,
-            added: DataSize::from_bytes(*added_bytes),
-            queued: DataSize::from_bytes(*queued_bytes),
-            oldest_age: TimeDelta::from_nanos(*oldest_age_ns),
-        }),
+        Event::Queue { added_bytes, queued_bytes, oldest_age_ns, .. } => {
+            sender.on_queue(&QueueState {
+                now,
+                added: DataSize::from_bytes(*added_bytes),
+                queued: DataSize::from_bytes(*queued_bytes),
+                oldest_age: TimeDelta::from_nanos(*oldest_age_ns),
+            });
+        }
         Event::Limits { floor_bps, ceiling_bps, .. } => {
             let limits = Limits { floor: DataRate::from_bps(*floor_bps), ceiling: DataRate::from_bps(*ceiling_bps) };
             sender.on_limits(limits, now);

@@ -367,19 +367,27 @@ impl Run<'_, '_> {
         }
         let Some(call) = sim.agent(ids.sender).call() else { return };
         let sample = SenderSample::of(call).with_transport(transport.is_some());
-        let mut internals: Vec<(&'static str, f64)> = Vec::new();
+        sampler.catch_up(samples - 1);
+        sampler.on_sender(&mut sim.observer_mut().recorder, now, &sample);
         if shows_metrics {
             cold_path();
-            let psnr = sim.agent(ids.receiver).viewer().and_then(|v| v.last_psnr());
-            internals.extend(psnr.map(|db| ("psnr_db", db)));
-            call.stats().metrics(&mut |name, value| internals.push((name, value)));
-            if let Some(other) = sim.agent(ids.receiver).call() {
-                other.stats().metrics(&mut |name, value| internals.push((name, value)));
+            self.record_metrics(flow, now);
+        }
+    }
+
+    /// Passes the internal values of a call's ends to the recorder.
+    #[inline(never)]
+    fn record_metrics(&mut self, flow: usize, now: Timestamp) {
+        let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
+        let mut internals: Vec<(&'static str, f64)> = Vec::new();
+        let psnr = sim.agent(ids.receiver).viewer().and_then(|v| v.last_psnr());
+        internals.extend(psnr.map(|db| ("psnr_db", db)));
+        for end in [ids.sender, ids.receiver] {
+            if let Some(call) = sim.agent(end).call() {
+                call.stats().metrics(&mut |name, value| internals.push((name, value)));
             }
         }
-        sampler.catch_up(samples - 1);
         let recorder = &mut sim.observer_mut().recorder;
-        sampler.on_sender(recorder, now, &sample);
         for (name, value) in internals {
             recorder.metric(flow, now, name, value);
         }

@@ -195,7 +195,8 @@ impl<P: Clone> Link<P> {
         if line.head == NOTHING && line.air.is_none() && line.server.is_surely_free(line.now.max(now)) {
             return (DataSize::ZERO, TimeDelta::ZERO);
         }
-        (self.queue_size(now), self.queue_delay(now))
+        self.advance(now);
+        (DataSize::from_bytes(self.queue.bytes()), self.delay_behind_queue())
     }
 
     /// Bytes queued at `now`, excluding the packet in transmission.
@@ -214,6 +215,11 @@ impl<P: Clone> Link<P> {
     /// current transmission; [`TimeDelta::MAX`] if the capacity stays at zero.
     pub fn queue_delay(&mut self, now: Timestamp) -> TimeDelta {
         self.advance(now);
+        self.delay_behind_queue()
+    }
+
+    #[inline]
+    fn delay_behind_queue(&mut self) -> TimeDelta {
         let line = &mut self.line;
         match line.server.start_behind(line.now, DataSize::from_bytes(self.queue.bytes())) {
             Timestamp::MAX => TimeDelta::MAX,

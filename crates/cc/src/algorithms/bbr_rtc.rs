@@ -213,9 +213,10 @@ impl Controller for BbrRtc {
         self.set_target();
     }
 
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.queue.on_frame(queue);
         self.apply_queue();
+        true
     }
 
     fn on_timeout(&mut self, now: Timestamp) {

@@ -1,7 +1,7 @@
 //! A constant rate without any reaction: the baseline of comparisons, and the smallest implementation of the interface.
 
 use crate::controller::{Controller, Limits, Target};
-use crate::cue::{Cue, SentPacket};
+use crate::cue::{Cue, QueueState, SentPacket};
 use crate::spec::{Algorithm, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, Timestamp};
@@ -50,6 +50,9 @@ impl Controller for Fixed {
     fn on_cue(&mut self, _: &Cue<'_>) {}
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.limits = limits;
+    }
+    fn on_queue(&mut self, _: &QueueState) -> bool {
+        false
     }
     fn target(&self) -> Target {
         let rate = self.limits.clamp(self.wanted);

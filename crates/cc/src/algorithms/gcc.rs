@@ -36,7 +36,7 @@ mod window;
 mod tests;
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, Target, TimeoutReason};
-use crate::cue::{Cue, PacketResult, SentPacket, TransportFeedback};
+use crate::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 pub use config::Config;
@@ -75,8 +75,9 @@ pub struct Gcc {
     pacing: Gain,
     /// Bytes below RTP that count in each packet.
     overhead: DataSize,
-    /// The current target, cached since it is read most often.
+    /// The current target, cached since it is read most often, and whether it was written since the last frame.
     target: Target,
+    has_news: bool,
     last_feedback: Option<Timestamp>,
     was_in_alr: bool,
     /// When the application-limited region ended; later packets may see a changed rate.
@@ -113,6 +114,7 @@ impl Gcc {
             pacing,
             overhead: config.overhead,
             target: Target { overhead: covered(config.overhead), ..Target::paced(start, start * pacing) },
+            has_news: true,
             last_feedback: None,
             was_in_alr: false,
             alr_ended: None,
@@ -295,6 +297,7 @@ impl Gcc {
         let media = if self.share < 1.0 { DataRate::from_bps_f64(self.share * rate.as_bps_f64()) } else { rate };
         let media = media.max(self.floor).min(rate);
         self.target = Target { overhead: self.target.overhead, ..Target::paced(media, rate * self.pacing) };
+        self.has_news = true;
         if self.loss.state() == LossState::Increasing {
             // Reached by version 2 only, which probes whether the higher rate arrives.
             self.target.padding_rate = media;
@@ -367,6 +370,10 @@ impl Controller for Gcc {
             }
             _ => {}
         }
+    }
+
+    fn on_queue(&mut self, _: &QueueState) -> bool {
+        std::mem::take(&mut self.has_news) || self.probes.is_pending()
     }
 
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {

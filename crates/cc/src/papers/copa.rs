@@ -275,9 +275,10 @@ impl Controller for Copa {
         self.limits = limits;
         self.set_target();
     }
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.backlog = queue.queued.saturating_sub(queue.added);
         self.set_target();
+        true
     }
     fn target(&self) -> Target {
         self.target

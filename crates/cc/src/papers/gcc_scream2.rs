@@ -116,11 +116,10 @@ impl Controller for GccScream2 {
         }
     }
 
-    fn on_queue(&mut self, queue: &QueueState) {
-        self.scream.on_queue(queue);
-        if !self.has_marks {
-            self.gcc.on_queue(queue);
-        }
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
+        let scream = self.scream.on_queue(queue);
+        let gcc = !self.has_marks && self.gcc.on_queue(queue);
+        scream || gcc
     }
 
     fn on_timeout(&mut self, now: Timestamp) {

@@ -229,8 +229,9 @@ impl Algorithm for Linphone {
 
 impl Controller for Linphone {
     fn on_packet_sent(&mut self, _: &SentPacket) {}
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.encoder.on_bytes(queue.added, queue.now);
+        false
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {

@@ -238,9 +238,10 @@ impl Controller for Ndtc {
         self.congestion.on_greatest(self.max_size());
         self.set_target();
     }
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.frames.on_queued(queue.added, queue.now);
         self.on_new_frame(queue);
+        true
     }
     fn on_timeout(&mut self, now: Timestamp) {
         if self.silence.expire(now) {

@@ -263,9 +263,10 @@ impl<C: Controller> Controller for FecProbing<C> {
         self.inner.on_coupled(coupled, now);
         self.follow(before, now, ProbeResult::Open);
     }
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.inner.on_queue(queue);
         self.watch(queue.now);
+        true
     }
     fn on_timeout(&mut self, now: Timestamp) {
         let before = self.inner.target().media_rate;

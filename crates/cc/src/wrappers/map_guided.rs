@@ -349,9 +349,10 @@ impl<C: Controller> Controller for MapGuided<C> {
     fn on_coupled(&mut self, coupled: &Coupled, now: Timestamp) {
         self.inner.on_coupled(coupled, now);
     }
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.inner.on_queue(queue);
         self.follow(queue.now);
+        true
     }
     fn on_timeout(&mut self, now: Timestamp) {
         self.inner.on_timeout(now);

@@ -87,10 +87,17 @@ impl SampledSide {
     /// Finds the flows that are sampled now: `all` of them, or those that change by themselves, that have started or that are
     /// `active`, which they then are no longer.
     pub(super) fn find_due(&mut self, now: Timestamp, all: bool, active: &mut [u64]) {
-        let sets = self.due.iter_mut().zip(&self.steady).zip(&self.senders).zip(active);
-        for (((due, steady), senders), active) in sets {
-            *due = if all { *senders } else { steady | (*active & senders) };
+        let due = |steady: u64, senders: u64, active: u64| if all { senders } else { steady | (active & senders) };
+        // Up to 64 flows are one word, for which the loop would be most of the work.
+        if let (&[steady], &[senders], [active]) = (&self.steady[..], &self.senders[..], &mut *active) {
+            self.due[0] = due(steady, senders, *active);
             *active &= !senders;
+        } else {
+            let sets = self.steady.iter().zip(&self.senders).zip(active);
+            for (to, ((steady, senders), active)) in self.due.iter_mut().zip(sets) {
+                *to = due(*steady, *senders, *active);
+                *active &= !senders;
+            }
         }
         while let Some(&(_, flow)) = self.starts.last().filter(|s| s.0 <= now) {
             cold_path();

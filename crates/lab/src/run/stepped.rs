@@ -105,8 +105,8 @@ impl Controller for Observed {
     fn on_coupled(&mut self, coupled: &Coupled, now: Timestamp) {
         self.inner.on_coupled(coupled, now);
     }
-    fn on_queue(&mut self, queue: &QueueState) {
-        self.inner.on_queue(queue);
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
+        self.inner.on_queue(queue)
     }
     fn on_timeout(&mut self, now: Timestamp) {
         self.inner.on_timeout(now);

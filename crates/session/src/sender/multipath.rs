@@ -427,8 +427,10 @@ impl Sender {
             let (share, whole) = if sum > 0 { (kbps(p), sum) } else { (1, count) };
             let part = |size: DataSize| DataSize::from_bytes(size.as_bytes().saturating_mul(share) / whole);
             let own = QueueState { added: part(state.added), queued: part(state.queued), ..*state };
-            p.controller.on_queue(&own);
-            self.follow_controller(path, state.now);
+            let may_have_news = p.controller.on_queue(&own) || p.breaker.is_on();
+            if may_have_news {
+                self.follow_controller(path, state.now);
+            }
         }
     }
 }

@@ -41,8 +41,10 @@ impl Sender {
                     if self.multipath.is_some() {
                         self.on_queue_of_paths(&state);
                     } else {
-                        self.paths[0].controller.on_queue(&state);
-                        self.follow_controller(0, now);
+                        let path = &mut self.paths[0];
+                        if path.controller.on_queue(&state) || path.breaker.is_on() {
+                            self.follow_controller(0, now);
+                        }
                     }
                 }
                 None => break,

@@ -159,6 +159,12 @@ impl ProbeController {
         may.then(|| since.max(self.last) + self.config.alr_interval)
     }
 
+    /// Whether a cluster is pending.
+    #[inline]
+    pub(super) fn is_pending(&self) -> bool {
+        self.pending[0].is_some()
+    }
+
     /// Takes a pending cluster. If the ceiling has fallen or the estimate has grown since, it is limited, or dropped if
     /// it can no longer show more than the estimate.
     #[inline]

@@ -28,6 +28,8 @@ pub struct Nada {
     waiting_since: Option<Timestamp>,
     /// Cached [`Controller::target`], and the backlog that it allows for: computed on each change, read with each packet.
     target: Target,
+    /// Whether it was written since the last frame.
+    has_news: bool,
     backlog: DataSize,
 }
 
@@ -49,6 +51,7 @@ impl Nada {
         Ok(Self {
             config,
             target: rate.target(backlog, &config),
+            has_news: true,
             backlog,
             rate,
             aggregator,
@@ -118,6 +121,7 @@ impl Nada {
     /// The rate has changed.
     fn refresh(&mut self) {
         self.target = self.rate.target(self.backlog, &self.config);
+        self.has_news = true;
     }
 
     /// The RTP queue has changed.
@@ -191,8 +195,9 @@ impl Controller for Nada {
         self.rate.couple(coupled.rate, coupled.increase);
         self.refresh();
     }
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.follow_queue(queue.queued);
+        std::mem::take(&mut self.has_news)
     }
     fn on_timeout(&mut self, now: Timestamp) {
         let Some((at, _)) = self.poll_timeout() else { return };

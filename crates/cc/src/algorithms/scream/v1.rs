@@ -69,6 +69,8 @@ pub struct Scream {
     stalls: u64,
     /// Cached [`Controller::target`]: computed on each change, read with each packet.
     target: Target,
+    /// Whether it was written since the last frame.
+    has_news: bool,
 }
 
 impl Scream {
@@ -90,6 +92,7 @@ impl Scream {
             ecn_events: 0,
             stalls: 0,
             target: Target::paced(DataRate::ZERO, DataRate::ZERO),
+            has_news: true,
         };
         scream.refresh();
         Ok(scream)
@@ -100,6 +103,7 @@ impl Scream {
         // Before the first round-trip time only the start rate is known.
         let pacing = self.network.pacing_rate(self.config.pacing_head_room).unwrap_or(media_rate);
         let age = self.config.max_queue_age;
+        self.has_news = true;
         self.target = Target {
             media_rate,
             pacing_rate: pacing.max(self.config.rate_pace_min),
@@ -191,9 +195,10 @@ impl Controller for Scream {
         self.refresh();
     }
 
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.stream.on_frame(queue.added);
         self.queue.on_frame(queue);
+        std::mem::take(&mut self.has_news)
     }
 
     fn on_timeout(&mut self, now: Timestamp) {

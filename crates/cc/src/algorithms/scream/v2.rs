@@ -199,9 +199,10 @@ impl Controller for Scream {
         self.network.window.set_growth(coupled.increase);
     }
 
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.stream.on_frame(queue, &self.config);
         self.refresh(queue.now);
+        true
     }
 
     fn on_timeout(&mut self, now: Timestamp) {

@@ -5,7 +5,7 @@ use super::decision::Rates;
 use super::mode::Mode;
 use super::quantity::{Rate, Span};
 use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
-use crate::cue::{Cue, SentPacket};
+use crate::cue::{Cue, QueueState, SentPacket};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Interval between two cuts while feedback is missing.
@@ -19,6 +19,10 @@ impl Controller for Sluice {
             self.timing.send(self.time(packet.now));
             self.arm(packet.now, true);
         }
+    }
+
+    fn on_queue(&mut self, _: &QueueState) -> bool {
+        false
     }
 
     fn on_cue(&mut self, cue: &Cue<'_>) {

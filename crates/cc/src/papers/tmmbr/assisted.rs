@@ -211,8 +211,8 @@ impl Controller for TmmbrB {
         self.limits = limits;
         self.own.on_limits(limits, now);
     }
-    fn on_queue(&mut self, queue: &QueueState) {
-        self.own.on_queue(queue);
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
+        self.own.on_queue(queue)
     }
     fn on_timeout(&mut self, now: Timestamp) {
         self.own.on_timeout(now);

@@ -18,8 +18,9 @@ impl Controller for Obedient {
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.0 = limits.clamp(self.0);
     }
-    fn on_queue(&mut self, queue: &QueueState) {
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.1 = !queue.queued.is_zero();
+        true
     }
     fn target(&self) -> Target {
         let rate = if self.1 { DataRate::from_bps(self.0.as_bps() / 20 * 19) } else { self.0 };
