@@ -6,12 +6,13 @@
 
 pub mod catalogue;
 pub mod compare;
-pub mod embedded;
 pub mod episode;
 pub mod histogram;
 pub mod metrics;
 pub mod overlay;
 pub mod results;
 pub mod run;
-pub mod scenario;
 pub mod series;
+
+pub use weir_scenario as scenario;
+pub use weir_scenario::embedded;

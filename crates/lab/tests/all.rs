@@ -1,7 +1,6 @@
 //! The tests of weir-lab from outside, in one program: each file or folder is a module of it.
 
 mod determinism;
-mod embedded;
 mod forecast;
 mod multipath;
 mod queues;

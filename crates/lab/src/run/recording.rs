@@ -133,3 +133,50 @@ fn controllers(s: &Scenario) -> String {
     names.dedup();
     names.join("+")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{Scenario, ScenarioFile};
+    use weir_cc::Registry;
+
+    fn only(text: &str) -> Scenario {
+        let registry = Registry::builtin();
+        let file = ScenarioFile::parse("test", text, ".".as_ref(), &registry).expect("a scenario");
+        file.scenario(None, None, &registry).expect("one run")
+    }
+
+    #[test]
+    fn a_flow_is_measured_against_the_link_that_limits_it() {
+        let text = |core: &str, named: &str| {
+            format!(
+                r#"
+                title = "Two ways into a core"
+                duration = "10 s"
+                topology = "network"
+                {named}
+                links.a = {{ rate = "5 Mbps", delay = "10 ms" }}
+                links.b = {{ rate = "4 Mbps", delay = "10 ms" }}
+                links.core = {{ rate = "{core}", delay = "10 ms" }}
+                rtp.both = {{ controller = "gcc", multipath = {{ paths = [["a", "core"], ["b", "core"]] }} }}
+                rtp.one = {{ controller = "gcc", path = ["a", "core"] }}
+            "#
+            )
+        };
+        let measured = |core: &str, named: &str| {
+            let s = only(&text(core, named));
+            let config = super::recorder_config(&s, 1, false);
+            let name = |&l: &usize| s.links[l].name.clone();
+            let of = |i: usize| {
+                let f = &config.flows[i];
+                std::iter::once(&f.bottleneck).chain(&f.further).map(name).collect::<Vec<_>>().join("+")
+            };
+            (name(&config.bottleneck), of(0), of(1))
+        };
+        let expected = |a: [&str; 3]| (a[0].to_owned(), a[1].to_owned(), a[2].to_owned());
+        assert_eq!(measured("1 Mbps", ""), expected(["core", "core", "core"]));
+        // More than each path, less than both.
+        assert_eq!(measured("6 Mbps", ""), expected(["core", "core", "a"]));
+        assert_eq!(measured("20 Mbps", ""), expected(["a", "a+b", "a"]));
+        assert_eq!(measured("1 Mbps", "bottleneck = \"a\""), expected(["a", "a+core", "a"]));
+    }
+}

@@ -1,0 +1,151 @@
+//! How a flow is received and repaired: the model of its receiver, clocks, feedback, error resilience, playout.
+
+use crate::checks::{positive, probability};
+use crate::clock::{self, Clocks};
+use crate::error::InputError;
+use crate::raw::*;
+use crate::resolve::flow::Flows;
+use crate::spanned::At;
+use crate::suggest;
+use weir_cc::{FeedbackPlan, Spec, Transport};
+use weir_fec::Scheme;
+use weir_media::resilience::{Choice, Mechanisms};
+use weir_session::{ReceiverModel, RepairChoice};
+
+impl Flows<'_> {
+    pub(super) fn receiver(&self, spec: &Spec, f: &RawRtp) -> Result<ReceiverModel, InputError> {
+        let Some(raw) = &f.receiver else { return Ok(ReceiverModel::default()) };
+        let error = |message: String| self.text.error(raw.span.clone(), message);
+        let Some(model) = ReceiverModel::named(&raw.value) else {
+            let known = ReceiverModel::ALL.map(|(name, _)| name);
+            return Err(error(format!("no receiver is named `{}`", raw.value)).help(suggest::help(&raw.value, &known)));
+        };
+        match spec.transport {
+            _ if model == ReceiverModel::Weir => {}
+            Transport::Udp if f.multipath.is_none() => {}
+            Transport::Udp => {
+                return Err(error("a browser receives on one path".into()).help("leave `multipath` or `receiver` out"));
+            }
+            _ => {
+                let message = format!("the controller `{}` runs over DCCP, which browsers do not have", spec.name);
+                return Err(error(message).help("leave `receiver` out, or take a controller over UDP"));
+            }
+        }
+        Ok(model)
+    }
+
+    pub(super) fn clocks(&self, spec: &Spec, f: &RawRtp) -> Result<Clocks, InputError> {
+        let Some(raw) = &f.clock else { return Ok(Clocks::default()) };
+        if spec.transport != Transport::Udp {
+            let message =
+                format!("the controller `{}` runs over DCCP, whose ends have no clocks of their own", spec.name);
+            return Err(self
+                .text
+                .error(raw.span.clone(), message)
+                .help("leave `clock` out, or take a controller over UDP"));
+        }
+        clock::clocks(self.text, &raw.value)
+    }
+
+    pub(super) fn resilience(&self, raw: Option<&At<Vec<RawResilience>>>) -> Result<Option<Choice>, InputError> {
+        let Some(raw) = raw else { return Ok(None) };
+        let mut all = Mechanisms::NONE;
+        for m in &raw.value {
+            all = all
+                | match m {
+                    RawResilience::Auto if raw.value.len() == 1 => return Ok(Some(Choice::Auto)),
+                    RawResilience::Auto => {
+                        let message = "expected \"auto\" alone, or the mechanisms that are to be on";
+                        return Err(self.text.error(raw.span.clone(), message));
+                    }
+                    RawResilience::Nack => Mechanisms::NACK,
+                    RawResilience::Ssa => Mechanisms::SLICES,
+                    RawResilience::Rps => Mechanisms::REFERENCES,
+                    RawResilience::Uep => Mechanisms::PROTECTION,
+                };
+        }
+        Ok((all != Mechanisms::NONE).then_some(Choice::Pinned(all)))
+    }
+
+    pub(super) fn repair(&self, raw: Option<&At<RawRepair>>) -> Result<RepairChoice, InputError> {
+        let Some(raw) = raw else { return Ok(RepairChoice::Controller) };
+        let error = |message: &str| self.text.error(raw.span.clone(), message);
+        let RawRepair { code, sources, repairs, window, columns } = raw.value;
+        if window.is_some() != (code == RawRepairCode::Rlc) {
+            return Err(error("`window` is of the code \"rlc\", which needs it"));
+        }
+        if columns.is_some() && code != RawRepairCode::Parity || repairs.is_some() && code == RawRepairCode::Parity {
+            return Err(error("`columns` is of the code \"parity\", and `repairs` of the others"));
+        }
+        let scheme = match (code, sources, repairs.unwrap_or(1)) {
+            (RawRepairCode::Rlc, None, _) if repairs.is_none() => {
+                return Ok(RepairChoice::Sliding { window: window.unwrap_or_default() });
+            }
+            (_, None, _) => return Err(error("`sources` is missing: the media packets for `repairs` repair packets")),
+            (RawRepairCode::Parity, Some(rows), _) => match columns {
+                Some(columns) => Scheme::interleaved(columns, rows),
+                None => Scheme::parity(rows),
+            },
+            (RawRepairCode::ReedSolomon, Some(sources), repairs) => match sources.checked_add(repairs) {
+                Some(n) => Scheme::reed_solomon(n, repairs),
+                None => return Err(error("a block has 255 packets at most, `sources` and `repairs` together")),
+            },
+            (RawRepairCode::Rlc, Some(sources), repairs) => Scheme::rlc(window.unwrap_or_default(), sources, repairs),
+        };
+        scheme.map(|s| RepairChoice::Fixed(s.into())).map_err(|e| error(&e.to_string()))
+    }
+
+    pub(super) fn count_retransmissions(
+        &self,
+        raw: Option<&At<bool>>,
+        choice: Option<Choice>,
+    ) -> Result<bool, InputError> {
+        let Some(raw) = raw.filter(|r| r.value) else { return Ok(false) };
+        match choice {
+            Some(Choice::Auto) => Ok(true),
+            Some(Choice::Pinned(all)) if all.contains(Mechanisms::NACK) => Ok(true),
+            _ => Err(self
+                .text
+                .error(raw.span.clone(), "nothing is sent again on this flow")
+                .help("say error_resilience = [\"nack\"]")),
+        }
+    }
+
+    pub(super) fn feedback(&self, mut plan: FeedbackPlan, raw: &RawFeedback) -> Result<FeedbackPlan, InputError> {
+        if let Some(t) = &raw.interval {
+            if let Some(other) = raw.min_interval.as_ref().or(raw.max_interval.as_ref()) {
+                let message = "`interval` sets both bounds: leave it or `min_interval` and `max_interval` out";
+                return Err(self.text.error(other.span.clone(), message));
+            }
+            plan.min_interval = positive(self.text, t)?;
+            plan.max_interval = plan.min_interval;
+        }
+        if let Some(t) = &raw.min_interval {
+            plan.min_interval = positive(self.text, t)?;
+            plan.max_interval = plan.max_interval.max(plan.min_interval);
+        }
+        if let Some(t) = &raw.max_interval {
+            plan.max_interval = positive(self.text, t)?;
+            if plan.max_interval < plan.min_interval {
+                let message = format!("expected at least the minimum interval, {}", plan.min_interval);
+                return Err(self.text.error(t.span.clone(), message));
+            }
+        }
+        if let Some(share) = &raw.bandwidth_share {
+            plan.bandwidth_share = probability(self.text, share)?;
+        }
+        Ok(plan)
+    }
+
+    pub(super) fn adaptive_playout(&self, f: &RawRtp) -> Result<bool, InputError> {
+        let Some(raw) = f.adaptive_playout.as_ref().filter(|a| a.value) else { return Ok(false) };
+        let error = |message| Err(self.text.error(raw.span.clone(), message));
+        if f.playout_deadline.is_none() {
+            return error("an adaptive delay ends at a `playout_deadline`: give the flow one, such as \"400 ms\"");
+        }
+        if f.multipath.is_some() {
+            return error("playout over several paths follows their skew: leave `adaptive_playout` or `multipath` out");
+        }
+        Ok(true)
+    }
+}
