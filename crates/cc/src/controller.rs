@@ -175,10 +175,11 @@ pub trait Controller: Send {
     fn on_packet_sent(&mut self, packet: &SentPacket);
     /// A cue has been received.
     fn on_cue(&mut self, cue: &Cue<'_>);
-    /// A datagram of RTCP has been received, as it came from the network, before its cues. For controllers that parse feedback
-    /// themselves; the others leave it out.
-    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) {
+    /// A datagram of RTCP has been received, as it came from the network, before its cues; returns whether [`Self::target`] or
+    /// [`Self::poll_probe`] may have changed. For controllers that parse feedback themselves; the others leave it out.
+    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) -> bool {
         let _ = (datagram, now);
+        false
     }
     /// The application has changed its bounds; the target obeys them as soon as this returns.
     fn on_limits(&mut self, limits: Limits, now: Timestamp);

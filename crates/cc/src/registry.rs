@@ -210,7 +210,7 @@ macro_rules! controllers {
             #[inline(always)]
             fn on_packet_sent(&mut self, p: &SentPacket) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_packet_sent(p)) }
             fn on_cue(&mut self, cue: &Cue<'_>) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_cue(cue)) }
-            fn on_rtcp(&mut self, d: &[u8], now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_rtcp(d, now)) }
+            fn on_rtcp(&mut self, d: &[u8], now: Timestamp) -> bool { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_rtcp(d, now)) }
             fn on_limits(&mut self, l: Limits, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_limits(l, now)) }
             fn coupled_rate(&self) -> Option<DataRate> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.coupled_rate()) }
             fn on_coupled(&mut self, k: &Coupled, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_coupled(k, now)) }

@@ -238,10 +238,12 @@ impl Controller for Remote {
         self.on(event, cue.now());
     }
 
-    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) {
-        if self.turns.wants(Kind::Rtcp) {
+    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) -> bool {
+        let wanted = self.turns.wants(Kind::Rtcp);
+        if wanted {
             self.on(Event::Rtcp { now_ns: ns(now), bytes: datagram.into() }, now);
         }
+        wanted
     }
 
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {

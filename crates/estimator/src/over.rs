@@ -49,10 +49,11 @@ impl Controller for Over {
         self.tell(cue.now());
     }
 
-    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) {
+    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) -> bool {
         self.base.on_rtcp(datagram, now);
         self.remote.on_rtcp(datagram, now);
         self.tell(now);
+        true
     }
 
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {

@@ -225,7 +225,9 @@ fn pass(sender: &mut Sender, event: &Event, probes: &mut Vec<Probe>) {
             sender.on_limits(limits, now);
         }
         Event::Timer { .. } => sender.on_timeout(now),
-        Event::Rtcp { bytes, .. } => sender.on_rtcp(bytes, now),
+        Event::Rtcp { bytes, .. } => {
+            sender.on_rtcp(bytes, now);
+        }
         // At the receiver alone, or over a controller.
         Event::Received { .. } | Event::Rtt { .. } | Event::Target { .. } => {}
     }

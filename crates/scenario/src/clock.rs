@@ -48,7 +48,7 @@ pub struct ClockStep {
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Clocks")]
-pub(in crate) struct RawClocks {
+pub(crate) struct RawClocks {
     /// Clock of the end that sends the media; the simulation's if absent.
     sender: Option<RawClock>,
     /// Clock of the end that receives the media; the simulation's if absent.
@@ -59,7 +59,7 @@ pub(in crate) struct RawClocks {
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Clock")]
-pub(in crate) struct RawClock {
+pub(crate) struct RawClock {
     /// How much faster than the simulation's it runs, such as "80 ppm" or "-80 ppm"; "0 ppm" if absent.
     drift: Option<At<RawDrift>>,
     /// Time from one value that it shows to the next, such as "4 ms"; as fine as the simulation's if absent.
@@ -74,7 +74,7 @@ pub(in crate) struct RawClock {
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ClockStep")]
-pub(in crate) struct RawClockStep {
+pub(crate) struct RawClockStep {
     /// When.
     at: At<Time>,
     /// How far: forwards, such as "2 s", or backwards, such as "-2 s".
@@ -83,7 +83,7 @@ pub(in crate) struct RawClockStep {
 
 /// A signed number of parts per million, kept in parts per billion.
 #[derive(Clone, Copy, Debug)]
-pub(in crate) struct RawDrift(i64);
+pub(crate) struct RawDrift(i64);
 
 impl Choice for RawDrift {
     type Fields = NoTable;
@@ -121,7 +121,7 @@ impl JsonSchema for RawDrift {
 
 /// A time that may be negative.
 #[derive(Clone, Copy, Debug)]
-pub(in crate) struct RawSignedTime(TimeDelta);
+pub(crate) struct RawSignedTime(TimeDelta);
 
 impl Choice for RawSignedTime {
     type Fields = NoTable;
@@ -140,7 +140,7 @@ impl Choice for RawSignedTime {
 choice!(RawSignedTime);
 
 impl RawSignedTime {
-    pub(in crate) fn time(self) -> TimeDelta {
+    pub(crate) fn time(self) -> TimeDelta {
         self.0
     }
 }
@@ -160,7 +160,7 @@ impl JsonSchema for RawSignedTime {
 }
 
 /// Both clocks. Errors: a granularity of zero, or steps that are too many or not in order.
-pub(in crate) fn clocks(text: &Text, raw: &RawClocks) -> Result<Clocks, InputError> {
+pub(crate) fn clocks(text: &Text, raw: &RawClocks) -> Result<Clocks, InputError> {
     let end = |raw: &Option<RawClock>| raw.as_ref().map(|c| clock(text, c)).transpose();
     Ok(Clocks { sender: end(&raw.sender)?, receiver: end(&raw.receiver)? })
 }

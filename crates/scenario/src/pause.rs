@@ -25,7 +25,7 @@ pub struct Pause {
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields, expecting = "a table such as { from = \"10 s\", to = \"20 s\" }")]
 #[schemars(rename = "Pause")]
-pub(in crate) struct RawPause {
+pub(crate) struct RawPause {
     /// Beginning.
     from: Time,
     /// End.
@@ -37,11 +37,7 @@ pub(in crate) struct RawPause {
 
 /// The pauses of a flow with this source. Errors: they are not in order, or a media clock moves under an encoder, whose pictures are
 /// compared by their timestamps.
-pub(in crate) fn pauses(
-    text: &Text,
-    raw: &[At<RawPause>],
-    source: &Source,
-) -> Result<Vec<Pause>, InputError> {
+pub(crate) fn pauses(text: &Text, raw: &[At<RawPause>], source: &Source) -> Result<Vec<Pause>, InputError> {
     let mut pauses: Vec<Pause> = Vec::new();
     for p in raw {
         let (from, to) = (p.value.from.0, p.value.to.0);

@@ -240,10 +240,7 @@ impl Sender {
 
     /// A datagram of RTCP, before it is parsed: a controller that parses it itself may have another target then.
     pub(crate) fn on_rtcp(&mut self, path: usize, datagram: &[u8], now: Timestamp) {
-        let controller = &mut self.paths[path].controller;
-        let before = controller.target();
-        controller.on_rtcp(datagram, now);
-        if controller.has_other_target(&before) {
+        if self.paths[path].controller.on_rtcp(datagram, now) {
             self.follow_controller(path, now);
         }
     }

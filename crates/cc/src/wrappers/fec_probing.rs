@@ -241,12 +241,13 @@ impl<C: Controller> Controller for FecProbing<C> {
         let result = self.result(cue);
         self.follow(before, cue.now(), result);
     }
-    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) {
+    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) -> bool {
         let before = self.inner.target().media_rate;
-        self.inner.on_rtcp(datagram, now);
-        if self.inner.target().media_rate != before {
+        let has_news = self.inner.on_rtcp(datagram, now);
+        if has_news && self.inner.target().media_rate != before {
             self.follow(before, now, ProbeResult::Open);
         }
+        has_news
     }
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.inner.on_limits(limits, now);

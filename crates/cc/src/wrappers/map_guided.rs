@@ -335,8 +335,8 @@ impl<C: Controller> Controller for MapGuided<C> {
         self.inner.on_cue(cue);
         self.follow(cue.now());
     }
-    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) {
-        self.inner.on_rtcp(datagram, now);
+    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) -> bool {
+        self.inner.on_rtcp(datagram, now)
     }
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.inner.on_limits(limits, now);

@@ -92,9 +92,10 @@ impl Controller for Observed {
         }
         self.note();
     }
-    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) {
-        self.inner.on_rtcp(datagram, now);
+    fn on_rtcp(&mut self, datagram: &[u8], now: Timestamp) -> bool {
+        let has_news = self.inner.on_rtcp(datagram, now);
         self.note();
+        has_news
     }
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.inner.on_limits(limits, now);

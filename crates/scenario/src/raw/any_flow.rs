@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Direction")]
-pub(in crate) enum RawDirection {
+pub(crate) enum RawDirection {
     /// Along the links.
     #[default]
     Forward,
@@ -46,4 +46,4 @@ macro_rules! flow {
         }
     };
 }
-pub(in crate) use flow;
+pub(crate) use flow;

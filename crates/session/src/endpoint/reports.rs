@@ -267,7 +267,7 @@ impl Endpoint {
 }
 
 /// Number of streams whose feedback is stored inline; further ones use a list.
-const IN_PLACE: usize = 8;
+const IN_PLACE: usize = 2;
 
 /// The contents of a compound by source. It holds this end's own sources only, so at most
 /// [`MAX_STREAMS`](super::MAX_STREAMS).

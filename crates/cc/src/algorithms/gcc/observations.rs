@@ -29,14 +29,22 @@ pub(super) struct ChannelParameters {
 /// Observations by age, the newest first. Before the first they have size zero, which adds nothing to any sum.
 ///
 /// They are columns of fixed length, so that the terms of a sum are computed side by side; their order in the sum stays.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Observations {
     count: u64,
+    /// [`WEIGHTS`], here since constants of a sum without a loop are spread over the program's: a line of the cache each.
+    weights: [f64; WINDOW],
     /// Kilobytes sent, and those lost of them.
     size: [f64; WINDOW],
     lost: [f64; WINDOW],
     /// Sending rate in bit/s.
     rate: [f64; WINDOW],
+}
+
+impl Default for Observations {
+    fn default() -> Self {
+        Self { count: 0, weights: WEIGHTS, size: [0.0; WINDOW], lost: [0.0; WINDOW], rate: [0.0; WINDOW] }
+    }
 }
 
 impl Observations {
@@ -59,7 +67,7 @@ impl Observations {
     pub(super) fn average_loss(&self) -> f64 {
         let (mut size, mut lost) = (0.0, 0.0);
         let (mut worst, mut mildest) = ((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0));
-        for (age, w) in WEIGHTS.into_iter().enumerate().take(self.known()) {
+        for (age, &w) in self.weights.iter().enumerate().take(self.known()) {
             size += w * self.size[age];
             lost += w * self.lost[age];
             let share = if self.size[age] > 0.0 { self.lost[age] / self.size[age] } else { 0.0 };
@@ -112,8 +120,8 @@ impl Observations {
         for age in 0..WINDOW {
             let p = loss_probability(excess.0[age], inherent);
             let (lost, kept) = (self.lost[age], self.size[age] - self.lost[age]);
-            firsts[age] = WEIGHTS[age] * (lost / p - kept / (1.0 - p));
-            seconds[age] = WEIGHTS[age] * (lost / (p * p) + kept / ((1.0 - p) * (1.0 - p)));
+            firsts[age] = self.weights[age] * (lost / p - kept / (1.0 - p));
+            seconds[age] = self.weights[age] * (lost / (p * p) + kept / ((1.0 - p) * (1.0 - p)));
         }
         let first = firsts.into_iter().fold(0.0, |sum, term| sum + term);
         let second = seconds.into_iter().fold(0.0, |sum, term| sum - term);
@@ -146,7 +154,7 @@ impl Observations {
     #[inline]
     fn sum_of(&self, bias: f64, term: impl Fn(usize) -> f64) -> f64 {
         let mut sum = 0.0;
-        for (age, w) in WEIGHTS.into_iter().enumerate().take(self.known()) {
+        for (age, &w) in self.weights.iter().enumerate().take(self.known()) {
             sum += w * (term(age) + bias * self.size[age]);
         }
         sum

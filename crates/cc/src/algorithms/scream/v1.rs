@@ -71,6 +71,8 @@ pub struct Scream {
     target: Target,
     /// Whether it was written since the last frame.
     has_news: bool,
+    /// Bytes that may be in flight: the window, or more where it has stalled.
+    limit: DataSize,
 }
 
 impl Scream {
@@ -93,6 +95,7 @@ impl Scream {
             stalls: 0,
             target: Target::paced(DataRate::ZERO, DataRate::ZERO),
             has_news: true,
+            limit: DataSize::ZERO,
         };
         scream.refresh();
         Ok(scream)
@@ -103,12 +106,13 @@ impl Scream {
         // Before the first round-trip time only the start rate is known.
         let pacing = self.network.pacing_rate(self.config.pacing_head_room).unwrap_or(media_rate);
         let age = self.config.max_queue_age;
+        self.limit = self.network.limit().max(self.stall_limit);
         self.has_news = true;
         self.target = Target {
             media_rate,
             pacing_rate: pacing.max(self.config.rate_pace_min),
             padding_rate: DataRate::ZERO,
-            window: Some(self.limit()),
+            window: Some(self.limit),
             max_queue_age: (self.may_discard && age > TimeDelta::ZERO).then_some(age),
             repair: RepairPlan::Off,
             overhead: DataSize::ZERO,
@@ -116,13 +120,9 @@ impl Scream {
         };
     }
 
-    fn limit(&self) -> DataSize {
-        self.network.limit().max(self.stall_limit)
-    }
-
     /// When a full window lets more out without feedback.
     fn stall_at(&self) -> Option<Timestamp> {
-        let full = self.network.in_flight() + self.config.mss > self.limit();
+        let full = self.network.in_flight() + self.config.mss > self.limit;
         full.then(|| self.moved_at + self.config.stall_timeout)
     }
 }
@@ -160,6 +160,7 @@ impl Controller for Scream {
         let Cue::TransportFeedback(feedback) = cue else { return };
         let outcome = self.network.on_feedback(feedback, &self.config);
         if feedback.packets.is_empty() {
+            self.limit = self.network.limit().max(self.stall_limit);
             return;
         }
         self.moved_at = feedback.now;
