@@ -6,8 +6,10 @@ use super::error::InputError;
 use super::quantity::Time;
 use super::spanned::At;
 use super::tree::Text;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use weir_units::TimeDelta;
 
@@ -45,10 +47,11 @@ pub struct ClockStep {
 }
 
 /// Clocks of the ends' own. With them, playout derives capture times from arrivals, as between ends whose clocks are not synchronised.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Clocks")]
-pub(in crate) struct RawClocks {
+#[cfg_attr(feature = "schema", schemars(rename = "Clocks"))]
+pub(crate) struct RawClocks {
     /// Clock of the end that sends the media; the simulation's if absent.
     sender: Option<RawClock>,
     /// Clock of the end that receives the media; the simulation's if absent.
@@ -56,10 +59,11 @@ pub(in crate) struct RawClocks {
 }
 
 /// An end's own clock: its timers, departures and arrivals, and all timestamps that it sends, follow it.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Clock")]
-pub(in crate) struct RawClock {
+#[cfg_attr(feature = "schema", schemars(rename = "Clock"))]
+pub(crate) struct RawClock {
     /// How much faster than the simulation's it runs, such as "80 ppm" or "-80 ppm"; "0 ppm" if absent.
     drift: Option<At<RawDrift>>,
     /// Time from one value that it shows to the next, such as "4 ms"; as fine as the simulation's if absent.
@@ -71,10 +75,11 @@ pub(in crate) struct RawClock {
 }
 
 /// A clock is set.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ClockStep")]
-pub(in crate) struct RawClockStep {
+#[cfg_attr(feature = "schema", schemars(rename = "ClockStep"))]
+pub(crate) struct RawClockStep {
     /// When.
     at: At<Time>,
     /// How far: forwards, such as "2 s", or backwards, such as "-2 s".
@@ -83,7 +88,7 @@ pub(in crate) struct RawClockStep {
 
 /// A signed number of parts per million, kept in parts per billion.
 #[derive(Clone, Copy, Debug)]
-pub(in crate) struct RawDrift(i64);
+pub(crate) struct RawDrift(i64);
 
 impl Choice for RawDrift {
     type Fields = NoTable;
@@ -105,6 +110,7 @@ impl Choice for RawDrift {
 }
 choice!(RawDrift);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawDrift {
     fn schema_name() -> Cow<'static, str> {
         "Drift".into()
@@ -121,7 +127,7 @@ impl JsonSchema for RawDrift {
 
 /// A time that may be negative.
 #[derive(Clone, Copy, Debug)]
-pub(in crate) struct RawSignedTime(TimeDelta);
+pub(crate) struct RawSignedTime(TimeDelta);
 
 impl Choice for RawSignedTime {
     type Fields = NoTable;
@@ -140,11 +146,12 @@ impl Choice for RawSignedTime {
 choice!(RawSignedTime);
 
 impl RawSignedTime {
-    pub(in crate) fn time(self) -> TimeDelta {
+    pub(crate) fn time(self) -> TimeDelta {
         self.0
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawSignedTime {
     fn schema_name() -> Cow<'static, str> {
         "SignedTime".into()
@@ -160,7 +167,7 @@ impl JsonSchema for RawSignedTime {
 }
 
 /// Both clocks. Errors: a granularity of zero, or steps that are too many or not in order.
-pub(in crate) fn clocks(text: &Text, raw: &RawClocks) -> Result<Clocks, InputError> {
+pub(crate) fn clocks(text: &Text, raw: &RawClocks) -> Result<Clocks, InputError> {
     let end = |raw: &Option<RawClock>| raw.as_ref().map(|c| clock(text, c)).transpose();
     Ok(Clocks { sender: end(&raw.sender)?, receiver: end(&raw.receiver)? })
 }

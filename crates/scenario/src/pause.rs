@@ -6,7 +6,6 @@ use super::media::Source;
 use super::quantity::Time;
 use super::spanned::At;
 use super::tree::Text;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_units::TimeDelta;
 
@@ -22,10 +21,11 @@ pub struct Pause {
 }
 
 /// A pause.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { from = \"10 s\", to = \"20 s\" }")]
-#[schemars(rename = "Pause")]
-pub(in crate) struct RawPause {
+#[cfg_attr(feature = "schema", schemars(rename = "Pause"))]
+pub(crate) struct RawPause {
     /// Beginning.
     from: Time,
     /// End.
@@ -37,11 +37,7 @@ pub(in crate) struct RawPause {
 
 /// The pauses of a flow with this source. Errors: they are not in order, or a media clock moves under an encoder, whose pictures are
 /// compared by their timestamps.
-pub(in crate) fn pauses(
-    text: &Text,
-    raw: &[At<RawPause>],
-    source: &Source,
-) -> Result<Vec<Pause>, InputError> {
+pub(crate) fn pauses(text: &Text, raw: &[At<RawPause>], source: &Source) -> Result<Vec<Pause>, InputError> {
     let mut pauses: Vec<Pause> = Vec::new();
     for p in raw {
         let (from, to) = (p.value.from.0, p.value.to.0);

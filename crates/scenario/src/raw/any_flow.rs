@@ -1,13 +1,13 @@
 //! The fields that flows of every kind have.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Direction of a flow.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Direction")]
-pub(in crate) enum RawDirection {
+#[cfg_attr(feature = "schema", schemars(rename = "Direction"))]
+pub(crate) enum RawDirection {
     /// Along the links.
     #[default]
     Forward,
@@ -18,9 +18,10 @@ pub(in crate) enum RawDirection {
 macro_rules! flow {
     ($(#[$meta:meta])* $name:ident as $schema:literal { $($(#[$fmeta:meta])* $field:ident : $ty:ty,)* }) => {
         $(#[$meta])*
-        #[derive(Deserialize, JsonSchema, Debug)]
+        #[derive(Deserialize, Debug)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, expecting = "a table such as { start = \"10 s\", count = 2 }")]
-        #[schemars(rename = $schema)]
+        #[cfg_attr(feature = "schema", schemars(rename = $schema))]
         pub(in crate) struct $name {
             /// When it starts; at once if absent.
             pub(in crate) start: Option<At<Time>>,
@@ -46,4 +47,4 @@ macro_rules! flow {
         }
     };
 }
-pub(in crate) use flow;
+pub(crate) use flow;

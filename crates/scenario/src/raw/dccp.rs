@@ -4,43 +4,44 @@ use crate::choice::RawNumber;
 use crate::quantity::{Rate, Size, Time};
 use crate::raw::any_flow::{RawDirection, flow};
 use crate::spanned::{At, Named};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Settings of a DCCP connection.
-#[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
+#[derive(Deserialize, Default, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { ecn = true }")]
-#[schemars(rename = "DccpSettings")]
-pub(in crate) struct RawDccpSettings {
+#[cfg_attr(feature = "schema", schemars(rename = "DccpSettings"))]
+pub(crate) struct RawDccpSettings {
     /// Parameters of the CCID by name: numbers in the parameter's unit, or strings with a unit. `weir show ccids` lists them.
     #[serde(default)]
-    pub(in crate) params: Named<RawNumber>,
+    pub(crate) params: Named<RawNumber>,
     /// Whether packets are sent as ECN-capable; false if absent.
     #[serde(default)]
-    pub(in crate) ecn: bool,
+    pub(crate) ecn: bool,
     /// Whether data and acknowledgements have 24-bit sequence numbers (RFC 4340, section 7.6); false if absent.
     #[serde(default)]
-    pub(in crate) short_sequence_numbers: bool,
+    pub(crate) short_sequence_numbers: bool,
     /// Sequence Window (RFC 4340, section 7.5.2), 32 to 1,000,000; 10,000 if absent.
-    pub(in crate) sequence_window: Option<At<u64>>,
+    pub(crate) sequence_window: Option<At<u64>>,
     /// Maximum packets waiting for congestion control, before frames show how many are needed; 5, the Linux kernel's,
     /// if absent.
-    pub(in crate) queue: Option<At<u32>>,
+    pub(crate) queue: Option<At<u32>>,
     /// Packets that are dropped when that queue is full; "refuse" if absent.
     #[serde(default)]
-    pub(in crate) when_full: RawQueuePolicy,
+    pub(crate) when_full: RawQueuePolicy,
     /// Whether a frame that does not fit that queue doubles its capacity, which later becomes that of the largest of a
     /// thousand frames (Jero, 2013, section 3.2.1), under RTP; true if absent.
-    pub(in crate) sized_by_frames: Option<bool>,
+    pub(crate) sized_by_frames: Option<bool>,
     /// Maximum age of a frame's packets when they leave the queue, under RTP; unlimited if absent.
-    pub(in crate) max_wait: Option<At<Time>>,
+    pub(crate) max_wait: Option<At<Time>>,
 }
 
 /// Packets that are dropped when a send queue is full.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "QueuePolicy")]
-pub(in crate) enum RawQueuePolicy {
+#[cfg_attr(feature = "schema", schemars(rename = "QueuePolicy"))]
+pub(crate) enum RawQueuePolicy {
     /// New packets are refused.
     #[default]
     Refuse,

@@ -12,43 +12,44 @@ use crate::raw::multipath::RawMultipath;
 use crate::raw::source::RawSource;
 use crate::raw::stream::RawStream;
 use crate::spanned::{At, Named};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Changes to a controller's per-packet feedback; without effect on controllers that use none.
-#[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
+#[derive(Deserialize, Default, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { interval = \"100 ms\" }")]
-#[schemars(rename = "Feedback")]
-pub(in crate) struct RawFeedback {
+#[cfg_attr(feature = "schema", schemars(rename = "Feedback"))]
+pub(crate) struct RawFeedback {
     /// Fixed interval; instead of the two below.
-    pub(in crate) interval: Option<At<Time>>,
+    pub(crate) interval: Option<At<Time>>,
     /// Minimum interval.
-    pub(in crate) min_interval: Option<At<Time>>,
+    pub(crate) min_interval: Option<At<Time>>,
     /// Maximum interval.
-    pub(in crate) max_interval: Option<At<Time>>,
+    pub(crate) max_interval: Option<At<Time>>,
     /// Share of the received media rate that feedback may use.
-    pub(in crate) bandwidth_share: Option<At<f64>>,
+    pub(crate) bandwidth_share: Option<At<f64>>,
 }
 
 /// Settings of all flows of a controller unless they state otherwise.
-#[derive(Deserialize, JsonSchema, Default, Debug)]
+#[derive(Deserialize, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { ceiling = \"3 Mbps\" }")]
-#[schemars(rename = "Controller")]
-pub(in crate) struct RawController {
+#[cfg_attr(feature = "schema", schemars(rename = "Controller"))]
+pub(crate) struct RawController {
     /// Minimum media rate; "150 kbps" if absent.
-    pub(in crate) floor: Option<At<Rate>>,
+    pub(crate) floor: Option<At<Rate>>,
     /// Greatest media rate; "1.5 Mbps" if absent.
-    pub(in crate) ceiling: Option<At<Rate>>,
+    pub(crate) ceiling: Option<At<Rate>>,
     /// Media rate before the first feedback; the floor if absent.
-    pub(in crate) start_rate: Option<At<Rate>>,
+    pub(crate) start_rate: Option<At<Rate>>,
     /// The controller's own parameters by name: numbers in the parameter's unit, or strings with a unit.
     #[serde(default)]
-    pub(in crate) params: Named<RawNumber>,
+    pub(crate) params: Named<RawNumber>,
     /// Changes to its per-packet feedback.
     #[serde(default)]
-    pub(in crate) feedback: RawFeedback,
+    pub(crate) feedback: RawFeedback,
     /// Settings of its DCCP connections, for controllers that use one; a flow's own replace them.
-    pub(in crate) dccp: Option<At<RawDccpSettings>>,
+    pub(crate) dccp: Option<At<RawDccpSettings>>,
 }
 
 flow! {
@@ -133,10 +134,11 @@ flow! {
 }
 
 /// A circuit breaker.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "CircuitBreaker")]
-pub(in crate) enum RawCircuitBreaker {
+#[cfg_attr(feature = "schema", schemars(rename = "CircuitBreaker"))]
+pub(crate) enum RawCircuitBreaker {
     /// RFC 8083 with its recommended values.
     Rfc8083,
     /// The previous rules with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
@@ -148,10 +150,11 @@ pub(in crate) enum RawCircuitBreaker {
 }
 
 /// Packets that a frame needs to be decodable.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "DecodesWith")]
-pub(in crate) enum RawDecodesWith {
+#[cfg_attr(feature = "schema", schemars(rename = "DecodesWith"))]
+pub(crate) enum RawDecodesWith {
     /// The first one.
     First,
     /// The first one and that with the marker bit.
@@ -159,10 +162,11 @@ pub(in crate) enum RawDecodesWith {
 }
 
 /// A code of repair packets.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RepairCode")]
-pub(in crate) enum RawRepairCode {
+#[cfg_attr(feature = "schema", schemars(rename = "RepairCode"))]
+pub(crate) enum RawRepairCode {
     /// XOR of `sources` packets (RFC 8627); with `columns`, of packets that are so far apart.
     Parity,
     /// Blocks of `sources` media packets and `repairs` repair packets (RFC 6865).
@@ -173,27 +177,29 @@ pub(in crate) enum RawRepairCode {
 }
 
 /// Repair packets.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { code = \"rlc\", window = 40, sources = 5, repairs = 1 }")]
-#[schemars(rename = "Repair")]
-pub(in crate) struct RawRepair {
+#[cfg_attr(feature = "schema", schemars(rename = "Repair"))]
+pub(crate) struct RawRepair {
     /// The code.
-    pub(in crate) code: RawRepairCode,
+    pub(crate) code: RawRepairCode,
     /// Media packets for which there are `repairs` repair packets.
-    pub(in crate) sources: Option<u8>,
+    pub(crate) sources: Option<u8>,
     /// Repair packets for `sources` media packets; 1 if absent. Of parity always 1.
-    pub(in crate) repairs: Option<u8>,
+    pub(crate) repairs: Option<u8>,
     /// Media packets of a window that slides.
-    pub(in crate) window: Option<u8>,
+    pub(crate) window: Option<u8>,
     /// Distance of the packets of a group of parity; 1 if absent.
-    pub(in crate) columns: Option<u8>,
+    pub(crate) columns: Option<u8>,
 }
 
 /// A mechanism of error resilience.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Resilience")]
-pub(in crate) enum RawResilience {
+#[cfg_attr(feature = "schema", schemars(rename = "Resilience"))]
+pub(crate) enum RawResilience {
     /// All mechanisms that fit the path; must be the only entry.
     Auto,
     /// Lost packets are requested and retransmitted (RFC 4585, RFC 4588).
@@ -255,10 +261,11 @@ flow! {
 }
 
 /// TCP congestion control.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "TcpAlgorithm")]
-pub(in crate) enum RawTcpAlgorithm {
+#[cfg_attr(feature = "schema", schemars(rename = "TcpAlgorithm"))]
+pub(crate) enum RawTcpAlgorithm {
     /// RFC 5681 with RFC 6582 and RFC 6675.
     NewReno,
     /// RFC 9438.
@@ -280,10 +287,11 @@ pub(in crate) enum RawTcpAlgorithm {
 }
 
 /// How a TCP sender detects losses.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "TcpLossDetection")]
-pub(in crate) enum RawTcpLossDetection {
+#[cfg_attr(feature = "schema", schemars(rename = "TcpLossDetection"))]
+pub(crate) enum RawTcpLossDetection {
     /// By counts: RFC 6675, without selective acknowledgements RFC 6582.
     DupAck,
     /// By time, with probes for losses at the tail (RACK-TLP, RFC 8985).

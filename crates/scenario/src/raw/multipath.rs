@@ -2,47 +2,48 @@
 
 use crate::quantity::{Rate, Size};
 use crate::spanned::At;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A flow over several paths.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { paths = [[\"wlan\"], [\"lte\"]] }")]
-#[schemars(rename = "Multipath")]
-pub(in crate) struct RawMultipath {
+#[cfg_attr(feature = "schema", schemars(rename = "Multipath"))]
+pub(crate) struct RawMultipath {
     /// The paths, at most eight, each a list of links in the order in which packets cross them. Each has a controller of
     /// its own, with the flow's settings. One path is plain RTP, as with `path`.
-    pub(in crate) paths: Vec<At<Vec<At<String>>>>,
+    pub(crate) paths: Vec<At<Vec<At<String>>>>,
     /// Scheduler that chooses the path of each packet: "best-path", "round-robin", "earliest", "redundant", "fec-aware",
     /// "frame-aligned" or "thesis"; "earliest" if absent.
-    pub(in crate) scheduler: Option<At<String>>,
+    pub(crate) scheduler: Option<At<String>>,
     /// Paths that share one flow's rate (RFC 8699): "none", "always", those "detected" behind one bottleneck (RFC 8382), or
     /// those whose delays are "correlated"; "none" if absent.
-    pub(in crate) coupling: Option<At<String>>,
+    pub(crate) coupling: Option<At<String>>,
     /// Parts in which coupled paths share their rate (P of RFC 8699), in the order of `paths`, above 0; 1 for those left out.
     #[serde(default)]
-    pub(in crate) priorities: Vec<At<f64>>,
+    pub(crate) priorities: Vec<At<f64>>,
     /// Plays frames by the skew of the paths (V. Singh's dissertation, section 6.1.1), instead of at `playout_deadline`, which
     /// bounds the delay; false if absent.
     #[serde(default)]
-    pub(in crate) skew_playout: bool,
+    pub(crate) skew_playout: bool,
     /// Preference of the application for each path, in the order of `paths`; { class = "normal" } if absent.
     #[serde(default)]
-    pub(in crate) policies: Vec<At<RawPathPolicy>>,
+    pub(crate) policies: Vec<At<RawPathPolicy>>,
     /// Media rate that suffices: paths of a worse class carry media only while those of better ones have less. If absent,
     /// all but backups carry media together.
-    pub(in crate) sufficient_rate: Option<At<Rate>>,
+    pub(crate) sufficient_rate: Option<At<Rate>>,
 }
 
 /// Preference of the application for a path.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { class = \"backup\" }")]
-#[schemars(rename = "PathPolicy")]
-pub(in crate) struct RawPathPolicy {
+#[cfg_attr(feature = "schema", schemars(rename = "PathPolicy"))]
+pub(crate) struct RawPathPolicy {
     /// When it carries media: "preferred", "normal", "metered" or "backup"; "normal" if absent.
-    pub(in crate) class: Option<At<String>>,
+    pub(crate) class: Option<At<String>>,
     /// Part of its controller's rate that media may take, from 0.01 to 1; 1 if absent.
-    pub(in crate) share: Option<At<f64>>,
+    pub(crate) share: Option<At<f64>>,
     /// RTP bytes after which it counts as a backup; no limit if absent.
-    pub(in crate) budget: Option<At<Size>>,
+    pub(crate) budget: Option<At<Size>>,
 }

@@ -4,25 +4,28 @@ use crate::choice::{Choice, choice};
 use crate::quantity::{Rate, Size, Time};
 use crate::spanned::At;
 use crate::steps::RawSteps;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use weir_media::{RateChange, RateControl};
 
 /// A media source.
 #[derive(Clone, Debug)]
-pub(in crate) struct RawSource {
-    pub(in crate) model: RawModel,
-    pub(in crate) options: RawSourceTable,
+pub(crate) struct RawSource {
+    pub(crate) model: RawModel,
+    pub(crate) options: RawSourceTable,
     /// Whether it is written as a table.
-    pub(in crate) is_table: bool,
+    pub(crate) is_table: bool,
 }
 
 /// Models of media sources.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "SourceModel")]
-pub(in crate) enum RawModel {
+#[cfg_attr(feature = "schema", schemars(rename = "SourceModel"))]
+pub(crate) enum RawModel {
     /// Full packets, evenly spaced, at exactly the target rate.
     PerfectPackets,
     /// Equal frames at a fixed frame rate, at exactly the target rate.
@@ -37,7 +40,7 @@ pub(in crate) enum RawModel {
     Scenes,
 }
 
-pub(in crate) const MODELS: &[(&str, RawModel)] = &[
+pub(crate) const MODELS: &[(&str, RawModel)] = &[
     ("perfect-packets", RawModel::PerfectPackets),
     ("perfect-frames", RawModel::PerfectFrames),
     ("statistical", RawModel::Statistical),
@@ -47,104 +50,108 @@ pub(in crate) const MODELS: &[(&str, RawModel)] = &[
 ];
 
 /// A media source with options. Each option lists the models to which it applies.
-#[derive(Deserialize, JsonSchema, Clone, Default, Debug)]
+#[derive(Deserialize, Clone, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { model = \"statistical\" }")]
-#[schemars(rename = "Source")]
-pub(in crate) struct RawSourceTable {
+#[cfg_attr(feature = "schema", schemars(rename = "Source"))]
+pub(crate) struct RawSourceTable {
     /// The model.
-    pub(in crate) model: Option<At<RawModel>>,
+    pub(crate) model: Option<At<RawModel>>,
     /// Frames a second; 30 if absent, 25 for scenes. perfect-frames, statistical, trace, encoder, scenes.
-    pub(in crate) fps: Option<At<f64>>,
+    pub(crate) fps: Option<At<f64>>,
     /// Delay with which the encoder follows a new target (tau_v); "100 ms" if absent. statistical.
-    pub(in crate) reaction: Option<At<Time>>,
+    pub(crate) reaction: Option<At<Time>>,
     /// Frames in a burst (K_d); 8 if absent. statistical.
-    pub(in crate) burst_frames: Option<At<u32>>,
+    pub(crate) burst_frames: Option<At<u32>>,
     /// Size of a burst's first frame (K_B); "13.5 kB" if absent. statistical.
-    pub(in crate) burst_size: Option<At<Size>>,
+    pub(crate) burst_size: Option<At<Size>>,
     /// Scale of the deviation of frame intervals (SCALE_t); 0.15 if absent. statistical.
-    pub(in crate) interval_scale: Option<At<f64>>,
+    pub(crate) interval_scale: Option<At<f64>>,
     /// Scale of the deviation of frame sizes (SCALE_B); 0.15 if absent. statistical.
-    pub(in crate) size_scale: Option<At<f64>>,
+    pub(crate) size_scale: Option<At<f64>>,
     /// Interval of key frames; none if absent, "10 s" for scenes. statistical, scenes.
-    pub(in crate) key_interval: Option<At<Time>>,
+    pub(crate) key_interval: Option<At<Time>>,
     /// A file of frame sizes in bytes, one per line, searched beside the scenario file. trace.
-    pub(in crate) file: Option<At<String>>,
+    pub(crate) file: Option<At<String>>,
     /// "H264", "VP8" or "VP9"; "H264" if absent. encoder.
-    pub(in crate) codec: Option<At<String>>,
+    pub(crate) codec: Option<At<String>>,
     /// The encoder's library, such as "openh264"; the first that is built in if absent. encoder.
-    pub(in crate) library: Option<At<String>>,
+    pub(crate) library: Option<At<String>>,
     /// A built-in clip by name, or a Y4M file, searched beside the scenario file; it repeats. "talking-head" if absent.
     /// encoder.
-    pub(in crate) clip: Option<At<String>>,
+    pub(crate) clip: Option<At<String>>,
     /// Width and height of a built-in clip, such as "640x480", which is the default. encoder.
-    pub(in crate) picture: Option<At<String>>,
+    pub(crate) picture: Option<At<String>>,
     /// Frames between unrequested key frames; none if absent. encoder.
-    pub(in crate) gop: Option<At<u32>>,
+    pub(crate) gop: Option<At<u32>>,
     /// The effect of a new target on the encoder: "seamless" or "restart"; "seamless" if absent, "restart" for scenes.
     /// encoder, scenes.
-    pub(in crate) rate_change: Option<At<RawRateChange>>,
+    pub(crate) rate_change: Option<At<RawRateChange>>,
     /// Maximum bytes of a slice; one slice per frame if absent. encoder.
-    pub(in crate) slice_size: Option<At<Size>>,
+    pub(crate) slice_size: Option<At<Size>>,
     /// The material: "movie" or "conference"; "movie" if absent. scenes.
-    pub(in crate) material: Option<At<RawMaterial>>,
+    pub(crate) material: Option<At<RawMaterial>>,
     /// Usual range of the rate that the material needs: the 10th and 90th percentile of a movie's scenes, a
     /// conference's whole band; ["8 Mbps", "30 Mbps"] and ["17.4 Mbps", "27.4 Mbps"] if absent. scenes.
-    pub(in crate) usual: Option<At<[Rate; 2]>>,
+    pub(crate) usual: Option<At<[Rate; 2]>>,
     /// The maximum rate that the material needs; "55 Mbps" if absent. scenes.
-    pub(in crate) peak: Option<At<Rate>>,
+    pub(crate) peak: Option<At<Rate>>,
     /// Mean length of a movie's scenes; "3.6 s" if absent. scenes.
-    pub(in crate) scene_length: Option<At<Time>>,
+    pub(crate) scene_length: Option<At<Time>>,
     /// Share of a movie's scenes that are titles; 0.03 if absent. scenes.
-    pub(in crate) titles: Option<At<f64>>,
+    pub(crate) titles: Option<At<f64>>,
     /// Rate that titles need; "8 kbps" if absent. scenes.
-    pub(in crate) title_rate: Option<At<Rate>>,
+    pub(crate) title_rate: Option<At<Rate>>,
     /// Random deviation of frame sizes, as a share; 0.15 for a movie and 0.08 for a conference if absent. scenes.
-    pub(in crate) frame_noise: Option<At<f64>>,
+    pub(crate) frame_noise: Option<At<f64>>,
     /// Size of a key frame over that of others; 4 if absent. scenes.
-    pub(in crate) key_ratio: Option<At<f64>>,
+    pub(crate) key_ratio: Option<At<f64>>,
     /// The fraction of the material's rate left by the coarsest quantiser; 0.05 if absent. scenes.
-    pub(in crate) coarsest: Option<At<f64>>,
+    pub(crate) coarsest: Option<At<f64>>,
     /// Time over which smaller frames compensate for a large one; "2 s" if absent. scenes.
-    pub(in crate) balance: Option<At<Time>>,
+    pub(crate) balance: Option<At<Time>>,
     /// How frame sizes follow the target: "exact" or "one-pass"; "exact" if absent. scenes.
-    pub(in crate) rate_control: Option<At<RawRateControl>>,
+    pub(crate) rate_control: Option<At<RawRateControl>>,
     /// Seed of the material, so that every run has the same clip; the flow's own seed if absent. scenes.
-    pub(in crate) draw: Option<At<u64>>,
+    pub(crate) draw: Option<At<u64>>,
     /// Most time by which content is sent before it is due, as a server sends stored content: it has one quality, that of the flow's
     /// start rate, while it is ahead; a live source if absent. At most "2 min", and "30 s" with an encoder, whose content
     /// receivers keep until it is due: 8,192 packets and 16 MB. All models that make frames.
-    pub(in crate) read_ahead: Option<At<Time>>,
+    pub(crate) read_ahead: Option<At<Time>>,
     /// The greatest rate that the application has to send, by steps of time; as much as the target if absent. All models.
-    pub(in crate) demand: Option<At<RawDemand>>,
+    pub(crate) demand: Option<At<RawDemand>>,
 }
 
 /// Greatest rate that the application has to send, over time.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", rate = \"1 Mbps\" }] }")]
-#[schemars(rename = "SourceDemand")]
-pub(in crate) struct RawDemand {
+#[cfg_attr(feature = "schema", schemars(rename = "SourceDemand"))]
+pub(crate) struct RawDemand {
     /// Rates from given times on, counted from the start of the flow; the first at "0 s".
-    pub(in crate) steps: RawSteps<RawDemandStep>,
+    pub(crate) steps: RawSteps<RawDemandStep>,
     /// Time at which the steps repeat; never if absent.
-    pub(in crate) repeat: Option<At<Time>>,
+    pub(crate) repeat: Option<At<Time>>,
 }
 
 /// A rate from an instant on.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", rate = \"1 Mbps\" }")]
-#[schemars(rename = "SourceDemandStep")]
-pub(in crate) struct RawDemandStep {
+#[cfg_attr(feature = "schema", schemars(rename = "SourceDemandStep"))]
+pub(crate) struct RawDemandStep {
     /// The instant.
-    pub(in crate) at: Time,
+    pub(crate) at: Time,
     /// The greatest rate; zero if there is nothing to send.
-    pub(in crate) rate: Rate,
+    pub(crate) rate: Rate,
 }
 
 /// The material.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Material")]
-pub(in crate) enum RawMaterial {
+#[cfg_attr(feature = "schema", schemars(rename = "Material"))]
+pub(crate) enum RawMaterial {
     /// An action film: scenes of different complexity, with cuts between them.
     Movie,
     /// One scene that changes slowly.
@@ -152,10 +159,11 @@ pub(in crate) enum RawMaterial {
 }
 
 /// The encoder's reaction to a new target.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RateChange")]
-pub(in crate) enum RawRateChange {
+#[cfg_attr(feature = "schema", schemars(rename = "RateChange"))]
+pub(crate) enum RawRateChange {
     /// It follows from the next frame on.
     Seamless,
     /// It restarts with a key frame.
@@ -163,10 +171,11 @@ pub(in crate) enum RawRateChange {
 }
 
 /// How an encoder's frame sizes follow its target.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RateControl")]
-pub(in crate) enum RawRateControl {
+#[cfg_attr(feature = "schema", schemars(rename = "RateControl"))]
+pub(crate) enum RawRateControl {
     /// At once, within the limits of the material.
     Exact,
     /// As libav 0.8 under mediastreamer2: opened again at each new target, with a first key frame that does not depend on
@@ -175,7 +184,7 @@ pub(in crate) enum RawRateControl {
 }
 
 impl RawRateControl {
-    pub(in crate) fn rate_control(self) -> RateControl {
+    pub(crate) fn rate_control(self) -> RateControl {
         match self {
             Self::Exact => RateControl::Exact,
             Self::OnePass => RateControl::OnePass,
@@ -184,7 +193,7 @@ impl RawRateControl {
 }
 
 impl RawRateChange {
-    pub(in crate) fn rate_change(self) -> RateChange {
+    pub(crate) fn rate_change(self) -> RateChange {
         match self {
             Self::Seamless => RateChange::Seamless,
             Self::Restart => RateChange::Restart,
@@ -198,10 +207,7 @@ impl Choice for RawSource {
     fn from_text(text: &str) -> Result<Self, String> {
         let Some((_, model)) = MODELS.iter().find(|m| m.0 == text) else {
             let names: Vec<_> = MODELS.iter().map(|m| m.0).collect();
-            return Err(format!(
-                "no media source is named \"{text}\"; {}",
-                crate::suggest::help(text, &names)
-            ));
+            return Err(format!("no media source is named \"{text}\"; {}", crate::suggest::help(text, &names)));
         };
         Ok(Self { model: *model, options: RawSourceTable::default(), is_table: false })
     }
@@ -212,6 +218,7 @@ impl Choice for RawSource {
 }
 choice!(RawSource);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawSource {
     fn schema_name() -> Cow<'static, str> {
         "SourceOrModel".into()

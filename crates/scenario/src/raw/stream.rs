@@ -2,14 +2,14 @@
 
 use crate::quantity::{Rate, Time};
 use crate::spanned::At;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Kind of a stream's media.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "StreamMedia")]
-pub(in crate) enum RawMedia {
+#[cfg_attr(feature = "schema", schemars(rename = "StreamMedia"))]
+pub(crate) enum RawMedia {
     /// Speech under Opus, as a model: served before video.
     Audio,
     /// Pictures: frames of the size given by the stream's rate.
@@ -18,10 +18,11 @@ pub(in crate) enum RawMedia {
 }
 
 /// Weight of a stream among those of its flow: each level has twice the weight of the one before (RFC 8835).
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "StreamPriority")]
-pub(in crate) enum RawPriority {
+#[cfg_attr(feature = "schema", schemars(rename = "StreamPriority"))]
+pub(crate) enum RawPriority {
     /// Weight 1.
     VeryLow,
     /// Weight 2.
@@ -34,41 +35,43 @@ pub(in crate) enum RawPriority {
 }
 
 /// One encoding of a simulcast.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { least = \"100 kbps\", most = \"500 kbps\" }")]
-#[schemars(rename = "Encoding")]
-pub(in crate) struct RawEncoding {
+#[cfg_attr(feature = "schema", schemars(rename = "Encoding"))]
+pub(crate) struct RawEncoding {
     /// Rate below which it is off.
-    pub(in crate) least: At<Rate>,
+    pub(crate) least: At<Rate>,
     /// Rate above which it gains nothing.
-    pub(in crate) most: At<Rate>,
+    pub(crate) most: At<Rate>,
 }
 
 /// One stream of an RTP flow.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { name = \"camera\", most = \"1 Mbps\" }")]
-#[schemars(rename = "Stream")]
-pub(in crate) struct RawStream {
+#[cfg_attr(feature = "schema", schemars(rename = "Stream"))]
+pub(crate) struct RawStream {
     /// Its name in results.
-    pub(in crate) name: At<String>,
+    pub(crate) name: At<String>,
     /// Kind of media; "video" if absent.
     #[serde(default)]
-    pub(in crate) media: RawMedia,
+    pub(crate) media: RawMedia,
     /// Rate below which it is of no use; zero if absent. Of audio, headers included.
-    pub(in crate) least: Option<At<Rate>>,
+    pub(crate) least: Option<At<Rate>>,
     /// Rate above which it gains nothing; the flow's ceiling if absent, and of audio what its codec can use (48 kbit/s and more
     /// by headers). Of audio, headers included.
-    pub(in crate) most: Option<At<Rate>>,
+    pub(crate) most: Option<At<Rate>>,
     /// Weight among the streams; "low" if absent.
     #[serde(default)]
-    pub(in crate) priority: RawPriority,
+    pub(crate) priority: RawPriority,
     /// Frames a second of video; 30 if absent.
-    pub(in crate) fps: Option<At<f64>>,
+    pub(crate) fps: Option<At<f64>>,
     /// Whether a talker pauses (ITU-T P.59) and pauses send almost nothing (DTX); false if absent. Audio only.
-    pub(in crate) dtx: Option<At<bool>>,
+    pub(crate) dtx: Option<At<bool>>,
     /// Packet time of audio, one of Opus's from "2.5 ms" to "60 ms"; from 20 to 60 ms as its rate advises if absent. Audio only.
-    pub(in crate) packet_time: Option<At<Time>>,
+    pub(crate) packet_time: Option<At<Time>>,
     /// Encodings of a simulcast, the lowest first, each its own RTP stream; instead of `least` and `most`. Video only.
     #[serde(default)]
-    pub(in crate) encodings: Vec<At<RawEncoding>>,
+    pub(crate) encodings: Vec<At<RawEncoding>>,
 }

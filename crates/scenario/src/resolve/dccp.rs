@@ -16,7 +16,7 @@ const DEFAULT_DATA: DataSize = DataSize::from_bytes(1_400);
 const MAX_QUEUE: u32 = 100_000;
 
 impl Flows<'_> {
-    pub(in crate) fn dccp(&self, f: &RawDccp) -> Result<DccpFlow, InputError> {
+    pub(crate) fn dccp(&self, f: &RawDccp) -> Result<DccpFlow, InputError> {
         let rate = match &f.rate {
             Some(r) if r.value.0.as_bps() == 0 => {
                 return Err(self.text.error(r.span.clone(), "expected a rate above zero"));
@@ -32,11 +32,7 @@ impl Flows<'_> {
     }
 
     /// The connection of an RTP flow under this controller.
-    pub(in crate) fn rtp_over_dccp(
-        &self,
-        spec: &Spec,
-        f: &RawRtp,
-    ) -> Result<Option<DccpSettings>, InputError> {
+    pub(crate) fn rtp_over_dccp(&self, spec: &Spec, f: &RawRtp) -> Result<Option<DccpSettings>, InputError> {
         let shared = self.raw.controllers.get(&spec.name).and_then(|c| c.dccp.as_ref());
         let Transport::Dccp { ccid } = spec.transport else {
             // A flow's settings may be for other controllers of a comparison.

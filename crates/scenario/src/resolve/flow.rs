@@ -22,15 +22,15 @@ use weir_session::OutgoingOptions;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Represents every controller in `compare`.
-pub(in crate) const PLACEHOLDER: &str = "$controller";
+pub(crate) const PLACEHOLDER: &str = "$controller";
 /// RFC 8867, section 4.3: bit rate range and start-up rate.
 const DEFAULT_FLOOR: DataRate = DataRate::from_kbps(150);
 const DEFAULT_CEILING: DataRate = DataRate::from_kbps(1_500);
 /// libwebrtc's for video.
 const DEFAULT_RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// UDP and IPv4 headers.
-pub(in crate) const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
-pub(in crate) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
+pub(crate) const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
+pub(crate) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
 const MIN_PAYLOAD: u64 = 16;
 const MAX_PAYLOAD: u64 = 65_000;
 const MAX_FLOWS: u32 = 100_000;
@@ -38,21 +38,21 @@ const MAX_FLOWS: u32 = 100_000;
 /// Names of links.
 type RawPath = At<Vec<At<String>>>;
 /// Indices of the links that a flow's packets cross, and those that its feedback crosses.
-pub(in crate) type Route = (Vec<usize>, Vec<usize>);
+pub(crate) type Route = (Vec<usize>, Vec<usize>);
 
 /// A hop's name and the indices of its two directions.
-pub(in crate) struct Hop {
-    pub(in crate) name: String,
-    pub(in crate) forward: usize,
-    pub(in crate) reverse: usize,
+pub(crate) struct Hop {
+    pub(crate) name: String,
+    pub(crate) forward: usize,
+    pub(crate) reverse: usize,
 }
 
-pub(in crate) struct Flows<'a> {
-    pub(in crate) text: &'a Text,
-    pub(in crate) raw: &'a RawScenario,
-    pub(in crate) request: &'a Request<'a>,
-    pub(in crate) duration: TimeDelta,
-    pub(in crate) hops: &'a [Hop],
+pub(crate) struct Flows<'a> {
+    pub(crate) text: &'a Text,
+    pub(crate) raw: &'a RawScenario,
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) duration: TimeDelta,
+    pub(crate) hops: &'a [Hop],
 }
 
 /// The fields that every kind of flow has.
@@ -85,7 +85,7 @@ macro_rules! common {
 }
 
 impl Flows<'_> {
-    pub(in crate) fn resolve(&self, traces: &mut Traces) -> Result<Vec<Flow>, InputError> {
+    pub(crate) fn resolve(&self, traces: &mut Traces) -> Result<Vec<Flow>, InputError> {
         let mut placed: Vec<(usize, Vec<Flow>)> = Vec::new();
         for (name, f) in self.raw.rtp.iter() {
             let kind = FlowKind::Rtp(self.rtp(&f.value, &f.span, traces)?);
@@ -175,16 +175,12 @@ impl Flows<'_> {
         Ok((0..count).map(flow).collect())
     }
 
-    pub(in crate) fn is_network(&self) -> bool {
+    pub(crate) fn is_network(&self) -> bool {
         self.raw.topology == RawTopology::Network
     }
 
     /// The links of a path in both directions; all links without one.
-    pub(in crate) fn route(
-        &self,
-        path: Option<&RawPath>,
-        direction: RawDirection,
-    ) -> Result<Route, InputError> {
+    pub(crate) fn route(&self, path: Option<&RawPath>, direction: RawDirection) -> Result<Route, InputError> {
         let mut hops: Vec<usize> = (0..self.hops.len()).collect();
         if let Some(path) = path {
             hops.clear();
@@ -342,7 +338,7 @@ impl Flows<'_> {
         })
     }
 
-    pub(in crate) fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
+    pub(crate) fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
         match raw {
             None => Ok(DEFAULT_HEADER_OVERHEAD),
             Some(size) if size.value.0.as_bytes() <= 1_000 => Ok(size.value.0),
@@ -350,7 +346,7 @@ impl Flows<'_> {
         }
     }
 
-    pub(in crate) fn payload(
+    pub(crate) fn payload(
         &self,
         raw: Option<&At<crate::quantity::Size>>,
         default: DataSize,

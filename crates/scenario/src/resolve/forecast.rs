@@ -22,7 +22,7 @@ const MOST_SEGMENTS: i64 = 256;
 
 impl Flows<'_> {
     /// The forecast of a flow, if the file has one.
-    pub(in crate) fn forecast(
+    pub(crate) fn forecast(
         &self,
         f: &RawRtp,
         spec: &Spec,

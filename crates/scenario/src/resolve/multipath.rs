@@ -16,7 +16,7 @@ const DEFAULT_COUPLING: &str = "none";
 
 impl Flows<'_> {
     /// The paths of a flow; `None` if the file has none, or one.
-    pub(in crate) fn multipath(&self, f: &RawRtp, spec: &Spec) -> Result<Option<Multipath>, InputError> {
+    pub(crate) fn multipath(&self, f: &RawRtp, spec: &Spec) -> Result<Option<Multipath>, InputError> {
         let Some(raw) = &f.multipath else { return Ok(None) };
         if matches!(spec.transport, Transport::Dccp { .. }) {
             let message = format!("the controller `{}` runs over DCCP, which has one path here", spec.name);

@@ -10,11 +10,7 @@ use weir_cc::Spec;
 use weir_cc::tunable::ParamInfo;
 
 impl Flows<'_> {
-    pub(in crate) fn params(
-        &self,
-        spec: &Spec,
-        given: &Named<RawNumber>,
-    ) -> Result<Vec<(String, f64)>, InputError> {
+    pub(crate) fn params(&self, spec: &Spec, given: &Named<RawNumber>) -> Result<Vec<(String, f64)>, InputError> {
         let mut out = Vec::new();
         for (name, value) in given.iter() {
             let Some(info) = spec.params.iter().find(|p| p.name == name.value) else {
@@ -30,11 +26,7 @@ impl Flows<'_> {
     }
 
     /// A parameter's value in its own unit.
-    pub(in crate) fn param_in_range(
-        &self,
-        info: &ParamInfo,
-        value: &At<RawNumber>,
-    ) -> Result<f64, InputError> {
+    pub(crate) fn param_in_range(&self, info: &ParamInfo, value: &At<RawNumber>) -> Result<f64, InputError> {
         let n = param_value(info, &value.value).map_err(|why| self.text.error(value.span.clone(), why))?;
         if (info.min..=info.max).contains(&n) {
             return Ok(n);

@@ -12,11 +12,7 @@ use weir_media::{Caps, MaterialConfig, ScenesConfig};
 use weir_units::{DataSize, TimeDelta};
 
 impl Flows<'_> {
-    pub(in crate) fn source(
-        &self,
-        raw: Option<&At<RawSource>>,
-        traces: &mut Traces,
-    ) -> Result<Source, InputError> {
+    pub(crate) fn source(&self, raw: Option<&At<RawSource>>, traces: &mut Traces) -> Result<Source, InputError> {
         let Some(raw) = raw else { return Ok(Source::PerfectPackets) };
         let (model, o) = (raw.value.model, &raw.value.options);
         if o.model.is_none() && raw.value.is_table {
@@ -85,14 +81,12 @@ impl Flows<'_> {
                 Source::Trace { fps, file: file.value.clone(), sizes: traces.frame_sizes(self.text, file)? }
             }
             RawModel::Scenes => Source::Scenes(Box::new(self.scenes(o, fps, &raw.span)?)),
-            RawModel::Encoder => {
-                Source::Encoder(Box::new(crate::resolve::video::encoder(self.text, o, fps, traces)?))
-            }
+            RawModel::Encoder => Source::Encoder(Box::new(crate::resolve::video::encoder(self.text, o, fps, traces)?)),
         })
     }
 
     /// How far the source may be read ahead, if it is stored.
-    pub(in crate) fn read_ahead(&self, raw: Option<&At<RawSource>>) -> Result<Option<TimeDelta>, InputError> {
+    pub(crate) fn read_ahead(&self, raw: Option<&At<RawSource>>) -> Result<Option<TimeDelta>, InputError> {
         let Some(time) = raw.and_then(|r| r.value.options.read_ahead.as_ref()) else { return Ok(None) };
         // A receiver keeps 16 MB of content, and a run the pictures until they are compared.
         let has_content = raw.is_some_and(|r| r.value.model == RawModel::Encoder);
@@ -104,7 +98,7 @@ impl Flows<'_> {
     }
 
     /// Returns the greatest rate that the application has to send, if the source states it.
-    pub(in crate) fn demand(&self, raw: Option<&At<RawSource>>) -> Result<Option<Caps>, InputError> {
+    pub(crate) fn demand(&self, raw: Option<&At<RawSource>>) -> Result<Option<Caps>, InputError> {
         let Some(demand) = raw.and_then(|r| r.value.options.demand.as_ref()) else { return Ok(None) };
         let RawDemand { steps, repeat } = &demand.value;
         let starts: Vec<_> = steps.value.iter().map(|s| At { value: s.value.at, span: s.span.clone() }).collect();
@@ -113,7 +107,7 @@ impl Flows<'_> {
         Caps::new(caps, period).map(Some).map_err(|e| self.text.error(steps.span.clone(), e.to_string()))
     }
 
-    pub(in crate) fn bounded(
+    pub(crate) fn bounded(
         &self,
         v: &Option<At<f64>>,
         default: f64,
@@ -139,10 +133,8 @@ impl Flows<'_> {
         if let Some(usual) = &o.usual {
             material.usual = (usual.value[0].0, usual.value[1].0);
         }
-        let rate =
-            |raw: &Option<At<crate::quantity::Rate>>, default| raw.as_ref().map_or(default, |r| r.value.0);
-        let time =
-            |raw: &Option<At<crate::quantity::Time>>, default| raw.as_ref().map_or(default, |t| t.value.0);
+        let rate = |raw: &Option<At<crate::quantity::Rate>>, default| raw.as_ref().map_or(default, |r| r.value.0);
+        let time = |raw: &Option<At<crate::quantity::Time>>, default| raw.as_ref().map_or(default, |t| t.value.0);
         material.peak = rate(&o.peak, material.peak);
         material.title_rate = rate(&o.title_rate, material.title_rate);
         material.scene_length = time(&o.scene_length, material.scene_length);

@@ -17,7 +17,7 @@ const RTP_HEADER: DataSize = DataSize::from_bytes(24);
 
 impl Flows<'_> {
     /// The streams of a flow with this ceiling, whose packets have headers of this size below RTP; none if the file has none.
-    pub(in crate) fn streams(
+    pub(crate) fn streams(
         &self,
         raw: &[At<RawStream>],
         ceiling: DataRate,

@@ -20,7 +20,7 @@ const DEFAULT_SEGMENT: DataSize = DataSize::from_bytes(1_448);
 const MAX_ARRIVALS: f64 = 1e6;
 
 impl Flows<'_> {
-    pub(in crate) fn tcp(&self, f: &RawTcp, span: &Range<usize>) -> Result<TcpFlow, InputError> {
+    pub(crate) fn tcp(&self, f: &RawTcp, span: &Range<usize>) -> Result<TcpFlow, InputError> {
         let traffic = self.tcp_traffic(f, span)?;
         let segments = |raw: &Option<At<u32>>, most: u32| match raw {
             Some(n) if !(1..=most).contains(&n.value) => {
@@ -146,12 +146,7 @@ impl Flows<'_> {
         }
     }
 
-    pub(in crate) fn udp(
-        &self,
-        f: &RawUdp,
-        span: &Range<usize>,
-        traces: &mut Traces,
-    ) -> Result<UdpFlow, InputError> {
+    pub(crate) fn udp(&self, f: &RawUdp, span: &Range<usize>, traces: &mut Traces) -> Result<UdpFlow, InputError> {
         let capacity::Resolved { capacity: rate, trace } = capacity::resolve(self.text, &f.rate, traces)?;
         if rate == Capacity::Unlimited || trace.is_some() {
             return Err(self.text.error(f.rate.span.clone(), "a UDP flow needs a rate such as \"2 Mbps\", or `steps`"));

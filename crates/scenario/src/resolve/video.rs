@@ -22,7 +22,7 @@ const DEFAULT_SIZE: (u32, u32) = (640, 480);
 const SLICE_BYTES: std::ops::RangeInclusive<u64> = 50..=65_000;
 
 /// The encoder of a source's options. Errors: unknown or out-of-range values, with their positions.
-pub(in crate) fn encoder(
+pub(crate) fn encoder(
     text: &Text,
     options: &RawSourceTable,
     fps: f64,
