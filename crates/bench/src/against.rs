@@ -138,7 +138,8 @@ fn measure(program: &Path, scale: f64, stop: &AtomicBool) -> Result<Vec<Measured
 }
 
 /// A row of two programs.
-#[derive(Clone, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
     /// Its name.
     pub name: String,

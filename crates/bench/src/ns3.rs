@@ -1,7 +1,6 @@
 //! The same scenarios in ns-3, by the programs in `benches/compare`.
 
 use crate::repository::root;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
@@ -33,7 +32,8 @@ pub struct Figures {
 }
 
 /// ns-3's figures in the unit of the row, and Weir's speed as a multiple of them.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Beside {
     /// Without a flow monitor.
     pub bare: f64,

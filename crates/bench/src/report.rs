@@ -1,11 +1,11 @@
 //! Measurements, as `weir bench --json` prints them.
 
 use crate::ns3::Beside;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The unit of a row's speed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Simulated seconds a CPU second.
     #[serde(rename = "simulated_s_per_cpu_s")]
@@ -30,7 +30,8 @@ impl Unit {
 }
 
 /// Speed that a row should reach.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Goal {
     /// In the row's unit, or times ns-3.
     pub value: f64,
@@ -41,8 +42,9 @@ pub struct Goal {
 }
 
 /// One benchmark.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Benchmark")]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Benchmark"))]
 pub struct Row {
     /// Its name.
     pub name: String,
@@ -114,7 +116,8 @@ impl Row {
 
 /// One transport over the loopback device.
 #[cfg(target_os = "linux")]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loopback {
     /// The transport.
     pub name: &'static str,
@@ -126,7 +129,8 @@ pub struct Loopback {
 }
 
 /// All that one call measures.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// Weir's version.
     pub version: &'static str,

@@ -10,7 +10,6 @@ use crate::protocol::{About, Form, Side};
 use crate::turns::impossible;
 use crate::{Remote, RemoteReceiver, nominal};
 use call::{Call, LENGTH, RATE, SILENCE};
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_cc::Registry;
 use weir_units::DataRate;
@@ -23,8 +22,9 @@ const NAME: &str = "the estimator";
 const STORM: f64 = 500.0;
 
 /// Something that an adapter should mend, or that its author should know.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "EstimatorFinding")]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorFinding"))]
 pub struct Finding {
     /// Whether it breaks the protocol or makes results differ; else it is a remark.
     pub is_fault: bool,
@@ -33,8 +33,9 @@ pub struct Finding {
 }
 
 /// An estimator, checked.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "EstimatorChecked")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorChecked"))]
 pub struct Checked {
     /// The name that it gives itself.
     pub name: String,

@@ -9,7 +9,6 @@ pub use answer::{About, Answer, Feedback, Form, Format, Probe, Repair};
 
 pub(crate) use answer::all;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol. 2 has the binary form, raw RTCP, the receiver's side, repair, and decisions over one of Weir's controllers beside 1.
@@ -18,8 +17,9 @@ pub const VERSION: u32 = 2;
 pub const OLDEST: u32 = 1;
 
 /// Events since the turn before, written by Weir.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
-#[schemars(rename = "EstimatorTurn")]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorTurn"))]
 pub struct Turn {
     /// Counts from 0; the answer repeats it.
     pub turn: u64,
@@ -28,9 +28,10 @@ pub struct Turn {
 }
 
 /// Kinds of events, as they are named in [`About::events`] and [`About::answers`].
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "EstimatorEventKind")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorEventKind"))]
 pub enum Kind {
     /// [`Event::Sent`].
     Sent,
@@ -74,9 +75,10 @@ impl Kind {
 }
 
 /// The end of a call at which an estimator is.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "EstimatorSide")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorSide"))]
 pub enum Side {
     /// The media sender.
     #[default]
@@ -92,9 +94,10 @@ impl Side {
 }
 
 /// Something that happened at the estimator's end.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[schemars(rename = "EstimatorEvent")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorEvent"))]
 pub enum Event {
     /// The begin of a flow; once, before all others.
     Configure {
@@ -205,7 +208,7 @@ pub enum Event {
         now_ns: i64,
         /// Its bytes, after decryption: a compound, or a packet of reduced size (RFC 5506). Two hexadecimal digits a byte in JSON.
         #[serde(with = "hex")]
-        #[schemars(with = "String")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         bytes: Vec<u8>,
     },
     /// At the receiver: a packet of media has arrived.
@@ -287,9 +290,10 @@ impl Event {
 }
 
 /// Contents of a packet.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "EstimatorCarries")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorCarries"))]
 pub enum Carries {
     /// Media.
     #[default]
@@ -309,9 +313,10 @@ impl Carries {
 }
 
 /// A message that asks for a rate.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "EstimatorMessage")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorMessage"))]
 pub enum Message {
     /// draft-alvestrand-rmcat-remb-03.
     Remb,
@@ -320,8 +325,9 @@ pub enum Message {
 }
 
 /// The fate of a packet.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Eq, Debug)]
-#[schemars(rename = "EstimatorPacketFate")]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorPacketFate"))]
 pub struct PacketFate {
     /// Its sequence number, as in `sent`.
     pub sequence: u64,

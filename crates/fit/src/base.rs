@@ -1,12 +1,12 @@
 //! The delay of a path without a queue, and its steps.
 
 use crate::packets::{Packets, Segment};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Base delay from an instant on.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitBaseDelay")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitBaseDelay"))]
 pub struct BaseDelay {
     /// The instant, in s.
     pub from_s: f64,

@@ -1,7 +1,6 @@
 //! Capacity over time.
 
 use crate::mode::WINDOW;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Length of a bin, in s.
@@ -11,8 +10,9 @@ pub(crate) const BIN: f64 = 0.05;
 const LONGEST_PAUSE: usize = 40;
 
 /// Capacity over time, one value a bin.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitCapacity")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitCapacity"))]
 pub struct Capacity {
     /// Length of a bin, in s.
     pub bin_s: f64,

@@ -2,7 +2,6 @@
 
 use crate::measured::Measured;
 use crate::whatif::{Estimate, Prediction};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Difference from the likely value up to which a prediction counts as near, as a share; of delays also in ms, since clocks and the
@@ -12,9 +11,10 @@ pub const NEAR: f64 = 0.15;
 pub const NEAR_MS: f64 = 5.0;
 
 /// A recorded number beside the interval of the same controller over the drawn links.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "WhatIfStanding")]
+#[cfg_attr(feature = "schema", schemars(rename = "WhatIfStanding"))]
 pub enum Standing {
     /// In the interval.
     Inside,
@@ -25,8 +25,9 @@ pub enum Standing {
 }
 
 /// The recorded controller over the drawn links beside the recording.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WhatIfCheck")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "WhatIfCheck"))]
 pub struct Check {
     /// The recorded controller.
     pub controller: String,

@@ -4,12 +4,12 @@ use crate::capacity::Capacity;
 use crate::jitter::{self, JitterStep};
 use crate::packets::Entered;
 use crate::service::{Served, Service};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A time in which others sent through the same queue.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitCrossTraffic")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitCrossTraffic"))]
 pub struct CrossTraffic {
     /// Begin, in s.
     pub from_s: f64,

@@ -2,12 +2,12 @@
 
 use crate::mode;
 use crate::packets::Entered;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Delay by chance from an instant on.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitJitterStep")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitJitterStep"))]
 pub struct JitterStep {
     /// The instant, in s.
     pub from_s: f64,

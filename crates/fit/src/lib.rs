@@ -47,15 +47,15 @@ pub use stalls::Stall;
 pub use whatif::{DECIDED, Estimate, Judged, Order, Prediction, WhatIf, WhatIfError, changed_whatif, whatif};
 
 use packets::{Packets, first_ms};
-use schemars::JsonSchema;
 use seconds::{Missing, Rows};
 use serde::Serialize;
 use weir_timeline::Call;
 
 /// Evidence that a fit is made of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "FitEvidence")]
+#[cfg_attr(feature = "schema", schemars(rename = "FitEvidence"))]
 pub enum Evidence {
     /// Packets with their fates.
     Packets,
@@ -103,7 +103,8 @@ const LEAST_SECONDS: f64 = 5.0;
 const MOST_HOURS: f64 = 6.0;
 
 /// The path of a call, and what its sender had to send.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
     /// Evidence that it is made of.
     pub evidence: Evidence,

@@ -4,12 +4,12 @@ use crate::packets::Entered;
 use crate::policer::PolicerFit;
 use crate::queue::Queue;
 use core::ops::Range;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Losses by chance from an instant on.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitLossStep")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitLossStep"))]
 pub struct LossStep {
     /// The instant, in s.
     pub from_s: f64,
@@ -18,8 +18,9 @@ pub struct LossStep {
 }
 
 /// A time in which nothing of many packets arrived.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitOutage")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitOutage"))]
 pub struct Outage {
     /// When the first packet lost in it was sent, in s.
     pub from_s: f64,
@@ -28,7 +29,8 @@ pub struct Outage {
 }
 
 /// Losses by chance.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossFit {
     /// Share over time, outages left out.
     pub steps: Vec<LossStep>,

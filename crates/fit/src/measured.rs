@@ -4,13 +4,13 @@ use crate::Fit;
 use crate::packets::{Entered, HEADERS, Packets};
 use crate::scenario::{FLOW, RTT_MS};
 use crate::whatif::WhatIfError;
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::run::{RunOptions, run};
 
 /// Measured numbers of a recorded sender.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitMeasured")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitMeasured"))]
 pub struct Measured {
     /// RTP bytes that arrived, in kbit/s.
     pub received_kbps: f64,
@@ -22,8 +22,9 @@ pub struct Measured {
 }
 
 /// The same controller on the fitted link beside what was measured.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitResidual")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitResidual"))]
 pub struct Residual {
     /// The controller.
     pub controller: String,

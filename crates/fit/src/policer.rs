@@ -1,11 +1,11 @@
 //! A token bucket that drops what exceeds its rate, without a queue.
 
 use crate::packets::Entered;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A policer.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicerFit {
     /// Its rate in bit/s with UDP and IPv4 headers.
     pub rate_bps: f64,

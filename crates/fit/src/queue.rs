@@ -1,13 +1,13 @@
 //! The queue before the link: how much was in it when packets were lost.
 
 use crate::packets::Entered;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How the queue drops.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "FitDiscipline")]
+#[cfg_attr(feature = "schema", schemars(rename = "FitDiscipline"))]
 pub enum Discipline {
     /// When it is full.
     DropTail,
@@ -18,7 +18,8 @@ pub enum Discipline {
 }
 
 /// The queue before the link.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueFit {
     /// How it drops.
     pub discipline: Discipline,

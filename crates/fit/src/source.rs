@@ -1,13 +1,13 @@
 //! Pictures and limits of the sender.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use weir_timeline::why::Passages;
 use weir_timeline::{Call, EstimateKind};
 
 /// Pictures and limits of the sender.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceFit {
     /// Pictures a second.
     pub fps: f64,

@@ -3,12 +3,12 @@
 
 use crate::packets::Entered;
 use crate::service::{Served, Service};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A time in which the link stood still.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "FitStall")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitStall"))]
 pub struct Stall {
     /// Begin, in s: when the last packet before had left, or, where none waited then, between that and the next one's coming.
     pub from_s: f64,

@@ -3,7 +3,6 @@
 use crate::Fit;
 use crate::changes::Changes;
 use crate::scenario::{AUDIO, FLOW};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Mutex;
 use weir_lab::results::RunResult;
@@ -12,8 +11,9 @@ use weir_lab::scenario::{InputError, Scenario};
 use weir_units::Timestamp;
 
 /// A number over the drawn links.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WhatIfEstimate")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "WhatIfEstimate"))]
 pub struct Estimate {
     /// On the likeliest link: the median of its runs.
     pub likely: f64,
@@ -24,8 +24,9 @@ pub struct Estimate {
 }
 
 /// Predicted numbers of a controller.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WhatIfPrediction")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "WhatIfPrediction"))]
 pub struct Prediction {
     /// Its name.
     pub controller: String,
@@ -42,9 +43,10 @@ pub struct Prediction {
 }
 
 /// Numbers that controllers are compared in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "WhatIfJudged")]
+#[cfg_attr(feature = "schema", schemars(rename = "WhatIfJudged"))]
 pub enum Judged {
     /// Frames late or lost: fewer is better.
     Late,
@@ -53,8 +55,9 @@ pub enum Judged {
 }
 
 /// How two controllers stand to each other in one number.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "WhatIfOrder")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "WhatIfOrder"))]
 pub struct Order {
     /// The number.
     pub by: Judged,
@@ -73,7 +76,8 @@ pub const DECIDED: f64 = 0.9;
 const SEEDS: usize = 5;
 
 /// Controllers over the links that a call may have gone through.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// Number of links drawn within the bounds.
     pub draws: u64,

@@ -8,7 +8,6 @@ pub use checks::{Finding, check};
 
 use crate::harm;
 use crate::rows;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Mutex;
@@ -116,8 +115,9 @@ impl Places {
 }
 
 /// A run whose numbers contradict each other.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ContradictingRun")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ContradictingRun"))]
 pub struct Contradicting {
     /// Scenario, variant and controller.
     pub run: String,
@@ -128,8 +128,9 @@ pub struct Contradicting {
 }
 
 /// A scan's outcome.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "ContradictionScan")]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ContradictionScan"))]
 pub struct Scan {
     /// Runs looked at.
     pub runs: usize,

@@ -22,7 +22,6 @@
 //!   direction are compared: "all downlink media flows are expected to obtain similar bandwidth as each other" (section 3.2.4);
 //!   between the directions fairness is asked for with media alone (section 3.2.3).
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::results::RunResult;
 use weir_lab::scenario::{
@@ -77,7 +76,8 @@ const SETTLING: TimeDelta = TimeDelta::from_secs(5);
 const TCP_HEADERS: u64 = 40;
 
 /// One phase of a run in one direction.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
     /// The variant of the case, if it has several.
     pub variant: String,

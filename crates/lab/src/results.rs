@@ -26,13 +26,13 @@ pub use transfers::TransferSummary;
 
 use crate::histogram::Histogram;
 use crate::series::Series;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Kind of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FlowKind {
     /// Media under a congestion controller.
@@ -46,7 +46,8 @@ pub enum FlowKind {
 }
 
 /// Shape of a distribution. Quantiles are within 0.4 %, the rest is exact.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Distribution {
     /// Mean.
     pub mean: f64,
@@ -78,7 +79,8 @@ impl Distribution {
 }
 
 /// Mean rates over a flow's active time, in bit/s.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// The controller's target, constant between changes; `None` for flows without one.
     pub target_bps: Option<f64>,
@@ -107,7 +109,8 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 /// Packet counts. Repair packets are counted in [`RepairSummary`] only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketCounts {
     /// Packets sent.
     pub sent: u64,
@@ -132,7 +135,8 @@ pub struct PacketCounts {
 }
 
 /// A flow's reaction to one change of its bottleneck's capacity.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settling {
     /// When the capacity changed, in s.
     pub at_s: f64,
@@ -147,7 +151,8 @@ fn adapts() -> bool {
 }
 
 /// One flow over one run. [`crate::metrics`] defines every metric.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowSummary {
     /// Name in the scenario.
     pub name: String,
@@ -232,7 +237,8 @@ pub struct FlowSummary {
 }
 
 /// One link over one run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkSummary {
     /// Name in the scenario.
     pub name: String,
@@ -245,7 +251,8 @@ pub struct LinkSummary {
 }
 
 /// How the flows shared.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fairness {
     /// Jain's index of the RTP flows that share a link with a limit, mean over time; `None` with fewer than two.
     pub jain_mean: Option<f64>,
@@ -271,7 +278,8 @@ pub struct Fairness {
 }
 
 /// One flow in one window of time.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowWindow {
     /// Name of the flow.
     pub name: String,
@@ -290,7 +298,8 @@ pub struct FlowWindow {
 }
 
 /// One named window of time.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowSummary {
     /// Its label, as a table's condition ("20-40s").
     pub label: String,
@@ -305,7 +314,8 @@ pub struct WindowSummary {
 }
 
 /// The whole result of one run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// Scenario by name.
     pub scenario: String,

@@ -160,7 +160,8 @@ impl SrtpKey {
 }
 
 /// Counters of protected packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SrtpCounters {
     /// Packets that were authenticated.
     pub accepted: u64,

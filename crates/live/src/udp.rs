@@ -49,7 +49,8 @@ impl Default for UdpConfig {
 }
 
 /// Counters of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UdpCounters {
     /// Datagrams given to the kernel.
     pub sent: u64,

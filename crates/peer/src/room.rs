@@ -19,7 +19,6 @@ mod uplink;
 pub(crate) use member_call::{MemberCall, MemberCallPlan, Session};
 
 use feed::Coded;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,7 +35,8 @@ const MAX_WAITING: usize = 1_024;
 const MAX_WAITING_SIZE: usize = 4 << 20;
 
 /// An encoding that a member sends.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Encoding {
     /// Its rate over the last two seconds, in bit/s of payload; zero while it is not sent.
     pub rate_bps: f64,
@@ -202,7 +202,8 @@ impl Drop for Membership {
 }
 
 /// Media that a member gets of another one.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceView {
     /// MID of the video section.
     pub mid: Option<String>,
@@ -227,7 +228,8 @@ pub struct PlaceView {
 }
 
 /// A call in a room.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoomView {
     /// This member's name.
     pub member: String,

@@ -5,11 +5,11 @@ mod text;
 
 pub use agreement::{Agreement, Verdict, is_near};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A published number with the measured one.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The paper by name.
     pub paper: String,
@@ -44,7 +44,8 @@ pub struct Cell {
 }
 
 /// A condition that a paper leaves open and that decides some of its numbers, set to two ends.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenCondition {
     /// Short name.
     pub id: String,
@@ -57,7 +58,8 @@ pub struct OpenCondition {
 }
 
 /// A number that is not near, and its value at both ends of a condition.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainedCell {
     /// The paper's own number of the table.
     pub table: String,
@@ -82,7 +84,8 @@ pub struct ExplainedCell {
 }
 
 /// A remark on a result, such as what does not reproduce and what was tried.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// Heading.
     pub title: String,
@@ -91,7 +94,8 @@ pub struct Note {
 }
 
 /// A table of the paper by number.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TableTitle {
     /// The paper's own number of the table.
     pub table: String,
@@ -100,7 +104,8 @@ pub struct TableTitle {
 }
 
 /// A paper compared with Weir.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reproduction {
     /// The paper by name.
     pub paper: String,
@@ -126,7 +131,8 @@ pub struct Reproduction {
 }
 
 /// A number behind a claim.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// Controller.
     pub controller: String,
@@ -143,7 +149,8 @@ pub struct Measured {
 }
 
 /// A claim and its result.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// The paper by name.
     pub paper: String,

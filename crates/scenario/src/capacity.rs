@@ -7,8 +7,10 @@ use super::spanned::At;
 use super::steps;
 use super::traces::Traces;
 use super::tree::Text;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use weir_path::{Capacity, Schedule, Step};
 
@@ -21,9 +23,10 @@ pub(super) enum RawCapacity {
 }
 
 /// A capacity that changes: exactly one of `steps`, `trace` and `pattern`.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", rate = \"1 Mbps\" }] }")]
-#[schemars(rename = "CapacityTable")]
+#[cfg_attr(feature = "schema", schemars(rename = "CapacityTable"))]
 pub(super) struct RawCapacityTable {
     /// Rates from given times on; the first at "0 s".
     pub(super) steps: Option<At<Vec<At<RawStep>>>>,
@@ -39,9 +42,10 @@ pub(super) struct RawCapacityTable {
 }
 
 /// A rate from an instant on.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", rate = \"1 Mbps\" }")]
-#[schemars(rename = "Step")]
+#[cfg_attr(feature = "schema", schemars(rename = "Step"))]
 pub(super) struct RawStep {
     /// The instant.
     pub(super) at: Time,
@@ -50,9 +54,10 @@ pub(super) struct RawStep {
 }
 
 /// Format of a capacity trace.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "TraceFormat")]
+#[cfg_attr(feature = "schema", schemars(rename = "TraceFormat"))]
 pub(super) enum RawTraceFormat {
     /// One integer per line: the millisecond in which another packet of 1,500 bytes may be sent.
     Mahimahi,
@@ -104,6 +109,7 @@ impl Choice for RawCapacity {
 }
 choice!(RawCapacity);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawCapacity {
     fn schema_name() -> Cow<'static, str> {
         "Capacity".into()

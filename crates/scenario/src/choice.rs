@@ -2,8 +2,10 @@
 
 use super::quantity::{Size, Time};
 use super::spanned::At;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
@@ -97,6 +99,7 @@ impl Choice for RawNumber {
 }
 choice!(RawNumber);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawNumber {
     fn schema_name() -> Cow<'static, str> {
         "ParameterValue".into()
@@ -117,9 +120,10 @@ pub(super) enum RawDistribution<T> {
 }
 
 /// A random quantity: exactly one of its fields.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { exponential = \"10 s\" }")]
-#[schemars(rename = "Distribution{T}")]
+#[cfg_attr(feature = "schema", schemars(rename = "Distribution{T}"))]
 pub(super) struct RawDistributionTable<T> {
     /// Uniform between two values.
     pub(super) uniform: Option<[T; 2]>,
@@ -130,9 +134,10 @@ pub(super) struct RawDistributionTable<T> {
 }
 
 /// A Pareto distribution.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { mean = \"10 s\", shape = 1.5 }")]
-#[schemars(rename = "Pareto{T}")]
+#[cfg_attr(feature = "schema", schemars(rename = "Pareto{T}"))]
 pub(super) struct RawPareto<T> {
     /// Mean.
     pub(super) mean: T,
@@ -140,8 +145,16 @@ pub(super) struct RawPareto<T> {
     pub(super) shape: At<f64>,
 }
 
+/// What has a schema, where there are schemas.
+#[cfg(feature = "schema")]
+pub(super) use schemars::JsonSchema as Described;
+#[cfg(not(feature = "schema"))]
+pub(super) trait Described {}
+#[cfg(not(feature = "schema"))]
+impl<T> Described for T {}
+
 /// A quantity that a distribution can be of.
-pub(super) trait Quantity: for<'de> Deserialize<'de> + JsonSchema {
+pub(super) trait Quantity: for<'de> Deserialize<'de> + Described {
     const EXPECTED: &'static str;
     fn from_text(text: &str) -> Result<Self, String>;
     /// In bytes or seconds.
@@ -182,6 +195,7 @@ impl<'de, T: Quantity> Deserialize<'de> for RawDistribution<T> {
         choose(d)
     }
 }
+#[cfg(feature = "schema")]
 impl<T: Quantity> JsonSchema for RawDistribution<T> {
     fn schema_name() -> Cow<'static, str> {
         format!("{}OrDistribution", T::schema_name()).into()

@@ -6,8 +6,10 @@ use super::error::InputError;
 use super::quantity::Time;
 use super::spanned::At;
 use super::tree::Text;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use weir_units::TimeDelta;
 
@@ -45,9 +47,10 @@ pub struct ClockStep {
 }
 
 /// Clocks of the ends' own. With them, playout derives capture times from arrivals, as between ends whose clocks are not synchronised.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Clocks")]
+#[cfg_attr(feature = "schema", schemars(rename = "Clocks"))]
 pub(crate) struct RawClocks {
     /// Clock of the end that sends the media; the simulation's if absent.
     sender: Option<RawClock>,
@@ -56,9 +59,10 @@ pub(crate) struct RawClocks {
 }
 
 /// An end's own clock: its timers, departures and arrivals, and all timestamps that it sends, follow it.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Clock")]
+#[cfg_attr(feature = "schema", schemars(rename = "Clock"))]
 pub(crate) struct RawClock {
     /// How much faster than the simulation's it runs, such as "80 ppm" or "-80 ppm"; "0 ppm" if absent.
     drift: Option<At<RawDrift>>,
@@ -71,9 +75,10 @@ pub(crate) struct RawClock {
 }
 
 /// A clock is set.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ClockStep")]
+#[cfg_attr(feature = "schema", schemars(rename = "ClockStep"))]
 pub(crate) struct RawClockStep {
     /// When.
     at: At<Time>,
@@ -105,6 +110,7 @@ impl Choice for RawDrift {
 }
 choice!(RawDrift);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawDrift {
     fn schema_name() -> Cow<'static, str> {
         "Drift".into()
@@ -145,6 +151,7 @@ impl RawSignedTime {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawSignedTime {
     fn schema_name() -> Cow<'static, str> {
         "SignedTime".into()

@@ -7,8 +7,10 @@ use super::quantity::Time;
 use super::spanned::At;
 use super::steps::{self, RawSteps, Start};
 use super::tree::Text;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use weir_path::{GilbertElliott, Jitter, JitterShape, Loss, LossPosition, Reordering, Steps};
 use weir_units::TimeDelta;
@@ -22,9 +24,10 @@ pub(super) enum RawLoss {
 
 /// Loss in bursts by a good and a bad state with one transition per packet: `good_to_bad` and `bad_to_good`. Or loss that
 /// changes: `steps`.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { good_to_bad = 0.01, bad_to_good = 0.3 }")]
-#[schemars(rename = "LossTable")]
+#[cfg_attr(feature = "schema", schemars(rename = "LossTable"))]
 pub(super) struct RawLossTable {
     /// Probability of a transition from good to bad.
     good_to_bad: Option<At<f64>>,
@@ -41,9 +44,10 @@ pub(super) struct RawLossTable {
 }
 
 /// Loss from an instant on.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", loss = 0.05 }")]
-#[schemars(rename = "LossStep")]
+#[cfg_attr(feature = "schema", schemars(rename = "LossStep"))]
 pub(super) struct RawLossStep {
     /// The instant.
     at: Time,
@@ -70,6 +74,7 @@ impl Choice for RawLoss {
 }
 choice!(RawLoss);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawLoss {
     fn schema_name() -> Cow<'static, str> {
         "Loss".into()
@@ -136,9 +141,10 @@ fn constant_loss(text: &Text, raw: &At<RawLoss>) -> Result<Loss, InputError> {
 }
 
 /// Where random loss occurs.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "LossPlace")]
+#[cfg_attr(feature = "schema", schemars(rename = "LossPlace"))]
 pub(super) enum RawLossPlace {
     /// Before the queue.
     Ingress,
@@ -156,9 +162,10 @@ impl RawLossPlace {
 }
 
 /// Random extra delay: `max`, or `steps` if it changes.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { max = \"30 ms\" }")]
-#[schemars(rename = "Jitter")]
+#[cfg_attr(feature = "schema", schemars(rename = "Jitter"))]
 pub(super) struct RawJitter {
     /// Maximum extra delay.
     max: Option<Time>,
@@ -174,9 +181,10 @@ pub(super) struct RawJitter {
 }
 
 /// Random extra delay from an instant on.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", max = \"30 ms\" }")]
-#[schemars(rename = "JitterStep")]
+#[cfg_attr(feature = "schema", schemars(rename = "JitterStep"))]
 pub(super) struct RawJitterStep {
     /// The instant.
     at: Time,
@@ -226,9 +234,10 @@ pub(super) fn jitter(text: &Text, raw: &At<RawJitter>) -> Result<ResolvedJitter,
 }
 
 /// Packets held back.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { probability = 0.01, delay = \"20 ms\" }")]
-#[schemars(rename = "Reorder")]
+#[cfg_attr(feature = "schema", schemars(rename = "Reorder"))]
 pub(super) struct RawReorder {
     /// Probability that a packet is held back.
     probability: At<f64>,

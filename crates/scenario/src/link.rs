@@ -15,7 +15,6 @@ use super::steps::{self, RawDelay};
 use super::suggest;
 use super::traces::Traces;
 use super::tree::Text;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ops::Range;
 use weir_path::{Capacity, Limit, LinkConfig, Members, Radio, Variation, presets};
@@ -26,9 +25,10 @@ use weir_units::{DataRate, TimeDelta};
 macro_rules! directions {
     ($($(#[doc = $doc:literal])+ $field:ident: $ty:ty,)+) => {
         /// A hop: its forward direction, and the reverse one if that is not simply fast and of the same delay.
-        #[derive(Deserialize, JsonSchema, Debug)]
+        #[derive(Deserialize, Debug)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, expecting = "a table such as { rate = \"1 Mbps\", delay = \"50 ms\" }")]
-        #[schemars(rename = "Link")]
+        #[cfg_attr(feature = "schema", schemars(rename = "Link"))]
         pub(super) struct RawLink {
             /// Capacity: a rate, "unlimited", steps or a trace file; on a radio link that of its medium. The preset's if absent.
             pub(super) rate: Option<At<RawCapacity>>,
@@ -40,9 +40,10 @@ macro_rules! directions {
         }
 
         /// The other direction of a hop. Defaults: an unlimited rate, the forward direction's delay, no impairments.
-        #[derive(Deserialize, JsonSchema, Default, Debug)]
+        #[derive(Deserialize, Default, Debug)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, expecting = "a table such as { rate = \"500 kbps\" }")]
-        #[schemars(rename = "Reverse")]
+        #[cfg_attr(feature = "schema", schemars(rename = "Reverse"))]
         struct RawReverse {
             /// Capacity; the preset's, or unlimited, if absent.
             rate: Option<At<RawCapacity>>,

@@ -6,15 +6,15 @@ use super::impairment::RawLossPlace;
 use super::quantity::{Rate, Size};
 use super::spanned::At;
 use super::tree::Text;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_path::{EcnFaults, LossPosition, TokenBucket};
 use weir_units::DataRate;
 
 /// A token bucket, full at the start.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { rate = \"2 Mbps\", burst = \"50 kB\" }")]
-#[schemars(rename = "TokenBucket")]
+#[cfg_attr(feature = "schema", schemars(rename = "TokenBucket"))]
 pub(super) struct RawBucket {
     /// Rate at which it fills.
     rate: At<Rate>,
@@ -35,9 +35,10 @@ pub(super) fn bucket(text: &Text, raw: &At<RawBucket>) -> Result<TokenBucket, In
 
 /// Changes of the ECN field that no router should make (RFC 3168, section 18.1), in this order for each packet: `mark`,
 /// `erase`, `bleach`.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { mark = 0.01 }")]
-#[schemars(rename = "EcnFaults")]
+#[cfg_attr(feature = "schema", schemars(rename = "EcnFaults"))]
 pub(super) struct RawEcnFaults {
     /// Probability that a packet is marked CE whatever its field; 0 if absent.
     mark: Option<At<f64>>,

@@ -6,7 +6,6 @@ use super::media::Source;
 use super::quantity::Time;
 use super::spanned::At;
 use super::tree::Text;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_units::TimeDelta;
 
@@ -22,9 +21,10 @@ pub struct Pause {
 }
 
 /// A pause.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { from = \"10 s\", to = \"20 s\" }")]
-#[schemars(rename = "Pause")]
+#[cfg_attr(feature = "schema", schemars(rename = "Pause"))]
 pub(crate) struct RawPause {
     /// Beginning.
     from: Time,

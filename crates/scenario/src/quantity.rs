@@ -1,8 +1,10 @@
 //! Quantities as text: a number and its unit, such as `2 Mbps`, `100 ms` or `75 kB`.
 
 use super::suggest::nearest;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use weir_path::Limit;
@@ -39,6 +41,7 @@ impl Kind {
         let units: Vec<_> = self.units.iter().map(|u| u.0).collect();
         format!("{} with its unit, such as \"{}\" (units: {})", self.noun, self.example, units.join(", "))
     }
+    #[cfg(feature = "schema")]
     fn pattern(&self) -> String {
         let units: Vec<_> = self.units.iter().map(|u| u.0).collect();
         format!("[0-9]+(\\.[0-9]+)? ?({})", units.join("|"))
@@ -168,6 +171,7 @@ macro_rules! quantity {
                 d.deserialize_any(Visitor)
             }
         }
+        #[cfg(feature = "schema")]
         impl JsonSchema for $name {
             fn schema_name() -> Cow<'static, str> {
                 $schema.into()

@@ -7,8 +7,11 @@ use super::quantity::{Queue, Time};
 use super::spanned::{At, Named};
 use super::suggest;
 use super::tree::Text;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(feature = "schema")]
 use serde_json::{Map, Value as Json};
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::ops::Range;
 use weir_path::Limit;
@@ -137,6 +140,7 @@ fn number(text: &Text, parameter: &Parameter, raw: &At<RawNumber>) -> Result<f64
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawQueue {
     fn schema_name() -> Cow<'static, str> {
         "LinkQueue".into()
@@ -168,6 +172,7 @@ impl JsonSchema for RawQueue {
     }
 }
 
+#[cfg(feature = "schema")]
 fn schema(g: &mut SchemaGenerator, p: &Parameter) -> Json {
     let mut schema = match (p.default, p.range) {
         (Value::Time(_), _) => g.subschema_for::<Time>(),

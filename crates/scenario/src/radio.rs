@@ -6,15 +6,18 @@ use super::quantity::{Size, Time};
 use super::spanned::At;
 use super::steps::{self, RawSteps, Start};
 use super::tree::Text;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use weir_path::{Cellular, LinkConfig, Others, Radio, Steps, Wifi};
 
 /// The stations of a radio link.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Stations")]
+#[cfg_attr(feature = "schema", schemars(rename = "Stations"))]
 pub(super) enum RawStations {
     /// All flows are of one station.
     #[default]
@@ -27,9 +30,10 @@ pub(super) enum RawStations {
 
 /// A Wi-Fi medium (IEEE 802.11-2020): defaults of 802.11n at 5 GHz with one stream and of EDCA's best effort. `rate` is that of
 /// data on the air.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { contenders = 3 }")]
-#[schemars(rename = "Wifi")]
+#[cfg_attr(feature = "schema", schemars(rename = "Wifi"))]
 pub(super) struct RawWifi {
     /// "one" if absent.
     #[serde(default)]
@@ -67,9 +71,10 @@ pub(super) struct RawWifi {
 }
 
 /// A cell of LTE, or of NR by its times. `rate` is that of the cell in this direction.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { users = 2 }")]
-#[schemars(rename = "Cellular")]
+#[cfg_attr(feature = "schema", schemars(rename = "Cellular"))]
 pub(super) struct RawCellular {
     /// "one" if absent. With "each-flow", each flow is a user with a bearer of its own.
     #[serde(default)]
@@ -104,9 +109,10 @@ pub(super) enum RawUsers {
 }
 
 /// A number of users that changes.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", users = 2 }] }")]
-#[schemars(rename = "UsersSteps")]
+#[cfg_attr(feature = "schema", schemars(rename = "UsersSteps"))]
 pub(super) struct RawUsersSteps {
     /// Numbers from given times on; the first at "0 s".
     steps: RawSteps<RawUsersStep>,
@@ -115,9 +121,10 @@ pub(super) struct RawUsersSteps {
 }
 
 /// A number of users from an instant on.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", users = 2 }")]
-#[schemars(rename = "UsersStep")]
+#[cfg_attr(feature = "schema", schemars(rename = "UsersStep"))]
 pub(super) struct RawUsersStep {
     /// The instant.
     at: Time,
@@ -143,6 +150,7 @@ impl Choice for RawUsers {
 }
 choice!(RawUsers);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawUsers {
     fn schema_name() -> Cow<'static, str> {
         "Users".into()

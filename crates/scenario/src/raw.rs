@@ -14,19 +14,19 @@ pub(super) use self::flow::*;
 use super::link::RawLink;
 use super::quantity::{Rate, Time};
 use super::spanned::{At, Named};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A Weir scenario: a network, the flows that cross it, and what is varied between runs. Quantities are strings with a
 /// unit: rates "2 Mbps", times "100 ms", sizes "75 kB".
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Scenario")]
+#[cfg_attr(feature = "schema", schemars(rename = "Scenario"))]
 pub(super) struct RawScenario {
     /// Format of the file, 1: a number that a version of Weir does not know is refused, with what to do. Of the file alone, not
     /// of a variant; 1 if absent.
     #[serde(default)]
-    #[schemars(with = "Option<u32>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     #[expect(dead_code, reason = "taken out before the rest is read")]
     pub(super) format: (),
     /// One line for headings.
@@ -76,20 +76,21 @@ pub(super) struct RawScenario {
     pub(super) dccp: Named<RawDccp>,
     /// Named versions of the scenario. Each overrides fields of the file.
     #[serde(default)]
-    #[schemars(with = "Vec<RawVariant>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<RawVariant>"))]
     #[expect(dead_code, reason = "taken out before the rest is read")]
     pub(super) variants: (),
     /// Fields with several values; every combination is a variant.
     #[serde(default)]
-    #[schemars(with = "Vec<RawMatrix>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<RawMatrix>"))]
     #[expect(dead_code, reason = "taken out before the rest is read")]
     pub(super) matrix: (),
 }
 
 /// Shape of the network.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Topology")]
+#[cfg_attr(feature = "schema", schemars(rename = "Topology"))]
 pub(super) enum RawTopology {
     /// One link in each direction.
     #[default]
@@ -104,8 +105,9 @@ pub(super) enum RawTopology {
 
 /// One version of the scenario: a name, and any field of the file with another value. `links.bottleneck.loss = 0.05`
 /// changes one field and leaves the others.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[schemars(rename = "Variant")]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Variant"))]
 #[expect(dead_code, reason = "stands for the schema; the fields are laid over the file before it is read")]
 pub(super) struct RawVariant {
     /// Name in results.
@@ -116,9 +118,10 @@ pub(super) struct RawVariant {
 }
 
 /// One field with several values.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Matrix")]
+#[cfg_attr(feature = "schema", schemars(rename = "Matrix"))]
 #[expect(dead_code, reason = "stands for the schema; the values are laid over the file before it is read")]
 pub(super) struct RawMatrix {
     /// The field's path, such as "links.bottleneck.loss".
@@ -130,9 +133,10 @@ pub(super) struct RawMatrix {
 }
 
 /// A span of time.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { name = \"late\", from = \"50 s\", to = \"60 s\" }")]
-#[schemars(rename = "Window")]
+#[cfg_attr(feature = "schema", schemars(rename = "Window"))]
 pub(super) struct RawWindow {
     /// Name in results.
     pub(super) name: String,
@@ -143,9 +147,10 @@ pub(super) struct RawWindow {
 }
 
 /// Access links of a dumbbell's flows.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { rate = \"100 Mbps\", delay = \"1 ms\" }")]
-#[schemars(rename = "Access")]
+#[cfg_attr(feature = "schema", schemars(rename = "Access"))]
 pub(super) struct RawAccess {
     /// Rate; not limited if absent.
     pub(super) rate: Option<At<Rate>>,

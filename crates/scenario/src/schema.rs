@@ -7,7 +7,7 @@ pub fn schema() -> String {
 }
 
 /// The schema as it follows from the types that files are read into.
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(super) fn derived() -> String {
     let schema = schemars::schema_for!(super::raw::RawScenario);
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");

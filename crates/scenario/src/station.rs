@@ -6,14 +6,14 @@ use super::model::{Assist, Flow, Link};
 use super::quantity::Time;
 use super::spanned::At;
 use super::tree::Text;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_units::TimeDelta;
 
 /// A base station that reports its link's capacity to RTP flows, by RTCP TMMBR messages of its own.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { notifies = \"sender\" }")]
-#[schemars(rename = "Assist")]
+#[cfg_attr(feature = "schema", schemars(rename = "Assist"))]
 pub(super) struct RawAssist {
     /// The end to which it reports.
     pub(super) notifies: RawNotified,
@@ -29,9 +29,10 @@ pub(super) struct RawAssist {
 }
 
 /// The end of a flow to which a base station reports.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Notified")]
+#[cfg_attr(feature = "schema", schemars(rename = "Notified"))]
 pub(super) enum RawNotified {
     /// The media sender: the link is its uplink.
     Sender,

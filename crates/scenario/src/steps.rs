@@ -5,8 +5,10 @@ use super::error::InputError;
 use super::quantity::Time;
 use super::spanned::At;
 use super::tree::Text;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::ops::Range;
 use weir_path::Steps;
@@ -66,9 +68,10 @@ pub(super) enum RawDelay {
 }
 
 /// A delay that changes.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", delay = \"50 ms\" }] }")]
-#[schemars(rename = "DelaySteps")]
+#[cfg_attr(feature = "schema", schemars(rename = "DelaySteps"))]
 pub(super) struct RawDelaySteps {
     /// Delays from given times on; the first at "0 s".
     steps: RawSteps<RawDelayStep>,
@@ -77,9 +80,10 @@ pub(super) struct RawDelaySteps {
 }
 
 /// A delay from an instant on.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", delay = \"50 ms\" }")]
-#[schemars(rename = "DelayStep")]
+#[cfg_attr(feature = "schema", schemars(rename = "DelayStep"))]
 pub(super) struct RawDelayStep {
     /// The instant.
     at: Time,
@@ -112,6 +116,7 @@ impl Choice for RawDelay {
 }
 choice!(RawDelay);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawDelay {
     fn schema_name() -> Cow<'static, str> {
         "Delay".into()

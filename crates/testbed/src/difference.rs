@@ -1,6 +1,5 @@
 //! A live run compared with its simulated twin.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use weir_lab::results::{FlowKind, RunResult};
@@ -11,7 +10,8 @@ const UTILISATION: f64 = 0.10;
 const QUEUE_DELAY_MS: f64 = 20.0;
 
 /// One flow, live and simulated.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowDifference {
     /// Its name.
     pub name: String,
@@ -26,7 +26,8 @@ pub struct FlowDifference {
 }
 
 /// Both runs of one scenario and seed; pairs are live and simulated.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Scenario, variant and controller.
     pub label: String,

@@ -4,14 +4,14 @@ use crate::ReadError;
 use crate::columns;
 use crate::marks;
 use crate::varint::varint;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Bytes that recognition looks at.
 pub(crate) const PEEK: usize = 4096;
 
 /// Format of a recording.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, JsonSchema, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Format {

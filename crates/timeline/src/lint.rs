@@ -10,7 +10,6 @@ mod streams;
 
 use crate::Recording;
 use crate::schema::Direction;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use weir_units::Timestamp;
@@ -27,7 +26,8 @@ struct Rule {
 }
 
 /// A broken rule.
-#[derive(Clone, PartialEq, Debug, JsonSchema, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Name of the recording.
     pub path: String,
@@ -46,7 +46,8 @@ pub struct Finding {
 }
 
 /// A packet that breaks a rule.
-#[derive(Clone, PartialEq, Debug, JsonSchema, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Named {
     /// Its number in a capture, else the number of its row in order of time, from 1.
     pub number: u32,

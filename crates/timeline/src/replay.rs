@@ -5,7 +5,6 @@
 
 use crate::schema::{CandidatePair, Direction, EstimateKind, EventKind, Packet, PairChange, ProbeStep, Reported};
 use crate::{Call, Format, Recording};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use weir_cc::cue::SentPacket;
@@ -38,7 +37,8 @@ const START: DataRate = DataRate::from_kbps(300);
 const CEILING: DataRate = DataRate::from_mbps(20);
 
 /// Targets of one controller over a recorded call.
-#[derive(Clone, PartialEq, Debug, JsonSchema, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replay {
     /// The controller.
     pub controller: String,

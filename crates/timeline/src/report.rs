@@ -4,11 +4,11 @@ use crate::lint::{Finding, lint};
 use crate::replay::{Replay, ReplayError, replay};
 use crate::why::{Episode, Explanation, Level, explain};
 use crate::{Call, Source};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A recorded call: its files, its episodes, and what else was asked for. The object of `weir open --json`.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The files, in the order given.
     pub sources: Vec<Source>,

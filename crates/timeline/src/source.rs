@@ -1,12 +1,12 @@
 //! Summary of a recording: its counts and its faults.
 
 use crate::{Direction, Format, Recording, Reported, Stop};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// One file.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// Path as given.
     pub path: String,
@@ -39,7 +39,8 @@ pub struct Source {
 }
 
 /// RTP packets of a file.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Packets {
     /// Sent by the recording end.
     pub sent: u64,
@@ -54,7 +55,8 @@ pub struct Packets {
 }
 
 /// A place in a file that could not be read.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interruption {
     /// Offset in the decompressed file, in bytes.
     pub offset: u64,

@@ -27,12 +27,12 @@ pub use passage::{Answer, Fate, Passage, Passages, passages};
 pub use statistics::{Second, Seconds, seconds};
 
 use crate::Call;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// Kind of an episode.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EpisodeKind {
     /// The rate fell by a fifth or more for a second and more.
@@ -44,7 +44,8 @@ pub enum EpisodeKind {
 }
 
 /// A cause, with its confidence and its evidence.
-#[derive(Clone, PartialEq, Debug, JsonSchema, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     /// Its name on every face, such as `capacity-fell`.
     pub name: Cow<'static, str>,
@@ -55,7 +56,8 @@ pub struct Cause {
 }
 
 /// An episode.
-#[derive(Clone, PartialEq, Debug, JsonSchema, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Episode {
     /// Begin, Unix time in ms.
     pub from_ms: i64,
@@ -74,7 +76,8 @@ pub struct Episode {
 }
 
 /// Level of the evidence that a call is looked at on.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, JsonSchema, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// No rate over time is in it: nothing can be found.

@@ -5,7 +5,6 @@ use crate::output::{Failure, check_folder, print, print_report, remark};
 use crate::session::{Session, threads};
 use crate::tables::fold;
 use crate::{Done, reproduction, result_tables};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use weir_judge::paper::data::PaperData;
@@ -24,7 +23,8 @@ const BEYOND: &str =
     "\nThere is more: one run explained (run --explain), judging, searching, real-time calls, media: weir --help\n";
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Json<'a> {
     #[serde(flatten)]
     outcome: OutcomeJson<'a>,

@@ -10,7 +10,6 @@ use crate::output::{Failure, check_file, check_folder, print, print_report, rema
 use crate::reading::heeding;
 use crate::session::{Session, threads};
 use crate::tables::{fold, pairs, table};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,7 +23,8 @@ use weir_lab::scenario::{InputError, suggest};
 use weir_report::atomic_write::write_atomically;
 
 /// Output of `weir fit --json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FitJson {
     fit: Fit,
     /// The recorded controller on the fitted link; with `--controller`.
@@ -32,7 +32,8 @@ pub(crate) struct FitJson {
 }
 
 /// Output of `weir whatif --json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WhatIfJson {
     fit: Fit,
     /// Changes by `--set`, as they were given.

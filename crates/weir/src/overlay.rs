@@ -6,7 +6,6 @@ use crate::output::{Failure, print, print_report};
 use crate::session::Session;
 use crate::tables::{fold, table};
 use cpu_time::ThreadTime;
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::overlay::{self, OverlayError, OverlayPlan, OverlayResult};
 use weir_lab::results::Distribution;
@@ -14,7 +13,8 @@ use weir_lab::scenario::{InputError, suggest};
 use weir_units::{DataRate, TimeDelta};
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Report {
     #[serde(flatten)]
     result: OverlayResult,

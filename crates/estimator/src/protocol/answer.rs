@@ -1,14 +1,14 @@
 //! Answers of estimators.
 
 use super::{Kind, Message, Side, is_false};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Wishes of an estimator from now on. Absent fields have their defaults, not their values of before.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "EstimatorAnswer")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorAnswer"))]
 pub struct Answer {
     /// The turn that it answers.
     pub turn: u64,
@@ -50,9 +50,10 @@ pub struct Answer {
 }
 
 /// Forward error correction.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "scheme", rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(rename = "EstimatorRepair")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorRepair"))]
 pub enum Repair {
     /// A parity packet for so many media packets (RFC 5109, RFC 8627).
     Parity {
@@ -74,9 +75,10 @@ pub enum Repair {
 }
 
 /// A short burst of packets at a rate.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "EstimatorProbe")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorProbe"))]
 pub struct Probe {
     /// Above 0; `sent` and `feedback` have it for the packets of the burst.
     pub id: u32,
@@ -89,9 +91,10 @@ pub struct Probe {
 }
 
 /// An estimator's description of itself.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "EstimatorAbout")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorAbout"))]
 pub struct About {
     /// Version of the protocol that it speaks.
     pub version: u32,
@@ -121,9 +124,10 @@ pub struct About {
 }
 
 /// Form of messages. The first turn and its answer are lines of JSON in any case.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "EstimatorForm")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorForm"))]
 pub enum Form {
     /// A line of JSON a message.
     #[default]
@@ -133,9 +137,10 @@ pub enum Form {
 }
 
 /// Format of per-packet feedback, and its interval.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "EstimatorFeedback")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorFeedback"))]
 pub struct Feedback {
     /// The message.
     #[serde(default)]
@@ -152,9 +157,10 @@ pub struct Feedback {
 }
 
 /// A message with per-packet feedback.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "EstimatorFeedbackFormat")]
+#[cfg_attr(feature = "schema", schemars(rename = "EstimatorFeedbackFormat"))]
 pub enum Format {
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01.
     #[default]

@@ -4,13 +4,13 @@ use super::dataset::{CONTROLLERS, CallsDataset, FITS, unreadable};
 use super::plan::CallsPlan;
 use super::row::{BETTER, CAUSES, NO_EPISODE, OUTSIDE, WORSE};
 use crate::sweep::rows::{self, Values};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls in which a controller is better or worse than what was recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "CallsVerdicts")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CallsVerdicts"))]
 pub struct Verdicts {
     /// Its whole interval is better, by more than 15 % (of a delay also 5 ms): a fit that explains a call can be as far off.
     pub better: usize,
@@ -31,8 +31,9 @@ impl Verdicts {
 }
 
 /// Medians over calls; null where no call has the number.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "CallsMedians")]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CallsMedians"))]
 pub struct Medians {
     /// Rate that arrived, in kbit/s.
     pub received_kbps: Option<f64>,
@@ -45,8 +46,9 @@ pub struct Medians {
 }
 
 /// A controller over the links of the calls.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CallsController")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CallsController"))]
 pub struct ControllerCount {
     /// The controller.
     pub controller: String,
@@ -63,8 +65,9 @@ pub struct ControllerCount {
 }
 
 /// Calls with an episode of a cause.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CallsCause")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CallsCause"))]
 pub struct CauseCount {
     /// The first cause, or `no-episode` of calls without one.
     pub cause: String,
@@ -79,8 +82,9 @@ pub struct CauseCount {
 }
 
 /// How many calls the fit explains: the recorded controller over the links has the recorded numbers.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CallsExplained")]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CallsExplained"))]
 pub struct Explained {
     /// The recorded controller.
     pub controller: String,
@@ -96,7 +100,8 @@ pub struct Explained {
 const EXAMPLES: usize = 3;
 
 /// Many calls in a few numbers.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallsSummary {
     /// Calls that have a fit.
     pub calls: usize,

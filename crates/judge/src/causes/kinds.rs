@@ -1,16 +1,16 @@
 //! Causes that are put into calls, and how much of them.
 
 use crate::draw::Draw;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Magnitudes of each cause: little, much, and very much.
 pub const MAGNITUDES: usize = 3;
 
 /// A cause that is put into a call.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "PutCause")]
+#[cfg_attr(feature = "schema", schemars(rename = "PutCause"))]
 pub enum Kind {
     /// None.
     Healthy,

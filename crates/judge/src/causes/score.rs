@@ -3,7 +3,6 @@
 use super::kinds::Kind;
 use super::made::MadeCall;
 use super::{LENGTH, ONSET};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use weir_timeline::why::{Episode, EpisodeKind, Level};
@@ -29,9 +28,10 @@ const ALIKE: [&[&str]; 5] = [
 ];
 
 /// Judgement of an answer.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "CauseVerdict")]
+#[cfg_attr(feature = "schema", schemars(rename = "CauseVerdict"))]
 pub enum Verdict {
     /// The first answer is right.
     Right,
@@ -50,7 +50,8 @@ pub enum Verdict {
 }
 
 /// A call on one level of evidence.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseScore {
     /// Its number.
     pub call: u64,
@@ -137,8 +138,9 @@ pub(super) fn score(call: &MadeCall, sender: &Recording, level: Level, episodes:
 }
 
 /// Counts of a level over one half of the calls, or all.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "CauseSummary")]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CauseSummary"))]
 pub struct Summary {
     /// Calls whose cause had an effect, or got an answer.
     pub judged: usize,
@@ -176,7 +178,8 @@ impl Summary {
 }
 
 /// A row of the table of confusion: answers, with how often they are given.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Confusion {
     /// The cause.
     pub cause: Kind,

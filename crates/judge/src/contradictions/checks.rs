@@ -1,7 +1,6 @@
 //! Relations that hold between the numbers of one result.
 
 use super::page;
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::results::{Distribution, FlowSummary, RunResult, StreamSummary};
 use weir_lab::scenario::{Flow, Link, Scenario};
@@ -24,8 +23,9 @@ const RTP_TICK_MS: f64 = 1.0 / 90.0 + 1e-6;
 const KEPT: usize = 20;
 
 /// Two numbers, or words and a number, that cannot both be true.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Contradiction")]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Contradiction"))]
 pub struct Finding {
     /// The flow, link, stream or part of the result.
     pub place: String,

@@ -1,6 +1,5 @@
 //! The measures of a run.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::results::{FlowSummary, RunResult, StreamSummary};
 
@@ -14,9 +13,10 @@ const DOUBLING_DB: f64 = 3.0;
 const MISSING_DB: f64 = 20.0;
 
 /// A measure.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "CueMeasure")]
+#[cfg_attr(feature = "schema", schemars(rename = "CueMeasure"))]
 pub enum Measure {
     /// Pictures of the lowest layer shown in time, as a share of those that a camera makes in the run.
     OnTime,
@@ -40,8 +40,9 @@ impl Measure {
 }
 
 /// The measures of a run.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CueMeasures")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CueMeasures"))]
 pub struct Measures {
     /// See [`Measure::OnTime`].
     pub on_time: f64,

@@ -1,7 +1,6 @@
 //! Rides: the capacity of a call's LTE and Wi-Fi links.
 
 use crate::draw::Draw;
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::scenario::{InputError, builtin_file};
 use weir_path::{Capacity, Schedule, Step, TraceFormat};
@@ -36,7 +35,8 @@ const RECORDED: [&str; 10] = [
 const MOST_RECORDED: usize = RECORDED.len();
 
 /// Where a ride's cellular capacity is from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RideKind {
     /// Drawn.
@@ -46,7 +46,8 @@ pub enum RideKind {
 }
 
 /// The capacity of a call's links on a ride.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ride {
     /// Its name.
     pub name: String,

@@ -3,13 +3,13 @@
 use super::reading::{Measure, Measures};
 use super::rides::Ride;
 use super::{ALL, MATTERS, NONE};
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::results::Stat;
 
 /// A variant's measures.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CueVariant")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CueVariant"))]
 pub struct Variant {
     /// Its name in the scenario.
     pub name: String,
@@ -25,7 +25,8 @@ impl Variant {
 }
 
 /// The worth of a cue: what the call with all has more than the call without it, relative to that.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CueWorth {
     /// The variant that leaves it out.
     pub without: String,
@@ -46,8 +47,9 @@ pub struct CueWorth {
 }
 
 /// Of all variants and rides.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CueTable")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CueTable"))]
 pub struct Table {
     /// The rides.
     pub rides: Vec<Ride>,

@@ -1,7 +1,6 @@
 //! Links of many kinds, by number and seed.
 
 use crate::draw::Draw;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use weir_cc::Registry;
@@ -22,9 +21,10 @@ const FADE_S: (f64, f64) = (0.3, 3.0);
 const FADES: (f64, f64) = (0.25, 2.0);
 
 /// Kinds of links.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "KnownKind")]
+#[cfg_attr(feature = "schema", schemars(rename = "KnownKind"))]
 pub enum Kind {
     /// One rate.
     Constant,

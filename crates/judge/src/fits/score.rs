@@ -2,7 +2,6 @@
 
 use super::ibox::{Observed, reactive, unreactive};
 use super::{Kind, KnownLink, Trial, TrialError};
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_fit::{Fit, FitError, whatif};
 use weir_lab::results::RunResult;
@@ -10,7 +9,8 @@ use weir_lab::run::{RunOptions, run};
 use weir_timeline::Call;
 
 /// Predicted numbers of a controller on a link, beside the measured ones.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Predicted {
     /// Its name.
     pub controller: String,
@@ -37,7 +37,8 @@ pub struct Predicted {
 }
 
 /// A fit beside its link.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitScore {
     /// The link.
     pub link: u64,
@@ -161,8 +162,9 @@ pub(super) fn predict(
 const NEAR: f64 = 0.15;
 
 /// Shares over all links and controllers.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "FitSummary")]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FitSummary"))]
 pub struct Summary {
     /// Links.
     pub links: usize,

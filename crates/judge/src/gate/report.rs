@@ -1,12 +1,12 @@
 //! The answer of a gate: a verdict for each budget, with the values that it rests on.
 
 use super::sprt::Verdict;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A gate's answer. The same file, seed and controllers give the same bytes on every run, unless time or a stop ends the runs.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "GateReport")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "GateReport"))]
 pub struct Report {
     /// The gate's file.
     pub file: String,
@@ -32,9 +32,10 @@ pub struct Report {
 }
 
 /// Reason for which runs ended early.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "GateEnded")]
+#[cfg_attr(feature = "schema", schemars(rename = "GateEnded"))]
 pub enum Ended {
     /// The file's time was over.
     Time,
@@ -43,8 +44,9 @@ pub enum Ended {
 }
 
 /// A budget of one controller in one scenario.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "GateCheck")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "GateCheck"))]
 pub struct Check {
     /// The suite's name.
     pub suite: String,

@@ -5,7 +5,6 @@
 //! tests of statistical hypotheses", Annals of Mathematical Statistics 16(2), 1945, equations 3.24 and 3.26). A controller
 //! between the two is likely to stay undecided for long, and is never called with more certainty than there is.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Share of seeds that meet a budget which is not kept, at most, and one which is, at least.
@@ -14,9 +13,10 @@ pub const NOT_KEPT: f64 = 0.5;
 pub const KEPT: f64 = 0.9;
 
 /// A gate's answer about a budget, or about all of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "GateVerdict")]
+#[cfg_attr(feature = "schema", schemars(rename = "GateVerdict"))]
 pub enum Verdict {
     /// At least nine seeds of ten meet it.
     Passes,

@@ -2,13 +2,13 @@
 
 use super::links::{Kind, Link};
 use super::{JUDGED, LENGTH, MOST_LOST};
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::results::RunResult;
 
 /// Rate and losses of the judged flow in a time of [`LENGTH`](super::LENGTH).
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "HarmWindow")]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "HarmWindow"))]
 pub struct Window {
     /// Its begin in s.
     pub from_s: f64,
@@ -49,8 +49,9 @@ impl Window {
 }
 
 /// A controller's worst window on a link, beside half of its rate.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "HarmVerdict")]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "HarmVerdict"))]
 pub struct Verdict {
     /// The window.
     #[serde(flatten)]
@@ -72,8 +73,9 @@ impl Verdict {
 }
 
 /// A link on which a controller did harm.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "HarmFinding")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "HarmFinding"))]
 pub struct Finding {
     /// The link.
     #[serde(flatten)]
@@ -84,8 +86,9 @@ pub struct Finding {
 }
 
 /// A controller's account.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "HarmAccount")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "HarmAccount"))]
 pub struct Account {
     /// The controller.
     pub controller: String,
@@ -119,8 +122,9 @@ impl Account {
 }
 
 /// Accounts of all controllers.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "HarmLedger")]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "HarmLedger"))]
 pub struct Ledger {
     /// In the order in which they were named.
     pub accounts: Vec<Account>,

@@ -2,7 +2,6 @@
 
 use super::JUDGED;
 use crate::draw::Draw;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -30,9 +29,10 @@ const LEAST_BURST: f64 = 6_000.0;
 const MANAGED: [&str; 5] = ["codel", "fq-codel", "pie", "red", "dualpi2"];
 
 /// How a link loses packets.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "HarmKind")]
+#[cfg_attr(feature = "schema", schemars(rename = "HarmKind"))]
 pub enum Kind {
     /// A token bucket drops the excess, without a queue.
     Policer,
@@ -67,9 +67,10 @@ impl Kind {
 }
 
 /// Other senders on the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "HarmCompany")]
+#[cfg_attr(feature = "schema", schemars(rename = "HarmCompany"))]
 pub enum Company {
     /// None.
     Alone,
@@ -91,8 +92,9 @@ impl Company {
 }
 
 /// A generated link.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "HarmLink")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "HarmLink"))]
 pub struct Link {
     /// Its number, from 1, which is also the seed of its runs.
     pub number: u64,

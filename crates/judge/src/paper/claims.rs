@@ -1,12 +1,12 @@
 //! A paper's claims as checks.
 
 use super::{Claim, Measured, measure};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_lab::results::{RunResult, Stat};
 
 /// A claim as stated in a paper's data files: it holds if every check does.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimSpec {
     /// Short name.
     pub id: String,
@@ -21,7 +21,8 @@ pub struct ClaimSpec {
 }
 
 /// A bound on the mean over runs of one metric.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// Scenario, as in a published cell.

@@ -1,13 +1,13 @@
 //! Limits of what a run under a controller may show.
 
 use super::quantity::Quantity;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How a number is compared with its limits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "PathologyComparison")]
+#[cfg_attr(feature = "schema", schemars(rename = "PathologyComparison"))]
 pub enum Against {
     /// The number itself.
     Itself,
@@ -18,8 +18,9 @@ pub enum Against {
 }
 
 /// Least and greatest value that is kept; absent where there is no such limit.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PathologyBounds")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PathologyBounds"))]
 pub struct Bounds {
     /// Least value.
     pub low: Option<f64>,

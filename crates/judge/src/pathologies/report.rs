@@ -2,12 +2,12 @@
 
 use super::limit::{Against, Bounds, Case, Limit};
 use super::{Place, Readings, UNDISTURBED};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A number of one controller's run beside its limits.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PathologyVerdict")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PathologyVerdict"))]
 pub struct Verdict {
     /// The controller.
     pub controller: String,
@@ -26,8 +26,9 @@ pub struct Verdict {
 }
 
 /// A limit in one variant of a case.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PathologyLimit")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PathologyLimit"))]
 pub struct LimitReport {
     /// The variant; empty if the scenario has none.
     pub variant: String,
@@ -44,8 +45,9 @@ pub struct LimitReport {
 }
 
 /// A case.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PathologyCase")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PathologyCase"))]
 pub struct CaseReport {
     /// Its name.
     pub case: String,
@@ -58,8 +60,9 @@ pub struct CaseReport {
 }
 
 /// All cases.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Pathologies")]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Pathologies"))]
 pub struct Report {
     /// The controllers, in the order of the columns; cases may add others.
     pub controllers: Vec<String>,

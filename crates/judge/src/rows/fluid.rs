@@ -6,7 +6,6 @@
 //! queue the rate delivered is the capacity, and it keeps 20 ms of queue; where there was none it sends twice what it had sent.
 
 use super::traces::{LATE, ONE_WAY, Trace};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Step of the simulation, s.
@@ -20,7 +19,8 @@ const STANDING: f64 = 0.02;
 const GROWTH: f64 = 2.0;
 
 /// Result of a fluid sender on a trace, or the mean over several.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fluid {
     /// Data that arrived on time over the data that an omniscient sender gets through.
     pub on_time: f64,

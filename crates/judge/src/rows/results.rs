@@ -2,11 +2,11 @@
 
 use super::fluid::Fluid;
 use super::score::{Better, mean_of};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// RowKind of a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RowKind {
     /// A scenario.
@@ -18,7 +18,8 @@ pub enum RowKind {
 }
 
 /// A scoreboard.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Board {
     /// The controllers, the first of which orders the tables.
     pub controllers: Vec<String>,
@@ -37,7 +38,8 @@ pub struct Board {
 }
 
 /// A row's numbers.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RowScores {
     /// Its name on the command line.
     pub key: String,
@@ -53,7 +55,8 @@ pub struct RowScores {
 }
 
 /// Results of fluid senders on a trace.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FluidScores {
     /// Knows the capacity, a round trip and 50 ms late.
     pub causal: Fluid,
@@ -62,7 +65,8 @@ pub struct FluidScores {
 }
 
 /// One number of a row, by controller.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricScores {
     /// Its name.
     pub label: String,
@@ -77,7 +81,8 @@ pub struct MetricScores {
 }
 
 /// A controller's number.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControllerScore {
     /// The controller.
     pub controller: String,
@@ -97,7 +102,8 @@ pub struct ControllerScore {
 }
 
 /// A controller's goals.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tally {
     /// The controller.
     pub controller: String,
@@ -112,7 +118,8 @@ pub struct Tally {
 }
 
 /// The goal that a controller is furthest from.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Furthest {
     /// The row.
     pub row: String,

@@ -1,13 +1,13 @@
 //! How a value is judged against its goal.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Tolerance of a goal: times are differences of sums, such as 40.35 s less 40 s.
 const CLOSE: f64 = 1e-9;
 
 /// Direction in which values of a metric are better.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// More.

@@ -1,6 +1,5 @@
 //! The grid, its runs, and what is read from them.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use weir_cc::Registry;
@@ -24,7 +23,8 @@ const LEAST_USE: f64 = 0.8;
 const PACKET_BITS: f64 = 9_600.0;
 
 /// The values of each dimension.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grid {
     /// Round-trip times in ms.
     pub rtt_ms: Vec<f64>,
@@ -60,8 +60,9 @@ impl Grid {
 }
 
 /// One link.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "StabilityLink")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "StabilityLink"))]
 pub struct Cell {
     /// Round-trip time in ms.
     pub rtt_ms: f64,
@@ -122,7 +123,8 @@ impl Cell {
 }
 
 /// A part of the grid that is stated to be stable.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Region {
     /// Longest round-trip time in ms.
     pub rtt_ms: f64,
@@ -145,7 +147,8 @@ impl Region {
 }
 
 /// A controller's map.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Map {
     /// The controller.
     pub controller: String,

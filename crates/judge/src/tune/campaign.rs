@@ -3,7 +3,6 @@
 use super::super::rows::{Board, Order, Row, Trace};
 use super::judgement::{Judgement, Start};
 use super::space::{Parameter, Space};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use weir_lab::run::RunOptions;
@@ -11,7 +10,8 @@ use weir_lab::scenario::InputError;
 use weir_report::atomic_write::write_atomically;
 
 /// A candidate and how good it is.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evaluation {
     /// The parameters' values, in their order.
     pub values: Vec<f64>,
@@ -20,7 +20,8 @@ pub struct Evaluation {
 }
 
 /// Start and best on traces that the search has not seen.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Validation {
     /// Traces.
     pub traces: usize,
@@ -31,7 +32,8 @@ pub struct Validation {
 }
 
 /// Results of a campaign.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The start, as the scoreboard names it.
     pub start: String,

@@ -1,7 +1,6 @@
 //! Judgement of candidates.
 
 use super::super::rows::{Board, RowKind};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The label of what counts on traces.
@@ -11,7 +10,8 @@ const NOISE: f64 = 0.01;
 
 /// How good a candidate is. The score is the mean of the worst tenth of the traces, and of the rows how near their goals are on
 /// average, less what goals have lost against the start.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// The sum of the numbers below; greater is better.
     pub score: f64,

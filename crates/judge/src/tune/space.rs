@@ -1,6 +1,5 @@
 //! The parameters searched, as numbers around zero.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_cc::Registry;
 use weir_cc::tunable::ParamInfo;
@@ -13,7 +12,8 @@ const SHARE: f64 = 0.05;
 const SWITCH: &str = "0 or 1";
 
 /// A parameter of the search.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameter {
     /// Its name.
     pub name: String,

@@ -1,7 +1,6 @@
 //! How near a run comes to a recording.
 
 use super::{Column, Row, Twin};
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_lab::results::RunResult;
 use weir_lab::series::{FlowSeries, Series};
@@ -17,7 +16,8 @@ const FALLEN: f64 = 1.1;
 const RISEN: f64 = 0.8;
 
 /// A twin's score.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Score {
     /// The twin.
     pub twin: String,
@@ -32,7 +32,8 @@ pub struct Score {
 }
 
 /// One flow's score.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowScore {
     /// Area between the rate curves, in means over whole seconds, as a share of the area under the recording's.
     pub area: f64,
@@ -43,7 +44,8 @@ pub struct FlowScore {
 }
 
 /// Percentiles of the mean one-way delays of half seconds, in ms.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delays {
     /// The median.
     pub p50: Option<f64>,
@@ -53,7 +55,8 @@ pub struct Delays {
 
 /// Times to follow a change of capacity: until the target is below 1.1 times a lower capacity, or above 0.8 times a higher
 /// one.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// When the capacity changed, in s.
     pub at_s: f64,

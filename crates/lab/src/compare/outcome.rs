@@ -2,7 +2,6 @@
 
 use crate::results::{Aggregate, Joiner, RunResult, aggregate};
 use crate::scenario::Scenario;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
@@ -67,7 +66,8 @@ pub struct ScenarioText {
 }
 
 /// Counts of finished and of planned runs, if a stop left some undone.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stopped {
     /// Runs that finished, those included that are left out because their set did not.
     pub finished: u64,
@@ -84,7 +84,8 @@ pub struct Stopped {
 }
 
 /// A scenario, variant and controller with fewer runs than planned.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missing {
     /// Scenario by name.
     pub scenario: String,
@@ -148,7 +149,8 @@ impl fmt::Display for Stopped {
 }
 
 /// All runs as one JSON object.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutcomeJson<'a> {
     /// Counts of finished and of planned runs, if a stop left some undone.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,6 @@ use super::plan::{Division, OverlayError, OverlayPlan};
 use super::source::{FRAME_TICKS, Source};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 use weir_cc::Registry;
@@ -33,8 +32,9 @@ const FOCUS_DELAY: TimeDelta = TimeDelta::from_millis(10);
 const HISTORY_S: f64 = 4.0;
 
 /// Hops from the root.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "OverlayDepth")]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "OverlayDepth"))]
 pub struct Depth {
     /// Mean over all nodes and trees.
     pub mean: f64,

@@ -10,9 +10,10 @@ pub(super) const MAX_NODES: u32 = 20_000;
 const MAX_ARRIVALS: f64 = 5e8;
 
 /// How packets are divided among trees.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "OverlayDivision")]
+#[cfg_attr(feature = "schema", schemars(rename = "OverlayDivision"))]
 pub enum Division {
     /// Packet by packet.
     Packets,

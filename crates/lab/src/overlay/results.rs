@@ -5,14 +5,14 @@ use super::network::{Depth, Overlay};
 use super::plan::{Division, OverlayPlan};
 use super::seconds;
 use crate::results::Distribution;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use weir_sim::AgentId;
 use weir_units::{TimeDelta, Timestamp};
 
 /// An overlay's run.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverlayResult {
     /// Nodes beside the root.
     pub nodes: u32,
@@ -47,8 +47,9 @@ pub struct OverlayResult {
 }
 
 /// How nodes have joined.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "OverlayJoins")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "OverlayJoins"))]
 pub struct Joins {
     /// Nodes that have received a packet of each tree.
     pub joined: u64,
@@ -59,8 +60,9 @@ pub struct Joins {
 }
 
 /// Packets received by nodes.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "OverlayDelivery")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "OverlayDelivery"))]
 pub struct Delivery {
     /// Share of packets received in time for playout, 0 to 1, mean over nodes.
     pub in_time: f64,
@@ -73,8 +75,9 @@ pub struct Delivery {
 }
 
 /// Effect of the nodes that leave on those that stay.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "OverlayChurn")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "OverlayChurn"))]
 pub struct Churn {
     /// Nodes that have left.
     pub left: u64,
@@ -98,8 +101,9 @@ pub struct Churn {
 }
 
 /// Packets sent on all hops.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "OverlayTraffic")]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "OverlayTraffic"))]
 pub struct Traffic {
     /// RTP packets sent, by the root and all nodes.
     pub packets: u64,

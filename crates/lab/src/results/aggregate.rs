@@ -1,12 +1,12 @@
 //! Runs of one scenario that differ by seed, joined.
 
 use super::{FlowKind, FlowSummary, RunResult, student_t_975};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Mean and spread of one metric over runs.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stat {
     /// Mean.
     pub mean: f64,
@@ -46,7 +46,8 @@ impl Stat {
 }
 
 /// One flow over all runs.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowAggregate {
     /// Name in the scenario.
     pub name: String,
@@ -59,7 +60,8 @@ pub struct FlowAggregate {
 }
 
 /// All runs of one scenario under one controller.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Aggregate {
     /// Scenario by name.
     pub scenario: String,

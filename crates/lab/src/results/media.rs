@@ -1,11 +1,11 @@
 //! Results of a media flow: frames, pictures and repair.
 
 use super::Distribution;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Frames of a media flow.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FrameSummary {
     /// Frames with a known fate.
     pub frames: u64,
@@ -44,7 +44,8 @@ impl FrameSummary {
 }
 
 /// Forward error correction of a media flow.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RepairSummary {
     /// Repair packets sent.
     pub sent: u64,
@@ -68,7 +69,8 @@ pub struct RepairSummary {
 }
 
 /// Frames made by a media flow's source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CodedFrames {
     /// All of them.
     pub frames: u64,
@@ -86,7 +88,8 @@ impl CodedFrames {
 }
 
 /// Pictures of a flow with content, as displayed by the receiver, against the coded ones.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QualitySummary {
     /// Pictures compared: all captured with a playout time before the end. One that was not displayed is compared with
     /// the last that was.
@@ -115,7 +118,8 @@ pub struct QualitySummary {
 }
 
 /// How often forward error correction was used to probe, and how it ended.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probing {
     /// Times that it was enabled.
     pub enabled: u64,

@@ -1,11 +1,11 @@
 //! Paths of a call in a result.
 
 use super::Distribution;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One path of a flow that has several.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathSummary {
     /// Name: the first link that no other path of the flow crosses.
     pub name: String,
@@ -29,7 +29,8 @@ pub struct PathSummary {
 
 /// All paths of a flow, and the order of arrival on them together. Packets are counted once, however many copies of
 /// them were sent or received.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MultipathSummary {
     /// The scheduler.
     pub scheduler: String,

@@ -1,10 +1,10 @@
 //! How the quality of a flow's pictures was spread.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Quantiles of the quality of a flow's pictures: 101 each, at 0, 1 ... 100 %.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PictureQuantiles {
     /// PSNR of luma in dB.
     pub psnr_db: Vec<f64>,

@@ -1,11 +1,11 @@
 //! Streams of a call in a result.
 
 use super::FrameSummary;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One stream of a flow that has several.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamSummary {
     /// Name in the scenario.
     pub name: String,

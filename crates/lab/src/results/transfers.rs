@@ -1,9 +1,9 @@
 use super::Distribution;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Transfers of a TCP flow: the objects of an on-off flow, or short flows.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransferSummary {
     /// Transfers completely acknowledged.
     pub completed: u64,

@@ -2,7 +2,6 @@
 
 use crate::call::config::CallConfig;
 use crate::call::{CallError, random};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::SocketAddr;
 use weir_dccp::connection::{Ccids, Config, Connection, Datagram as DccpDatagram, EndReason};
@@ -52,7 +51,8 @@ pub(super) struct Outgoing {
 }
 
 /// Statistics of a call's DCCP connection, units in the names.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DccpSummary {
     /// Congestion control of the data sent by this end.
     pub ccid: Option<u8>,

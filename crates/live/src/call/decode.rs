@@ -6,7 +6,6 @@ use crate::call::stats::{TimeSeries, Times, thread_time};
 use crate::call::{CallError, CallObserver};
 use crate::clock::Clock;
 use crate::udp::Waker;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
@@ -38,7 +37,8 @@ impl std::fmt::Debug for VideoReceive {
 }
 
 /// Statistics of the decoder.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecodeSummary {
     /// The codec.
     pub codec: String,

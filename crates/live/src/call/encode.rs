@@ -6,7 +6,6 @@ use crate::call::stats::{TimeSeries, Times, thread_time};
 use crate::call::{CallError, CallObserver, LivePacket};
 use crate::clock::Clock;
 use crate::udp::Waker;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +30,8 @@ impl std::fmt::Debug for VideoSend {
 }
 
 /// Statistics of camera and encoder.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EncodeSummary {
     /// The codec.
     pub codec: String,

@@ -1,6 +1,5 @@
 //! Whether the other end is alive, and why a call has ended.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_cc::circuit_breaker::{Reason, Trip};
 use weir_units::{TimeDelta, Timestamp};
@@ -12,7 +11,8 @@ const UNAUTHENTIC: TimeDelta = TimeDelta::from_millis(1_500);
 const MAX_STOPS: u32 = 3;
 
 /// Why a call has ended.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "why", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EndReason {

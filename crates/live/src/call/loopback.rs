@@ -11,7 +11,6 @@ use crate::call::{CallError, random};
 use crate::clock::Clock;
 use crate::srtp::{SrtpKey, SrtpSession};
 use crate::udp::Waker;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -31,7 +30,8 @@ const LINGER: TimeDelta = TimeDelta::from_millis(200);
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Statistics of camera, encoder and decoder.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VideoSummary {
     /// At the sending end.
     pub sent: EncodeSummary,
@@ -40,7 +40,8 @@ pub struct VideoSummary {
 }
 
 /// Statistics of both ends.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoopbackSummary {
     /// The sending end.
     pub sender: EndSummary,

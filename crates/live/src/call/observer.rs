@@ -5,7 +5,6 @@ use crate::call::liveness::{EndReason, Notice};
 use crate::call::stats::CpuShares;
 use crate::srtp::SrtpCounters;
 use crate::udp::UdpCounters;
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_session::Endpoint;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -123,7 +122,8 @@ impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
 }
 
 /// Sums of one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketTotals {
     /// RTP datagrams.
     pub rtp_packets: u64,
@@ -153,7 +153,8 @@ impl PacketTotals {
 }
 
 /// Counters of the loop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndCounters {
     /// Turns of the loop.
     pub turns: u64,
@@ -178,7 +179,8 @@ pub struct EndCounters {
 }
 
 /// Statistics of an end's call, units in the names.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndSummary {
     /// How long it ran.
     pub duration_s: f64,
@@ -221,7 +223,8 @@ pub struct EndSummary {
 }
 
 /// Statistics of one path of an end's call.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallPathSummary {
     /// This end's address.
     pub local: String,

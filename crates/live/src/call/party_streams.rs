@@ -12,7 +12,6 @@ use crate::call::sending::{Sending, SendingStream};
 use crate::call::streams_summary::{AudioSummary, LipSummary, Lips};
 use crate::clock::Clock;
 use crate::udp::Waker;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -53,7 +52,8 @@ pub enum PartyReceive {
 }
 
 /// An end's report on a call of several streams with another process.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartyStreamsSummary {
     /// Packets.
     pub end: EndSummary,
@@ -68,7 +68,8 @@ pub struct PartyStreamsSummary {
 }
 
 /// One stream sent by an end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SentStream {
     /// Its name.
     pub name: String,
@@ -83,7 +84,8 @@ pub struct SentStream {
 }
 
 /// One stream received by an end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReceivedStream {
     /// Its section, and the name of its encoding.
     pub name: String,

@@ -9,7 +9,6 @@ use crate::call::joined::{Joined, PlannedSource};
 use crate::call::observer::{CallObserver, EndSummary};
 use crate::clock::Clock;
 use crate::udp::Waker;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +27,8 @@ pub struct VideoCall {
 }
 
 /// An end's report on a call with another process.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartySummary {
     /// Packets.
     pub end: EndSummary,

@@ -1,7 +1,6 @@
 //! Distributions of times, and CPU time by purpose.
 
 use nix::time::{ClockId, clock_gettime};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 use weir_units::TimeDelta;
@@ -10,7 +9,8 @@ use weir_units::TimeDelta;
 const MAX_VALUES: usize = 1 << 17;
 
 /// A distribution of times in milliseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     /// How many there were.
     pub count: u64,
@@ -93,7 +93,8 @@ pub(crate) enum Part {
 }
 
 /// Shares of one core, by purpose.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuShares {
     /// The session: packetisation, pacing, reports, the controller, playout.
     pub session: f64,

@@ -2,7 +2,6 @@
 
 use crate::call::loopback::VideoSummary;
 use crate::call::observer::EndSummary;
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_media::AUDIO_CLOCK_HZ;
 use weir_media::audio::AudioPlayoutStats;
@@ -13,7 +12,8 @@ use weir_units::{TimeDelta, Timestamp};
 const LIP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
 /// The report of both ends of a call of several streams.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamsSummary {
     /// The sending end.
     pub sender: EndSummary,
@@ -26,8 +26,9 @@ pub struct StreamsSummary {
 }
 
 /// One stream of a call.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
-#[schemars(rename = "CallStream")]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CallStream"))]
 pub struct StreamSummary {
     /// Its name.
     pub name: String,
@@ -48,7 +49,8 @@ pub struct StreamSummary {
 }
 
 /// Playout of audio.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AudioSummary {
     /// Packets played.
     pub played: u64,
@@ -91,7 +93,8 @@ impl AudioSummary {
 
 /// How much later pictures are displayed than the sound of the same time is played, sampled once per second. By ITU-R
 /// BT.1359-1, viewers detect pictures that are 45 ms late or 125 ms early.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LipSummary {
     /// Samples.
     pub samples: u64,

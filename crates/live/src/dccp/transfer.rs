@@ -13,7 +13,6 @@ pub use serve::{ServeObserver, ServePlan, serve};
 
 use super::error::DccpError;
 use super::socket::{DccpSocket, Interest};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 use weir_dccp::connection::State;
@@ -60,7 +59,8 @@ pub struct Look {
 }
 
 /// A sender's report at the end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SendReport {
     /// Seconds from the first datagram until the queue is empty.
     pub seconds: f64,

@@ -1,7 +1,6 @@
 //! Accuracy of an emulated run.
 
 use super::exit::Saturated;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use weir_path::LinkStats;
@@ -9,7 +8,8 @@ use weir_sim::LogHistogram;
 use weir_units::TimeDelta;
 
 /// How much later than planned packets were sent, in ms. None is early.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DelayError {
     /// Mean.
     pub mean_ms: f64,
@@ -37,7 +37,8 @@ impl DelayError {
 }
 
 /// One link over a run.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkAccuracy {
     /// Its name.
     pub name: String,
@@ -110,7 +111,8 @@ impl LinkAccuracy {
 }
 
 /// One side's device.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideCounts {
     /// Packets read.
     pub read: u64,
@@ -125,7 +127,8 @@ pub struct SideCounts {
 }
 
 /// Accuracy of a run of the emulator.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Accuracy {
     /// Time by the clock, in s.
     pub seconds: f64,

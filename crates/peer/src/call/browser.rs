@@ -1,6 +1,5 @@
 //! The browser's statistics of a call, as a series beside this end's own.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weir_units::Timestamp;
@@ -19,7 +18,8 @@ const MAX_BPS: f64 = 1e12;
 
 /// The browser's statistics of the call (`getStats`), as its page passes it on: not to be relied upon. Names in quotes are those of
 /// the W3C's statistics, sums are of video unless they say otherwise.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct BrowserNumbers {
     /// `packetsReceived` of `inbound-rtp`.
@@ -118,7 +118,8 @@ impl BrowserNumbers {
 }
 
 /// The browser's statistics of the time since its last report, about a second; units in the names.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BrowserSample {
     /// When it was received, since the call began.
     pub t_s: f64,

@@ -1,7 +1,6 @@
 //! An emulated link between a call and its socket: the links of `weir_path`, in real time, one chain a direction.
 
 use bytes::Bytes;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::SocketAddr;
 use weir_lab::scenario::NetworkText;
@@ -79,7 +78,8 @@ struct Sum {
 }
 
 /// Counts of a direction of the link in a tenth of a second, units in the names.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkSample {
     /// Least capacity of its links at the end; `None` if none has a limit.
     pub capacity_bps: Option<f64>,

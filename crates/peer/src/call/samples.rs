@@ -4,7 +4,6 @@ use super::browser::{BrowserLog, BrowserNumbers, BrowserSample};
 use super::{LinkChange, LinkSample, Settings};
 use crate::room::RoomView;
 use crate::sdp::Negotiated;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,7 +17,8 @@ const MAX_SAMPLES: usize = 12_000;
 const MAX_AT_ONCE: usize = 2_000;
 
 /// Measurements of a tenth of a second, units in the names.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sample {
     /// Since the call began.
     pub t_s: f64,
@@ -43,7 +43,8 @@ pub struct Sample {
 }
 
 /// Sums of a call.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
     /// RTP packets sent.
     pub packets_sent: u64,
@@ -112,7 +113,8 @@ pub struct Change {
 }
 
 /// Statistics of a call.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snapshot {
     /// `waiting`, `connected` or `ended`.
     pub state: &'static str,

@@ -1,10 +1,10 @@
 //! Reasons for a rate.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Why a rate moved, or stayed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// The start: it grows until something answers.

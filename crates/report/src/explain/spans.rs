@@ -2,7 +2,6 @@
 
 use super::internals::{Row, mbps};
 use super::reasons::Reason;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 use weir_lab::series::{FlowSeries, Series};
@@ -11,7 +10,8 @@ use weir_lab::series::{FlowSeries, Series};
 const STEADY: f64 = 0.03;
 
 /// A flow's run in words.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The flow.
     pub flow: String,
@@ -22,7 +22,8 @@ pub struct Explanation {
 }
 
 /// A span of time with one reason.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// Its beginning in s.
     pub from_s: f64,

@@ -1,7 +1,6 @@
 //! How far measured numbers agree with published ones: a verdict on each, and counts.
 
 use super::Cell;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Greatest relative difference of a number that is near.
@@ -18,7 +17,8 @@ const NEAR_SECONDS: f64 = 0.5;
 const TIE: f64 = 0.02;
 
 /// How a measured number stands beside the published one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Within what [`is_near`] allows.
@@ -42,7 +42,8 @@ impl Verdict {
 
 /// Counts of verdicts, and of published orders between algorithms that are kept. Bounds (metrics that end in `_at_least` and
 /// `_at_most`) are near if they hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agreement {
     /// Published numbers.
     pub cells: usize,

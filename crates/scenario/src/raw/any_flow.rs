@@ -1,12 +1,12 @@
 //! The fields that flows of every kind have.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Direction of a flow.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Direction")]
+#[cfg_attr(feature = "schema", schemars(rename = "Direction"))]
 pub(crate) enum RawDirection {
     /// Along the links.
     #[default]
@@ -18,9 +18,10 @@ pub(crate) enum RawDirection {
 macro_rules! flow {
     ($(#[$meta:meta])* $name:ident as $schema:literal { $($(#[$fmeta:meta])* $field:ident : $ty:ty,)* }) => {
         $(#[$meta])*
-        #[derive(Deserialize, JsonSchema, Debug)]
+        #[derive(Deserialize, Debug)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, expecting = "a table such as { start = \"10 s\", count = 2 }")]
-        #[schemars(rename = $schema)]
+        #[cfg_attr(feature = "schema", schemars(rename = $schema))]
         pub(in crate) struct $name {
             /// When it starts; at once if absent.
             pub(in crate) start: Option<At<Time>>,

@@ -4,13 +4,13 @@ use crate::choice::RawNumber;
 use crate::quantity::{Rate, Size, Time};
 use crate::raw::any_flow::{RawDirection, flow};
 use crate::spanned::{At, Named};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Settings of a DCCP connection.
-#[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
+#[derive(Deserialize, Default, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { ecn = true }")]
-#[schemars(rename = "DccpSettings")]
+#[cfg_attr(feature = "schema", schemars(rename = "DccpSettings"))]
 pub(crate) struct RawDccpSettings {
     /// Parameters of the CCID by name: numbers in the parameter's unit, or strings with a unit. `weir show ccids` lists them.
     #[serde(default)]
@@ -37,9 +37,10 @@ pub(crate) struct RawDccpSettings {
 }
 
 /// Packets that are dropped when a send queue is full.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "QueuePolicy")]
+#[cfg_attr(feature = "schema", schemars(rename = "QueuePolicy"))]
 pub(crate) enum RawQueuePolicy {
     /// New packets are refused.
     #[default]

@@ -12,13 +12,13 @@ use crate::raw::multipath::RawMultipath;
 use crate::raw::source::RawSource;
 use crate::raw::stream::RawStream;
 use crate::spanned::{At, Named};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Changes to a controller's per-packet feedback; without effect on controllers that use none.
-#[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
+#[derive(Deserialize, Default, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { interval = \"100 ms\" }")]
-#[schemars(rename = "Feedback")]
+#[cfg_attr(feature = "schema", schemars(rename = "Feedback"))]
 pub(crate) struct RawFeedback {
     /// Fixed interval; instead of the two below.
     pub(crate) interval: Option<At<Time>>,
@@ -31,9 +31,10 @@ pub(crate) struct RawFeedback {
 }
 
 /// Settings of all flows of a controller unless they state otherwise.
-#[derive(Deserialize, JsonSchema, Default, Debug)]
+#[derive(Deserialize, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { ceiling = \"3 Mbps\" }")]
-#[schemars(rename = "Controller")]
+#[cfg_attr(feature = "schema", schemars(rename = "Controller"))]
 pub(crate) struct RawController {
     /// Minimum media rate; "150 kbps" if absent.
     pub(crate) floor: Option<At<Rate>>,
@@ -133,9 +134,10 @@ flow! {
 }
 
 /// A circuit breaker.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "CircuitBreaker")]
+#[cfg_attr(feature = "schema", schemars(rename = "CircuitBreaker"))]
 pub(crate) enum RawCircuitBreaker {
     /// RFC 8083 with its recommended values.
     Rfc8083,
@@ -148,9 +150,10 @@ pub(crate) enum RawCircuitBreaker {
 }
 
 /// Packets that a frame needs to be decodable.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "DecodesWith")]
+#[cfg_attr(feature = "schema", schemars(rename = "DecodesWith"))]
 pub(crate) enum RawDecodesWith {
     /// The first one.
     First,
@@ -159,9 +162,10 @@ pub(crate) enum RawDecodesWith {
 }
 
 /// A code of repair packets.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RepairCode")]
+#[cfg_attr(feature = "schema", schemars(rename = "RepairCode"))]
 pub(crate) enum RawRepairCode {
     /// XOR of `sources` packets (RFC 8627); with `columns`, of packets that are so far apart.
     Parity,
@@ -173,9 +177,10 @@ pub(crate) enum RawRepairCode {
 }
 
 /// Repair packets.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { code = \"rlc\", window = 40, sources = 5, repairs = 1 }")]
-#[schemars(rename = "Repair")]
+#[cfg_attr(feature = "schema", schemars(rename = "Repair"))]
 pub(crate) struct RawRepair {
     /// The code.
     pub(crate) code: RawRepairCode,
@@ -190,9 +195,10 @@ pub(crate) struct RawRepair {
 }
 
 /// A mechanism of error resilience.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Resilience")]
+#[cfg_attr(feature = "schema", schemars(rename = "Resilience"))]
 pub(crate) enum RawResilience {
     /// All mechanisms that fit the path; must be the only entry.
     Auto,
@@ -255,9 +261,10 @@ flow! {
 }
 
 /// TCP congestion control.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "TcpAlgorithm")]
+#[cfg_attr(feature = "schema", schemars(rename = "TcpAlgorithm"))]
 pub(crate) enum RawTcpAlgorithm {
     /// RFC 5681 with RFC 6582 and RFC 6675.
     NewReno,
@@ -280,9 +287,10 @@ pub(crate) enum RawTcpAlgorithm {
 }
 
 /// How a TCP sender detects losses.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "TcpLossDetection")]
+#[cfg_attr(feature = "schema", schemars(rename = "TcpLossDetection"))]
 pub(crate) enum RawTcpLossDetection {
     /// By counts: RFC 6675, without selective acknowledgements RFC 6582.
     DupAck,

@@ -3,16 +3,16 @@
 use crate::capacity::{RawCapacity, RawTraceFormat};
 use crate::quantity::Time;
 use crate::spanned::At;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A forecast of the capacity of the flow's bottleneck, of a flow over several paths one for each path, given to both ends of the call, as
 /// from a map of network coverage
 /// (Singh's dissertation, section 7.2), for controllers named `NAME+map` and for `omniscient`, `rate-switching` and `late-scheduling`. It is that of the link itself unless one of `rides`,
 /// `folder`, `drawn` and `file` states another.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { drawn = { rides = 10 } }")]
-#[schemars(rename = "Forecast")]
+#[cfg_attr(feature = "schema", schemars(rename = "Forecast"))]
 pub(crate) struct RawForecast {
     /// The capacities that other rides found, from the beginning of the run on: the map is made of them.
     pub(crate) rides: Option<At<Vec<At<RawCapacity>>>>,
@@ -40,9 +40,10 @@ pub(crate) struct RawForecast {
 }
 
 /// Rides drawn from that of the link.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { rides = 10 }")]
-#[schemars(rename = "DrawnRides")]
+#[cfg_attr(feature = "schema", schemars(rename = "DrawnRides"))]
 pub(crate) struct RawDrawn {
     /// Their number.
     pub(crate) rides: At<u32>,

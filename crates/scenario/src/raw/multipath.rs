@@ -2,13 +2,13 @@
 
 use crate::quantity::{Rate, Size};
 use crate::spanned::At;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A flow over several paths.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { paths = [[\"wlan\"], [\"lte\"]] }")]
-#[schemars(rename = "Multipath")]
+#[cfg_attr(feature = "schema", schemars(rename = "Multipath"))]
 pub(crate) struct RawMultipath {
     /// The paths, at most eight, each a list of links in the order in which packets cross them. Each has a controller of
     /// its own, with the flow's settings. One path is plain RTP, as with `path`.
@@ -35,9 +35,10 @@ pub(crate) struct RawMultipath {
 }
 
 /// Preference of the application for a path.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { class = \"backup\" }")]
-#[schemars(rename = "PathPolicy")]
+#[cfg_attr(feature = "schema", schemars(rename = "PathPolicy"))]
 pub(crate) struct RawPathPolicy {
     /// When it carries media: "preferred", "normal", "metered" or "backup"; "normal" if absent.
     pub(crate) class: Option<At<String>>,

@@ -4,8 +4,10 @@ use crate::choice::{Choice, choice};
 use crate::quantity::{Rate, Size, Time};
 use crate::spanned::At;
 use crate::steps::RawSteps;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use weir_media::{RateChange, RateControl};
 
@@ -19,9 +21,10 @@ pub(crate) struct RawSource {
 }
 
 /// Models of media sources.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "SourceModel")]
+#[cfg_attr(feature = "schema", schemars(rename = "SourceModel"))]
 pub(crate) enum RawModel {
     /// Full packets, evenly spaced, at exactly the target rate.
     PerfectPackets,
@@ -47,9 +50,10 @@ pub(crate) const MODELS: &[(&str, RawModel)] = &[
 ];
 
 /// A media source with options. Each option lists the models to which it applies.
-#[derive(Deserialize, JsonSchema, Clone, Default, Debug)]
+#[derive(Deserialize, Clone, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { model = \"statistical\" }")]
-#[schemars(rename = "Source")]
+#[cfg_attr(feature = "schema", schemars(rename = "Source"))]
 pub(crate) struct RawSourceTable {
     /// The model.
     pub(crate) model: Option<At<RawModel>>,
@@ -119,9 +123,10 @@ pub(crate) struct RawSourceTable {
 }
 
 /// Greatest rate that the application has to send, over time.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { steps = [{ at = \"0 s\", rate = \"1 Mbps\" }] }")]
-#[schemars(rename = "SourceDemand")]
+#[cfg_attr(feature = "schema", schemars(rename = "SourceDemand"))]
 pub(crate) struct RawDemand {
     /// Rates from given times on, counted from the start of the flow; the first at "0 s".
     pub(crate) steps: RawSteps<RawDemandStep>,
@@ -130,9 +135,10 @@ pub(crate) struct RawDemand {
 }
 
 /// A rate from an instant on.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"10 s\", rate = \"1 Mbps\" }")]
-#[schemars(rename = "SourceDemandStep")]
+#[cfg_attr(feature = "schema", schemars(rename = "SourceDemandStep"))]
 pub(crate) struct RawDemandStep {
     /// The instant.
     pub(crate) at: Time,
@@ -141,9 +147,10 @@ pub(crate) struct RawDemandStep {
 }
 
 /// The material.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Material")]
+#[cfg_attr(feature = "schema", schemars(rename = "Material"))]
 pub(crate) enum RawMaterial {
     /// An action film: scenes of different complexity, with cuts between them.
     Movie,
@@ -152,9 +159,10 @@ pub(crate) enum RawMaterial {
 }
 
 /// The encoder's reaction to a new target.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RateChange")]
+#[cfg_attr(feature = "schema", schemars(rename = "RateChange"))]
 pub(crate) enum RawRateChange {
     /// It follows from the next frame on.
     Seamless,
@@ -163,9 +171,10 @@ pub(crate) enum RawRateChange {
 }
 
 /// How an encoder's frame sizes follow its target.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RateControl")]
+#[cfg_attr(feature = "schema", schemars(rename = "RateControl"))]
 pub(crate) enum RawRateControl {
     /// At once, within the limits of the material.
     Exact,
@@ -209,6 +218,7 @@ impl Choice for RawSource {
 }
 choice!(RawSource);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RawSource {
     fn schema_name() -> Cow<'static, str> {
         "SourceOrModel".into()

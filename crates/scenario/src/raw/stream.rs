@@ -2,13 +2,13 @@
 
 use crate::quantity::{Rate, Time};
 use crate::spanned::At;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Kind of a stream's media.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "StreamMedia")]
+#[cfg_attr(feature = "schema", schemars(rename = "StreamMedia"))]
 pub(crate) enum RawMedia {
     /// Speech under Opus, as a model: served before video.
     Audio,
@@ -18,9 +18,10 @@ pub(crate) enum RawMedia {
 }
 
 /// Weight of a stream among those of its flow: each level has twice the weight of the one before (RFC 8835).
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "StreamPriority")]
+#[cfg_attr(feature = "schema", schemars(rename = "StreamPriority"))]
 pub(crate) enum RawPriority {
     /// Weight 1.
     VeryLow,
@@ -34,9 +35,10 @@ pub(crate) enum RawPriority {
 }
 
 /// One encoding of a simulcast.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { least = \"100 kbps\", most = \"500 kbps\" }")]
-#[schemars(rename = "Encoding")]
+#[cfg_attr(feature = "schema", schemars(rename = "Encoding"))]
 pub(crate) struct RawEncoding {
     /// Rate below which it is off.
     pub(crate) least: At<Rate>,
@@ -45,9 +47,10 @@ pub(crate) struct RawEncoding {
 }
 
 /// One stream of an RTP flow.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { name = \"camera\", most = \"1 Mbps\" }")]
-#[schemars(rename = "Stream")]
+#[cfg_attr(feature = "schema", schemars(rename = "Stream"))]
 pub(crate) struct RawStream {
     /// Its name in results.
     pub(crate) name: At<String>,

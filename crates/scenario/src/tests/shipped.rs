@@ -1,10 +1,13 @@
 //! The scenarios that ship with Weir.
 
 use super::*;
+#[cfg(feature = "schema")]
 use crate::schema::derived;
+#[cfg(feature = "schema")]
 use std::path::PathBuf;
 use weir_path::LossPosition;
 
+#[cfg(feature = "schema")]
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
@@ -31,6 +34,7 @@ fn every_scenario_resolves_and_meets_the_schema() {
     }
 }
 
+#[cfg(feature = "schema")]
 #[test]
 fn the_committed_schema_is_current() {
     let path = folder().join("schema.json");
@@ -40,7 +44,7 @@ fn the_committed_schema_is_current() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == derived(),
-        "run the tests of weir-lab once with WEIR_BLESS=1 and commit scenarios/schema.json"
+        "run the tests of weir-scenario with --features schema once with WEIR_BLESS=1 and commit scenarios/schema.json"
     );
 }
 

@@ -17,7 +17,6 @@
 
 use super::curves::Curves;
 use super::{Cause, Episode, EpisodeKind, ranked};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ops::Range;
 use toml::Spanned;
@@ -58,7 +57,8 @@ const EARLY: f64 = 3.0;
 const LATE: f64 = 4.0;
 
 /// Number that a condition takes of the values in its time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum Statistic {
     /// Least value.
@@ -72,7 +72,8 @@ enum Statistic {
 }
 
 /// Time around an episode that a condition looks at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum Of {
     /// From 12 to 3 s before the begin.
@@ -88,46 +89,49 @@ enum Of {
 }
 
 /// A condition: a number of a quantity that lies within bounds.
-#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Condition {
     /// Name of a quantity over time, such as `rtt_ms` or `loss_percent`; docs/open.md lists them.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     quantity: Spanned<String>,
     statistic: Statistic,
     of: Of,
     /// The number is larger than this.
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     above: Option<Spanned<f64>>,
     /// The number is less than this.
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     below: Option<Spanned<f64>>,
 }
 
 /// A rule: a cause that is named where all conditions hold.
-#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Rule {
     /// Name of the cause: small letters, digits and hyphens.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     name: Spanned<String>,
     /// Kinds of episodes that it is looked for in; all without it.
     #[serde(default)]
     kinds: Vec<EpisodeKind>,
     /// Confidence, above 0 and at most 1. Built-in rules say 0.85 where signs match well.
-    #[schemars(with = "f64")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     confidence: Spanned<f64>,
     /// Shown before the numbers.
     #[serde(default)]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     text: Option<Spanned<String>>,
     /// Conditions, all of which hold.
-    #[schemars(with = "Vec<Condition>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Condition>"))]
     when: Spanned<Vec<Condition>>,
 }
 
 /// A file of rules.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rules {
     /// The rules.

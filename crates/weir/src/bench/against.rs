@@ -6,14 +6,14 @@ use crate::output::{Failure, print, print_report, remark};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::tables::{fold, table};
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_bench::against::{self, AgainstError, Pair};
 use weir_bench::document::grouped;
 use weir_bench::repository::root;
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Json {
     /// The other commit.
     against: String,

@@ -5,7 +5,6 @@ use crate::args::CausesArgs;
 use crate::output::{Failure, print, print_report};
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 use weir_judge::causes::{CauseScore, Confusion, Kind, LEVELS, MadeCall, Summary, confusion, judge};
@@ -13,7 +12,8 @@ use weir_lab::scenario::InputError;
 use weir_timeline::why::Level;
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CausesJson {
     /// Each level of evidence.
     levels: Vec<LevelJson>,
@@ -22,8 +22,9 @@ pub(crate) struct CausesJson {
 }
 
 /// A level of evidence.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "CausesOfLevel")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "CausesOfLevel"))]
 struct LevelJson {
     /// The level.
     level: Level,

@@ -5,14 +5,14 @@ use crate::args::FitsArgs;
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 use weir_judge::fits::{FitScore, Kind, KnownLink, Summary, Trial, judge};
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FitsJson {
     /// The recorded controller.
     recorded: String,

@@ -10,7 +10,6 @@ use crate::compare::{SIMULATED, finish, report_of, run_all, stopped, write_repor
 use crate::output::{Failure, check_folder, print, print_report};
 use crate::session::Session;
 use crate::{Done, reproduction as tables};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::num::NonZeroU32;
 use std::time::Instant;
@@ -24,7 +23,8 @@ use weir_report::figures::Format;
 const DEFAULT_RUNS: u32 = 5;
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Json<'a> {
     /// Counts of finished and of planned runs, if a stop left some undone.
     #[serde(skip_serializing_if = "Option::is_none")]

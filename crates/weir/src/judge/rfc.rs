@@ -6,7 +6,6 @@ use crate::output::{Failure, print, print_report};
 use crate::run::failure;
 use crate::session::Session;
 use crate::tables::{fold, table};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -24,7 +23,8 @@ const LEGEND: &str = "each judged by its last 10 s. use: what the media flows ca
 const CONTROLLERS: [&str; 4] = ["gcc", "nada", "scream", "scream2"];
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Json {
     /// The cases, by controller.
     cases: Vec<Case>,
@@ -34,7 +34,8 @@ pub(crate) struct Json {
 }
 
 /// A case under a controller.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Case {
     /// The scenario.
     case: String,

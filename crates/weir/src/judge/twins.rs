@@ -6,7 +6,6 @@ use crate::output::{Failure, print, print_report};
 use crate::run::failure;
 use crate::session::Session;
 use crate::tables::{fold, table};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -19,7 +18,8 @@ const LEGEND: &str = "Recorded values of the authors' program stand before the s
                       10 % and times within 20 %, or 1 s.";
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Json {
     /// The scores, in the order of the twins.
     scores: Vec<Score>,

@@ -10,13 +10,13 @@ use crate::Done;
 use crate::args::live::dccp::DccpCommand;
 use crate::output::Failure;
 use crate::session::Session;
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_live::dccp::DccpError;
 use weir_live::dccp::transfer::SendReport;
 
 /// Output of `weir live dccp --json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum Report<'a> {
     /// `weir live dccp serve`, at its end.

@@ -8,7 +8,6 @@ use crate::output::{Failure, check_file, check_folder, print, print_report, rema
 use crate::run::stem;
 use crate::session::Session;
 use crate::{Done, result_tables};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weir_lab::compare::{Outcome, OutcomeJson};
@@ -19,7 +18,8 @@ use weir_live::emulate::Accuracy;
 use weir_report::series_files::write_series;
 use weir_testbed::{CaptureFile, CapturePoint, Difference, LiveError, LiveOptions, LiveRun, run_live};
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Json<'a> {
     #[serde(flatten)]
     outcome: OutcomeJson<'a>,

@@ -11,7 +11,6 @@ use crate::progress::Progress;
 use crate::session::Session;
 use crate::{Done, tables};
 use input::Input;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -22,8 +21,9 @@ use weir_media::quality::{Activity, Comparer, Comparison, Distribution, LumaRang
 use weir_report::atomic_write::write_atomically;
 
 /// A measure over all pictures.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Measure")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Measure"))]
 struct Summary {
     /// The measure by name.
     metric: &'static str,
@@ -46,7 +46,8 @@ struct Summary {
 }
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Report {
     /// The reference's name.
     reference: String,

@@ -5,7 +5,6 @@ use crate::args::ExplainArgs;
 use crate::episodes;
 use crate::output::{Failure, print, print_report};
 use crate::tables::width;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use weir_lab::scenario::{InputError, Scenario};
@@ -16,7 +15,8 @@ use weir_report::recorded::RecordedFlow;
 use weir_timeline::why::{Episode, Level};
 
 /// Output of `--json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Json {
     /// The scenario that was run, or the folder that was read.
     of: String,
@@ -25,7 +25,8 @@ pub(crate) struct Json {
 }
 
 /// A flow's run in words.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Flow {
     #[serde(flatten)]
     moves: Explanation,

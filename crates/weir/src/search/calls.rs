@@ -7,7 +7,6 @@ use crate::output::{Failure, print, print_report, remark};
 use crate::reading::heeding;
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,7 +17,8 @@ use weir_lab::scenario::suggest;
 const CAUSES: usize = 12;
 
 /// Output of `weir search calls --json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CallsJson {
     /// Calls that the folder had whole before.
     kept: usize,

@@ -4,7 +4,6 @@ use crate::Done;
 use crate::output::{print, print_report};
 use crate::session::Session;
 use crate::tables::{fold, table};
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_cc::Shelf;
 use weir_judge::paper::data::papers;
@@ -19,7 +18,8 @@ const WRAPPERS: &str = "NAME+fec, such as gcc+fec: the controller's steps up go 
                         NAME+map: a forecast of capacity bounds the controller";
 
 /// Output of `--json`: the list that was asked for.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Listed {
     /// The controllers.
@@ -37,7 +37,8 @@ pub(crate) enum Listed {
 }
 
 /// A controller.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Controller {
     /// Its name; NAME+fec probes with forward error correction, NAME+map is bounded by a forecast of capacity.
     name: String,
@@ -68,7 +69,8 @@ const fn shelf_name(shelf: Shelf) -> &'static str {
 }
 
 /// A parameter of a controller.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Param {
     /// Name in scenario files.
     name: &'static str,
@@ -85,7 +87,8 @@ pub(crate) struct Param {
 }
 
 /// A scenario.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ScenarioEntry {
     /// Its name; the last part is enough.
     name: &'static str,
@@ -98,7 +101,8 @@ pub(crate) struct ScenarioEntry {
 }
 
 /// A paper.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PaperEntry {
     /// Its name.
     name: &'static str,
@@ -107,7 +111,8 @@ pub(crate) struct PaperEntry {
 }
 
 /// A codec of a library.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Codec {
     /// The codec.
     codec: &'static str,
@@ -129,7 +134,8 @@ pub(crate) struct Codec {
 }
 
 /// A queue discipline.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DisciplineEntry {
     /// Its name.
     name: &'static str,
@@ -142,7 +148,8 @@ pub(crate) struct DisciplineEntry {
 }
 
 /// A packet scheduler.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SchedulerEntry {
     /// Its name.
     name: &'static str,
@@ -153,7 +160,8 @@ pub(crate) struct SchedulerEntry {
 }
 
 /// A parameter of a queue discipline.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DisciplineParam {
     /// Name in scenario files.
     name: &'static str,

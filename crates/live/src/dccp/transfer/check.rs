@@ -1,6 +1,5 @@
 //! Datagrams that can be verified, and statistics of those received.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_units::Ecn;
 
@@ -55,7 +54,8 @@ pub fn read_datagram(datagram: &[u8]) -> Option<u64> {
 }
 
 /// Counters of such datagrams received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tally {
     /// Datagrams received intact, each once.
     pub datagrams: u64,

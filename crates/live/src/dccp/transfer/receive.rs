@@ -4,7 +4,6 @@ use super::check::{Checker, Tally};
 use super::{LOOK, Look, Looks, rate};
 use crate::dccp::error::DccpError;
 use crate::dccp::socket::DccpSocket;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 use weir_units::{TimeDelta, Timestamp};
@@ -13,7 +12,8 @@ use weir_units::{TimeDelta, Timestamp};
 const MAX_AT_ONCE: usize = 256;
 
 /// A receiver's report at the end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReceiveReport {
     /// Seconds from the first datagram to the last.
     pub seconds: f64,

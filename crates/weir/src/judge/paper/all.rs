@@ -6,13 +6,13 @@ use crate::compare::{finish, run_all};
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use crate::{Done, reproduction as tables};
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_judge::paper::data::papers;
 use weir_judge::paper::{Agreement, Reproduction};
 
 /// Output of `--all --json`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Json<'a> {
     /// How far the numbers of all papers agree.
     agreement: Agreement,

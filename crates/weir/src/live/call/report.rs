@@ -1,11 +1,11 @@
 //! Output of `weir live call --json`.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_live::call::{LoopbackSummary, PartyStreamsSummary, PartySummary, StreamsSummary};
 
 /// The report of a call.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum Report<'a> {
     /// `weir live call loopback`: both ends of a call of one stream.
@@ -23,7 +23,8 @@ pub(crate) enum Report<'a> {
 
 /// The calls of browsers.
 #[cfg(feature = "webrtc")]
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WebrtcReport {
     /// Those that there were, the oldest first; a service keeps the last that have ended.
     pub(in crate::live) calls: Vec<weir_peer::call::Snapshot>,

@@ -5,12 +5,12 @@ use crate::Done;
 use crate::args::ListArgs;
 use crate::output::{print, print_report};
 use crate::tables::table;
-use schemars::JsonSchema;
 use serde::Serialize;
 use weir_dccp::ccid::Registry;
 
 /// A parameter of a CCID.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CcidParam {
     /// Name in `--param`.
     name: &'static str,
@@ -27,7 +27,8 @@ struct CcidParam {
 }
 
 /// A congestion control of DCCP.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Ccid {
     /// Its number.
     ccid: u8,
@@ -42,7 +43,8 @@ struct Ccid {
 }
 
 /// The CCIDs.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CcidList {
     /// The CCIDs, in the order of their numbers.
     ccids: Vec<Ccid>,

@@ -5,7 +5,6 @@ use crate::Done;
 use crate::args::live::dccp::{ServeArgs, address};
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -26,7 +25,8 @@ const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
 const MAX_KEPT: usize = 1_000;
 
 /// A connection that has ended.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ServedConnection {
     /// Address and UDP port of the other end.
     peer: String,
@@ -37,7 +37,8 @@ struct ServedConnection {
 }
 
 /// A server's report at its end.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ServeReport {
     /// Address and UDP port at which it received.
     listen: String,

@@ -147,7 +147,7 @@ fn the_files_are_the_schemas_of_the_printed_types() {
             std::fs::write(&path, text(&schema)).expect("written");
         }
         let there = std::fs::read_to_string(&path).unwrap_or_default();
-        let remedy = "WEIR_BLESS=1 cargo test -p weir --features full schema writes it";
+        let remedy = "WEIR_BLESS=1 cargo test -p weir --features full,schema schema writes it";
         assert!(there == text(&schema), "{} does not agree with the types: {remedy}", path.display());
     }
 }
