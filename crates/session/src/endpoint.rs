@@ -77,7 +77,7 @@ pub struct Endpoint {
     sr_request: SrRequestState,
     /// Whether the other end's source has sent a BYE, at an end that receives nothing.
     remote_bye: bool,
-    /// [`Self::is_settled`].
+    /// [`EndStats::is_settled`].
     settled: bool,
     observer: MaybeObserver,
     /// This end's former sources, until their BYE has been sent.

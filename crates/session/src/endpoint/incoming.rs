@@ -30,15 +30,6 @@ impl Endpoint {
         self.receive(now, datagram, Some(&source))
     }
 
-    /// Whether the last call left nothing to send before the timeout, so that a caller may skip [`Self::poll_transmit`]: after the last
-    /// packet that was due, and after a datagram of media at an end that only receives. Such a datagram leaves
-    /// [`Self::poll_timeout`] as it was, too: a caller that has polled since its own last change may skip both. `false` where neither is
-    /// known.
-    #[inline]
-    pub const fn is_settled(&self) -> bool {
-        self.settled
-    }
-
     #[inline]
     fn receive(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         self.settled = false;
