@@ -248,7 +248,7 @@ impl weir_sim::Agent for Agent {
     }
     #[inline(always)]
     fn is_settled(&self) -> bool {
-        if let Self::Call(end) = self { end.stats().is_settled() } else { false }
+        if let Self::Call(end) = self { end.is_settled() } else { false }
     }
     #[inline(always)]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
