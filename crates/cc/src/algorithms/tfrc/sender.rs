@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::loss_events::LossDetector;
 use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
-use crate::cue::{Cue, QueueState, SentPacket, TransportFeedback};
+use crate::cue::{Cue, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tcp::friendly::{AllowedRate, Feedback, LossIntervals, MAX_RATE, ReceiveRate, Terms};
 use crate::tcp::throughput::TcpFlow;
@@ -256,9 +256,6 @@ impl Controller for Tfrc {
             self.restart_nofeedback_timer(packet.now);
         }
         self.idle = false;
-    }
-    fn on_queue(&mut self, _: &QueueState) -> bool {
-        false
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
         if let Cue::TransportFeedback(feedback) = cue {
