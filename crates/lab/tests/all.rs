@@ -4,6 +4,7 @@ mod determinism;
 mod embedded;
 mod forecast;
 mod multipath;
+mod preference;
 mod queues;
 mod recorder;
 mod runs;

@@ -10,7 +10,7 @@ use crate::scenario::raw::dccp::RawDccpSettings;
 use crate::scenario::raw::forecast::RawForecast;
 use crate::scenario::raw::multipath::RawMultipath;
 use crate::scenario::raw::source::RawSource;
-use crate::scenario::raw::stream::RawStream;
+use crate::scenario::raw::stream::{RawPreference, RawStream};
 use crate::scenario::spanned::{At, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -81,6 +81,9 @@ flow! {
         /// `source`. One stream with `source` if absent.
         #[serde(default)]
         streams: Vec<At<RawStream>>,
+        /// What the call gives up last; its source is an encoder, and it then has speech (Opus) beside the pictures: two streams, which
+        /// share the controller's target. Pictures alone, at the size and number of the source, if absent.
+        prefer: Option<At<RawPreference>>,
         /// Paths of a call over several at once (multipath RTP), instead of `path`; one path if absent. Needs
         /// topology = "network".
         multipath: Option<At<RawMultipath>>,

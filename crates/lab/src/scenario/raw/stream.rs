@@ -17,6 +17,21 @@ pub(in crate::scenario) enum RawMedia {
     Video,
 }
 
+/// What a call gives up last where its rate is short.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Preference")]
+pub(in crate::scenario) enum RawPreference {
+    /// The frame rate: pictures become smaller first.
+    Motion,
+    /// The size of the pictures: there are fewer of them first.
+    Sharpness,
+    /// The sound: pictures become smaller and fewer, and are switched off before it has less.
+    Sound,
+    /// Nothing: all pictures at their size, whatever the quantiser; the sound is served first.
+    None,
+}
+
 /// Weight of a stream among those of its flow: each level has twice the weight of the one before (RFC 8835).
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
