@@ -3,6 +3,7 @@
 mod determinism;
 mod forecast;
 mod multipath;
+mod preference;
 mod queues;
 mod recorder;
 mod runs;

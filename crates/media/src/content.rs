@@ -1,5 +1,6 @@
 //! Content of frames: payloads to be sent, and payloads received.
 
+use crate::utility::Shape;
 use weir_units::{DataSize, Timestamp};
 
 /// The RTP payloads of a frame, in order.
@@ -68,6 +69,8 @@ pub enum SourceFeedback {
     SliceSize(Option<DataSize>),
     /// The share of packets lost in 1/256 (RFC 3550, section 6.4.1), for which in-band FEC of audio is dimensioned.
     FractionLost(u8),
+    /// The shape in which pictures are to be coded.
+    Shape(Shape),
 }
 
 /// The received part of a frame at its playout time.

@@ -383,7 +383,10 @@ impl FrameSource for EncodedSource {
     }
 
     fn on_feedback(&mut self, feedback: SourceFeedback, _: Timestamp) -> bool {
+        let size = |encoder: &dyn VideoEncoder| encoder.shape().map(|s| (s.width, s.height));
+        let before = size(&*self.encoder);
         let applied = self.sent.on_feedback(feedback, &mut *self.encoder);
+        self.expects_key |= size(&*self.encoder) != before;
         self.stats.references_selected += u64::from(applied == Applied::Selected);
         applied != Applied::Nothing
     }

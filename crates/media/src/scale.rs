@@ -1,4 +1,4 @@
-//! Downscaling of pictures.
+//! Scaling of pictures.
 
 use crate::{Picture, Plane};
 
@@ -25,6 +25,44 @@ pub fn scale(from: &Picture, to: &mut Picture) {
     }
 }
 
+/// Position of a sample between two of the smaller picture, in 1/256: centres stay where they are.
+fn between(at: usize, small: usize, large: usize) -> (usize, usize, u32) {
+    let centre = ((2 * at + 1) * small * 128 / large).saturating_sub(128).min((small - 1) * 256);
+    let first = centre / 256;
+    (first, (first + 1).min(small - 1), (centre % 256) as u32)
+}
+
+/// A picture as a display of this size shows it, which is kept in `enlarged` if the picture is smaller. Interpolated between four samples.
+pub fn displayed<'a>(picture: &'a Picture, size: (u32, u32), enlarged: &'a mut Option<Picture>) -> &'a Picture {
+    if (picture.width(), picture.height()) == size {
+        return picture;
+    }
+    if enlarged.as_ref().is_none_or(|e| (e.width(), e.height()) != size) {
+        *enlarged = Picture::new(size.0, size.1).ok();
+    }
+    let Some(large) = enlarged else { return picture };
+    enlarge(picture, large);
+    large
+}
+
+/// Writes `from` at the larger size of `to`.
+fn enlarge(from: &Picture, to: &mut Picture) {
+    for plane in Plane::ALL {
+        let ((sw, sh), (dw, dh)) = (from.size_of(plane), to.size_of(plane));
+        let source = from.plane(plane);
+        let columns: Vec<_> = (0..dw).map(|x| between(x, sw, dw)).collect();
+        for (y, row) in to.plane_mut(plane).chunks_exact_mut(dw).enumerate() {
+            let (top, bottom, down) = between(y, sh, dh);
+            let (top, bottom) = (&source[top * sw..(top + 1) * sw], &source[bottom * sw..(bottom + 1) * sw]);
+            for (sample, &(left, right, across)) in row.iter_mut().zip(&columns) {
+                let mix = |a: u8, b: u8| u32::from(a) * (256 - across) + u32::from(b) * across;
+                let (upper, lower) = (mix(top[left], top[right]), mix(bottom[left], bottom[right]));
+                *sample = ((upper * (256 - down) + lower * down + (1 << 15)) >> 16) as u8;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +81,19 @@ mod tests {
         assert_eq!(back.plane(Plane::Y), [6, 6, 125, 125, 6, 6, 125, 125]);
     }
 
+    #[test]
+    fn between_two_samples_are_means_by_distance() {
+        let mut from = Picture::new(2, 2).unwrap();
+        from.plane_mut(Plane::Y).copy_from_slice(&[0, 100, 0, 100]);
+        let mut to = Picture::new(4, 2).unwrap();
+        enlarge(&from, &mut to);
+        let mut kept = None;
+        assert_eq!(displayed(&from, (4, 2), &mut kept).as_i420(), to.as_i420());
+        assert_eq!(displayed(&from, (2, 2), &mut kept).plane(Plane::Y), [0, 100, 0, 100]);
+        // Centres of the four are at 1/4, 3/4, 5/4 and 7/4 of a sample, those of the two at 1/2 and 3/2.
+        assert_eq!(to.plane(Plane::Y), [0, 25, 75, 100, 0, 25, 75, 100]);
+    }
+
     proptest! {
         #[test]
         fn any_size_to_any_other(a in (1u32..40, 1u32..40), b in (1u32..40, 1u32..40), value: u8) {
@@ -50,6 +101,9 @@ mod tests {
             from.as_i420_mut().fill(value);
             let mut to = Picture::new(b.0, b.1).unwrap();
             scale(&from, &mut to);
+            prop_assert!(to.as_i420().iter().all(|s| *s == value));
+            to.as_i420_mut().fill(!value);
+            enlarge(&from, &mut to);
             prop_assert!(to.as_i420().iter().all(|s| *s == value));
         }
     }

@@ -1,5 +1,6 @@
 //! Interfaces of video encoders and decoders: pictures in, coded frames out, and back.
 
+use crate::utility::Shape;
 use crate::{FrameKind, LayerInfo, LayerRates, Layering, Picture};
 use core::fmt;
 use weir_units::{DataRate, DataSize};
@@ -205,6 +206,19 @@ pub trait VideoEncoder: Send {
     /// # Errors
     /// The picture does not have the configured size, or the library fails.
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError>;
+    /// Codes pictures in this shape from the next one on: smaller, and not all of them. Pictures are still passed as they are.
+    /// Returns whether it does so.
+    ///
+    /// # Errors
+    /// The library rejects it; the previous shape stays.
+    fn set_shape(&mut self, shape: Shape) -> Result<bool, VideoError> {
+        let _ = shape;
+        Ok(false)
+    }
+    /// The shape in which it codes pictures; `None` if that does not change.
+    fn shape(&self) -> Option<Shape> {
+        None
+    }
     /// The greatest number of layers supported.
     fn most_layers(&self) -> Layering {
         Layering::SINGLE

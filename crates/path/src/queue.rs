@@ -33,6 +33,7 @@ pub mod red;
 mod stations;
 pub mod strict_priority;
 pub mod weighted_round_robin;
+pub mod wred;
 
 pub use discipline::{Definition, Queue, Setup};
 pub use fifo::{Backlog, Fifo, Room};
@@ -208,6 +209,7 @@ disciplines! {
     Red(red),
     StrictPriority(strict_priority),
     WeightedRoundRobin(weighted_round_robin),
+    Wred(wred),
 }
 
 impl Default for Discipline {
@@ -219,7 +221,7 @@ impl Default for Discipline {
 impl Discipline {
     /// Whether it distinguishes packets by their code points.
     pub const fn has_classes(&self) -> bool {
-        matches!(self, Self::StrictPriority(_) | Self::WeightedRoundRobin(_))
+        matches!(self, Self::StrictPriority(_) | Self::WeightedRoundRobin(_) | Self::Wred(_))
     }
 
     /// The discipline of this name with its default parameters.

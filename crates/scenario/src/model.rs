@@ -211,7 +211,8 @@ pub struct RtpFlow {
     pub read_ahead: Option<TimeDelta>,
     /// Greatest rate that the application has to send; as much as the target allows if absent.
     pub demand: Option<weir_media::Caps>,
-    /// The streams that share the target, if the flow has several; [`Self::source`] is then ignored.
+    /// The streams that share the target, if the flow has several; [`Self::source`] is then ignored, unless the first stream has its
+    /// pictures.
     pub streams: Vec<RtpStream>,
     /// The paths, if the flow has several.
     pub multipath: Option<Multipath>,
@@ -301,6 +302,10 @@ pub enum StreamSource {
         /// Frames a second.
         fps: f64,
     },
+    /// The pictures of the flow's source, a real encoder; of its first stream only.
+    Pictures,
+    /// Drawn speech through Opus, in virtual time.
+    Speech,
 }
 
 /// Rules of a circuit breaker.

@@ -5,6 +5,7 @@ pub(super) mod flow;
 mod forecast;
 mod multipath;
 mod params;
+mod preference;
 mod receiver;
 mod source;
 mod streams;

@@ -12,6 +12,7 @@ use crate::resilience::ResilienceConfig;
 use crate::retransmission::RetransmissionConfig;
 use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Receiver, ReportPlan, Sender, circuit_breaker, feedback_guard};
+use weir_media::utility::Utility;
 use weir_media::{AdaptivePlayout, Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
 
@@ -167,6 +168,10 @@ pub struct OutgoingOptions {
     pub max_queue_age: Option<TimeDelta>,
     /// Picture feedback.
     pub picture: PictureFeedback,
+    /// What the call gives up last where its rate is short: decides on the size and number of the stream's pictures, on their repair
+    /// packets beside retransmissions, and on the share of the call's sound. `None` leaves the sound its demand and all else to the
+    /// encoder's quantiser.
+    pub utility: Option<Utility>,
 }
 
 /// One incoming stream.

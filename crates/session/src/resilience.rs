@@ -10,6 +10,7 @@ use crate::protection::RepairChoice;
 use weir_cc::cue::{Fate, IntervalPacket};
 use weir_fec::{Protection, Scheme};
 use weir_media::resilience::{Conditions, Decision, Policy, PolicyConfig, UnequalProtection};
+use weir_media::utility::Preference;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Configuration of error resilience; the same at both ends.
@@ -83,6 +84,8 @@ pub(crate) struct SendResilience {
     pub otherwise: RepairChoice,
     /// Whether the controller plans repair itself, which disables unequal protection.
     pub yields: bool,
+    /// What the call gives up last, by which there may be no repair packets beside retransmissions.
+    preference: Option<Preference>,
 }
 
 impl SendResilience {
@@ -97,7 +100,13 @@ impl SendResilience {
             protection: None,
             otherwise,
             yields: false,
+            preference: None,
         }
+    }
+
+    /// By what the call gives up last.
+    pub(crate) fn with_preference(self, preference: Option<Preference>) -> Self {
+        Self { preference, ..self }
     }
 
     /// A report of this fraction lost was received.
@@ -132,9 +141,11 @@ impl SendResilience {
         *self.policy.decision()
     }
 
-    /// How media is to be protected, unless the controller does it.
+    /// How media is to be protected, unless the controller does it or the application prefers the rate.
     pub(crate) fn wanted_protection(&self) -> Option<UnequalProtection> {
-        self.decision().protection.filter(|_| !self.yields)
+        let decision = self.decision();
+        let is_wanted = !self.yields && self.preference.is_none_or(|p| p.protects(&decision));
+        decision.protection.filter(|_| is_wanted)
     }
 }
 

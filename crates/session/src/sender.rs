@@ -14,6 +14,7 @@ mod path;
 mod picture;
 mod policies;
 mod resilience;
+mod shape;
 mod stream;
 mod subflow_reports;
 mod timeouts;
@@ -26,7 +27,7 @@ pub(crate) use path::SendPath;
 pub(crate) use stream::{FirstNumbers, NextPacket, OutgoingStream};
 pub(crate) use subflow_reports::SubflowBlock;
 
-use crate::allocation::{self, Demand, Hysteresis, Share};
+use crate::allocation::{self, Demand, Hysteresis, MediaKind, Share};
 use crate::feedback::ccfb_packets;
 use crate::sent::Traces;
 use weir_cc::cue::{Cue, IntervalPacket, IntervalReport, OneWayDelay, ReportBlock};
@@ -190,10 +191,18 @@ impl Sender {
         }
         self.demands.clear();
         self.shares.clear();
+        let preference = self.streams.iter().find_map(|s| s.shape.as_ref().map(|c| c.utility().preference));
         for s in &self.streams {
             // A stream paused by the application has no demand.
             let nothing = Demand { least: DataRate::ZERO, most: DataRate::ZERO, ..s.demand };
-            self.demands.push(if s.is_paused { nothing } else { s.demand });
+            self.demands.push(match preference {
+                _ if s.is_paused => nothing,
+                Some(preference) if s.demand.media == MediaKind::Audio => {
+                    let (least, most) = preference.sound(target, s.demand.least, s.demand.most);
+                    Demand { least, most, ..s.demand }
+                }
+                _ => s.demand,
+            });
             self.shares.push(s.share);
         }
         let next = allocation::share_out(target, &self.demands, &self.hysteresis, &mut self.shares, now);

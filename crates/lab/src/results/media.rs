@@ -115,6 +115,15 @@ pub struct QualitySummary {
     /// Share of the pictures with a PSNR below 20 dB, which Jero, 2013, section 3.4.1, calls unwatchable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below_20_db: Option<f64>,
+    /// PSNR of luma in dB, mean over the pictures that were shown: without those in whose place an earlier one stayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_psnr_db: Option<f64>,
+    /// Width of the pictures as they were coded, mean over those shown; they are displayed at the captured size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<f64>,
+    /// Times that a picture of another size was shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_changes: Option<u64>,
 }
 
 /// How often forward error correction was used to probe, and how it ended.

@@ -32,6 +32,13 @@ pub struct StreamSummary {
     /// Longest time between two packets of sound played, in s; of audio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_silence_s: Option<f64>,
+    /// Mean time in a packet of sound that was played, in ms; of audio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet_time_ms: Option<f64>,
+    /// Mean opinion score of conversation, 1 to 4.5, by delay and concealed sound (E-model, ITU-T G.107, with the impairments of G.711 and
+    /// concealment, since there are none for Opus): the codec's bit rate does not count; of audio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mos: Option<f64>,
     /// Its frames; of video with a playout deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<FrameSummary>,

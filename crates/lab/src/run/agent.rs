@@ -69,7 +69,7 @@ impl CallEnd {
     fn poll_playout(&mut self, now: Timestamp, stream: usize) -> Option<PlayoutEvent> {
         let own = self.own_time(now);
         let mut event = next_played(&mut self.endpoint, stream, own)?;
-        if let Some(viewer) = &mut self.viewer {
+        if let Some(viewer) = self.viewer.as_mut().filter(|_| stream == 0) {
             viewer.on_playout(&mut self.endpoint, &event, own);
         }
         if let Some(clock) = &self.clock {

@@ -2,7 +2,7 @@
 
 use super::video::Viewer;
 use super::{RunError, paths, streams, video};
-use crate::scenario::{self as sc, Flow, RtpFlow};
+use crate::scenario::{self as sc, Flow, RtpFlow, StreamSource};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::resilience::Choice;
 use weir_media::{
@@ -67,8 +67,10 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     };
     let first = rtp.streams.first();
     let (source, mut viewer) = match first {
-        Some(stream) => (streams::source(stream, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?, None),
-        None => source(flow, rtp, mix(seed, 5))?,
+        Some(stream) if stream.source != StreamSource::Pictures => {
+            (streams::source(stream, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?, None)
+        }
+        _ => source(flow, rtp, mix(seed, 5))?,
     };
     let resilience = rtp.resilience.map(|choice| resilience(rtp, choice));
     let receiver = EndName { cname: format!("{}@receiver.weir", flow.name), seed: mix(seed, 4) };

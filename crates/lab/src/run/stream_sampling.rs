@@ -2,9 +2,24 @@
 
 use crate::results::StreamSummary;
 use crate::scenario::{RtpFlow, RtpStream};
+use weir_media::AUDIO_CLOCK_HZ;
+use weir_media::audio::AudioPlayoutStats;
+use weir_media::audio::emodel::{self, CodecImpairment};
 use weir_session::allocation::MediaKind;
 use weir_session::{Endpoint, IncomingId, OutgoingId, OutgoingStats};
 use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// Mean time in a packet that was played.
+fn packet_time_ms(audio: &AudioPlayoutStats) -> Option<f64> {
+    let samples = audio.played_samples as f64 / f64::from(AUDIO_CLOCK_HZ);
+    (audio.played > 0).then(|| 1e3 * samples / audio.played as f64)
+}
+
+/// The E-model's score of delay and concealed sound.
+fn mos(audio: &AudioPlayoutStats) -> Option<f64> {
+    let (delay, concealed) = (audio.delay.mean()?, audio.concealed_share()?);
+    Some(emodel::mos(emodel::rating(delay, concealed, CodecImpairment::G711_PLC)))
+}
 
 /// Samples a call's streams and summarises their shares of the target.
 #[derive(Clone, Default, Debug)]
@@ -74,6 +89,8 @@ impl StreamSampler {
                 on: totals.on.as_secs_f64() / seconds,
                 switches: totals.switches,
                 concealed: other.audio.and_then(|s| s.concealed_share()),
+                packet_time_ms: other.audio.as_ref().and_then(packet_time_ms),
+                mos: other.audio.as_ref().and_then(mos),
                 longest_silence_s: other.audio.map(|s| s.longest_silence.as_secs_f64()),
                 frames: None,
             })

@@ -1,7 +1,9 @@
 //! Streams of a call after its first.
 
 use crate::scenario::{RtpFlow, RtpStream, StreamSource};
-use weir_media::audio::{AudioConfig, AudioLimits, AudioSource};
+use weir_media::audio::{
+    AudioCodec, AudioConfig, AudioEncoderConfig, AudioError, AudioLimits, AudioSource, EncodedAudio, SpeechClip,
+};
 use weir_media::{AdaptivePlayout, MediaError, PerfectCodec, Source};
 use weir_session::allocation::MediaKind;
 use weir_session::{CallPlan, OutgoingOptions, ResilienceConfig, StreamIdentity};
@@ -18,6 +20,15 @@ const AUDIO_DEADLINE: TimeDelta = TimeDelta::from_millis(200);
 /// The source of a stream's frames.
 pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<Source, MediaError> {
     Ok(match stream.source {
+        StreamSource::Pictures => {
+            return Err(MediaError::new("stream", "source", &stream.name, "the first stream of a flow"));
+        }
+        StreamSource::Speech => {
+            let failed = |e: AudioError| MediaError::new("stream", "source", &stream.name, e);
+            let encoder =
+                weir_codecs::audio_encoder(AudioCodec::Opus, &AudioEncoderConfig::default()).map_err(failed)?;
+            EncodedAudio::new(Box::new(SpeechClip::new(seed)), encoder, AudioLimits::default(), start)?.into_source()
+        }
         StreamSource::Audio { dtx, packet_time } => {
             let defaults = AudioConfig::default();
             let talk = defaults.talk.filter(|_| dtx);
@@ -76,7 +87,7 @@ pub(super) fn add(
         let identity = identity(mix(seed, 7_000 + index as u64) as u32, stream, index);
         let source = source(stream, now, mix(seed, 8_000 + index as u64))?;
         let (outgoing, incoming) = plan.add_stream(identity, source, stream.demand);
-        outgoing.options = OutgoingOptions { resilience, ..rtp.sending };
+        outgoing.options = OutgoingOptions { resilience, utility: None, ..rtp.sending };
         incoming.resilience = resilience;
         incoming.playout_deadline = deadline(rtp, stream);
         incoming.adaptive_playout = adaptive_playout(rtp, incoming.playout_deadline);

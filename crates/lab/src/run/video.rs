@@ -4,11 +4,11 @@ use super::{RunError, clips};
 use crate::results::{Distribution, PictureQuantiles, QUANTILES, QualitySummary};
 use crate::scenario::{self, Flow, RtpFlow, Video};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_media::quality::{self, Measures, MeterConfig, QualityMeter};
+use weir_media::quality::{self, Measures, MeterConfig, Outcome, QualityMeter};
 use weir_media::resilience::{Choice, Mechanisms};
 use weir_media::{
-    Codec, Decoded, EncodedSource, EncoderConfig, FrameOutcome, OnDamage, ParamValue, PlayoutEvent, ReceivedFrame,
-    Source, VideoCodec, VideoReceiver,
+    Codec, Decoded, EncodedSource, EncoderConfig, FrameOutcome, MakeEncoder, OnDamage, ParamValue, Picture,
+    PlayoutEvent, ReceivedFrame, ShapedEncoder, Source, VideoCodec, VideoEncoder, VideoReceiver, displayed,
 };
 use weir_session::{Endpoint, IncomingId, PictureFeedback, PictureName};
 use weir_units::{DataRate, Timestamp};
@@ -38,15 +38,22 @@ pub(super) fn source(
         reference_selection: selects_references(rtp),
         ..EncoderConfig::live(width, height)
     };
-    let encoder = match &video.library {
-        Some(library) => weir_codecs::encoder_of(library, video.codec, &config),
-        None => weir_codecs::encoder(video.codec, &config),
+    let (codec, library) = (video.codec, video.library.clone());
+    let mut make: MakeEncoder = Box::new(move |config| match &library {
+        Some(library) => weir_codecs::encoder_of(library, codec, config),
+        None => weir_codecs::encoder(codec, config),
+    });
+    let encoder = match rtp.sending.utility {
+        Some(_) => ShapedEncoder::new(make, config).map(|e| Box::new(e) as Box<dyn VideoEncoder>),
+        None => make(&config),
     };
     let encoder = encoder.map_err(|e| error(e.to_string()))?;
     let decoder = weir_codecs::decoder(video.codec).map_err(|e| error(e.to_string()))?;
     let mut source = EncodedSource::new(clip, encoder, start).map_err(|e| error(e.to_string()))?;
     let bps = |rate: DataRate| ParamValue::Number(rate.as_bps_f64());
-    for (name, rate) in [("max_bit_rate", rtp.ceiling), ("min_bit_rate", rtp.floor)] {
+    // Beside speech the pictures have less than the call.
+    let least = rtp.streams.first().map_or(rtp.floor, |s| s.demand.least.max(LEAST_OF_PICTURES));
+    for (name, rate) in [("max_bit_rate", rtp.ceiling), ("min_bit_rate", least)] {
         source.set_param(name, bps(rate), start).map_err(|e| error(e.to_string()))?;
     }
     // Decided at the latest when the next second's pictures wait too.
@@ -70,8 +77,17 @@ pub(super) fn source(
     // With periodic key frames, damage is repaired without feedback, which is needed only if references may be
     // requested.
     let sends_feedback = video.gop.is_none() || selects_references(rtp);
-    let viewer =
-        Viewer { meter, receiver, offset: 0, frame: ReceivedFrame::default(), last_psnr: None, sends_feedback };
+    let viewer = Viewer {
+        meter,
+        receiver,
+        offset: 0,
+        frame: ReceivedFrame::default(),
+        last_psnr: None,
+        sends_feedback,
+        size: (width, height),
+        enlarged: None,
+        detail: Detail::default(),
+    };
     Ok((source.into_source(), Box::new(viewer)))
 }
 
@@ -93,6 +109,9 @@ pub(super) fn picture_feedback(rtp: &RtpFlow) -> PictureFeedback {
     PictureFeedback { name, acknowledge: selects_references(rtp), ..PictureFeedback::default() }
 }
 
+/// Least rate of the encoder of a call that also has speech: what it cannot keep to is sent as its frames require.
+const LEAST_OF_PICTURES: DataRate = DataRate::from_kbps(2);
+
 /// Most memory of pictures that wait for their playout, in bytes: a minute of 640 x 480 at 30 a second is 0.83 GB.
 const MOST_MEMORY: f64 = 1e9;
 
@@ -107,6 +126,34 @@ pub struct Viewer {
     last_psnr: Option<f64>,
     /// Whether it sends feedback about decoded and missing frames.
     sends_feedback: bool,
+    /// Of the captured pictures, at which all are displayed.
+    size: (u32, u32),
+    /// A smaller picture at this size.
+    enlarged: Option<Picture>,
+    detail: Detail,
+}
+
+/// Sums over the pictures that were shown, without those in whose place an earlier one stayed.
+#[derive(Clone, Copy, Default, Debug)]
+struct Detail {
+    shown: u64,
+    width: u64,
+    scored: u64,
+    psnr_db: f64,
+    /// Width of the last one, and how often another followed.
+    last: Option<u32>,
+    changes: u64,
+}
+
+impl Detail {
+    fn add(&mut self, width: u32) {
+        self.shown += 1;
+        self.width += u64::from(width);
+        self.changes += u64::from(self.last.replace(width).is_some_and(|last| last != width));
+    }
+    fn mean(sum: f64, count: u64) -> Option<f64> {
+        (count > 0).then(|| sum / count as f64)
+    }
 }
 
 impl Viewer {
@@ -129,10 +176,19 @@ impl Viewer {
         let mut meter = lock(&self.meter);
         // If no picture was ever decoded, there is nothing to compare with.
         if let Some(picture) = shown.picture {
+            if decoded != Decoded::Nothing {
+                self.detail.add(picture.width());
+            }
+            let picture = displayed(picture, self.size, &mut self.enlarged);
             meter.on_received(event.rtp_timestamp.wrapping_sub(self.offset), decoded, picture);
         }
         while let Some(score) = meter.poll_score() {
-            self.last_psnr = score.comparison.map(|c| c.errors.psnr().y).or(self.last_psnr);
+            let psnr = score.comparison.map(|c| c.errors.psnr().y);
+            self.last_psnr = psnr.or(self.last_psnr);
+            if let (Some(psnr), Outcome::Shown | Outcome::Concealed) = (psnr, score.outcome) {
+                self.detail.scored += 1;
+                self.detail.psnr_db += psnr;
+            }
         }
         drop(meter);
         if self.sends_feedback {
@@ -178,6 +234,9 @@ impl Viewer {
             psnr_db: distribution(&r.psnr_y),
             ssim: distribution(&r.ssim_tiled),
             below_20_db: r.psnr_y.share_below(20.0),
+            shown_psnr_db: Detail::mean(self.detail.psnr_db, self.detail.scored),
+            width: Detail::mean(self.detail.width as f64, self.detail.shown),
+            size_changes: Some(self.detail.changes),
         };
         (summary, PictureQuantiles { psnr_db: spread(&r.psnr_y), ssim: spread(&r.ssim_tiled) })
     }

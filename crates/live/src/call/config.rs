@@ -6,7 +6,8 @@ use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
 use weir_cc::{DEFAULT_CONTROLLER, Limits, Registry, Setup, Transport, circuit_breaker, feedback_guard};
-use weir_media::{AdaptivePlayout, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
+use weir_media::utility::Utility;
+use weir_media::{AdaptivePlayout, MediaKind, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
 use weir_session::allocation::Demand;
 use weir_session::{CallPlan, Control, EndConfig, EndName, Endpoint, StreamIdentity};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -64,6 +65,10 @@ pub struct CallConfig {
     /// Whether capacity vectors are exchanged (`docs/wire/capacity-vector.md`): an end between processes offers them, or
     /// accepts them of a peer that does, if the call is protected or stays on this machine.
     pub capacity_vectors: bool,
+    /// What the call gives up last where its rate is short: decides on the shape of the pictures of its first stream of video, whose
+    /// encoder has to follow it ([`weir_media::ShapedEncoder`]), and on the share of its sound; `None` leaves the sound its demand. In
+    /// calls within this process.
+    pub utility: Option<Utility>,
     /// Whether the rate decreases while no feedback is received, under controllers that adapt: to half after 2 s, to
     /// the minimum rate after 5 s.
     pub feedback_guard: bool,
@@ -92,6 +97,7 @@ impl Default for CallConfig {
             silence: Some(TimeDelta::from_secs(15)),
             circuit_breaker: Some(circuit_breaker::Config::default()),
             capacity_vectors: false,
+            utility: None,
             feedback_guard: true,
         }
     }
@@ -232,11 +238,16 @@ pub(crate) fn endpoints_with(
         path.feedback_guard = config.guard(registry);
         path.ecn = registry.get(&config.controller).map_or(Ecn::NotEct, |s| s.ecn_where(config.ecn));
     }
+    let mut utility = config.utility;
     for stream in streams {
+        let is_video = stream.source.media() == MediaKind::Video;
         let (outgoing, incoming) = plan.add_stream(stream.identity, stream.source, stream.demand);
         outgoing.options.packetiser.max_payload = config.payload;
         // Older packets would be discarded at the other end.
         outgoing.options.max_queue_age = stream.content.then_some(config.playout_deadline);
+        if stream.content && is_video {
+            outgoing.options.utility = utility.take();
+        }
         incoming.playout_deadline = Some(config.playout_deadline);
         incoming.adaptive_playout = adaptive(config, false);
         incoming.content = stream.content;

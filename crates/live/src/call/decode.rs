@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 use weir_media::quality::PlaneErrors;
-use weir_media::{FrameOutcome, OnDamage, ReceivedFrame, VideoDecoder, VideoReceiver};
+use weir_media::{FrameOutcome, OnDamage, Picture, ReceivedFrame, VideoDecoder, VideoReceiver, displayed};
 use weir_session::{Endpoint, IncomingId};
 use weir_units::{TimeDelta, Timestamp};
 
@@ -238,6 +238,7 @@ impl Work {
         let (mut delays, mut decoding) = (TimeSeries::default(), TimeSeries::default());
         let mut errors = PlaneErrors::default();
         let (mut luma, mut cpu) = (0.0, std::time::Duration::ZERO);
+        let mut enlarged = None;
         while let Ok(frame) = self.frames.recv() {
             let begin = thread_time();
             let shown = self.receiver.on_frame(&frame);
@@ -256,7 +257,9 @@ impl Work {
                     recorder.write(shown.at, picture);
                 }
                 let reference = original.and_then(|o| o.picture).filter(|_| self.quality);
-                if let Some(Ok(e)) = reference.map(|r| PlaneErrors::between(&r, picture)) {
+                let compare =
+                    |r: &Picture| PlaneErrors::between(r, displayed(picture, (r.width(), r.height()), &mut enlarged));
+                if let Some(Ok(e)) = reference.as_deref().map(compare) {
                     errors.add(&e);
                     luma += e.psnr().y;
                     s.compared += 1;

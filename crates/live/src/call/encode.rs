@@ -57,6 +57,10 @@ pub struct EncodeSummary {
     pub key_frames: u64,
     /// Mean bit rate of the coded frames.
     pub rate_bps: f64,
+    /// Mean width of the coded pictures, if the encoder may code smaller ones.
+    pub width: Option<f64>,
+    /// Times that another size or number of pictures was coded.
+    pub shape_changes: u64,
     /// Time from capture to the coded frame.
     pub encoding: Option<Times>,
     /// Share of one core.
@@ -161,12 +165,13 @@ impl Work {
             ..EncodeSummary::default()
         };
         let mut times = TimeSeries::default();
-        let mut bytes = 0;
-        if let Err(e) = self.capture(&mut s, &mut times, &mut bytes) {
+        let (mut bytes, mut width) = (0, 0);
+        if let Err(e) = self.capture(&mut s, &mut times, (&mut bytes, &mut width)) {
             (s.errors, s.last_error) = (s.errors + 1, Some(e.to_string()));
         }
         let time = self.clock.now() - started;
         s.encoding = times.summary();
+        s.width = (s.frames > 0 && width > 0).then(|| width as f64 / s.frames as f64);
         s.left_out = self.pusher.left_out();
         s.rate_bps =
             DataRate::from_size_over(weir_units::DataSize::from_bytes(bytes), time).map_or(0.0, DataRate::as_bps_f64);
@@ -181,11 +186,12 @@ impl Work {
         &mut self,
         s: &mut EncodeSummary,
         times: &mut TimeSeries,
-        bytes: &mut u64,
+        (bytes, width): (&mut u64, &mut u64),
     ) -> Result<(), weir_media::MediaError> {
         let rate = self.video.camera.rate();
         let start = self.clock.now();
         let mut slot = 0;
+        let mut shape = self.video.encoder.shape();
         while !self.stop.load(Ordering::Relaxed) {
             // Read in advance, so that reading adds nothing to the delay.
             let Some(picture) = self.video.camera.next_picture()? else { break };
@@ -220,6 +226,9 @@ impl Work {
                 Ok(()) if coded.data.is_empty() => s.dropped += 1,
                 Ok(()) => {
                     times.push(self.clock.now() - captured);
+                    let now = self.video.encoder.shape();
+                    s.shape_changes += u64::from(std::mem::replace(&mut shape, now) != now);
+                    *width += now.map_or(0, |s| u64::from(s.width));
                     let key = coded.key;
                     if let Some(frame) = self.hand_over(captured, coded, bytes) {
                         s.frames += 1;

@@ -42,6 +42,10 @@ impl SentPictures {
                 Ok(()) => Applied::Done,
                 Err(_) => Applied::Nothing,
             },
+            SourceFeedback::Shape(shape) => match encoder.set_shape(shape) {
+                Ok(true) => Applied::Done,
+                Ok(false) | Err(_) => Applied::Nothing,
+            },
             SourceFeedback::FractionLost(_) => Applied::Nothing,
         }
     }

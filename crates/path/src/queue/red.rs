@@ -148,6 +148,17 @@ impl<P> Queue<P> {
     }
 }
 
+impl<P> Queue<P> {
+    /// Compares the average with other thresholds from here on, for packets that have a count of their own.
+    pub(super) fn use_profile(&mut self, config: Config, count: Option<u32>) {
+        (self.config, self.count) = (config, count);
+    }
+    /// Packets since the last one chosen.
+    pub(super) const fn count(&self) -> Option<u32> {
+        self.count
+    }
+}
+
 impl<P> discipline::Queue<P> for Queue<P> {
     #[inline(never)]
     fn admit(&mut self, now: Timestamp, packet: &mut Queued<P>, ledger: &mut Ledger<P>) -> Result<(), DropReason> {

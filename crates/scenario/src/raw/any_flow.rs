@@ -22,28 +22,28 @@ macro_rules! flow {
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, expecting = "a table such as { start = \"10 s\", count = 2 }")]
         #[cfg_attr(feature = "schema", schemars(rename = $schema))]
-        pub(in crate) struct $name {
+        pub(crate) struct $name {
             /// When it starts; at once if absent.
-            pub(in crate) start: Option<At<Time>>,
+            pub(crate) start: Option<At<Time>>,
             /// When it stops; at the end of the run if absent.
-            pub(in crate) stop: Option<At<Time>>,
+            pub(crate) stop: Option<At<Time>>,
             /// Number of flows of this kind, named `name-1`, `name-2` and so on; one if absent.
-            pub(in crate) count: Option<At<u32>>,
+            pub(crate) count: Option<At<u32>>,
             /// Time between the starts of those flows; none if absent.
-            pub(in crate) stagger: Option<Time>,
+            pub(crate) stagger: Option<Time>,
             /// "forward" if absent.
             #[serde(default)]
-            pub(in crate) direction: RawDirection,
+            pub(crate) direction: RawDirection,
             /// Links that it crosses, neighbours in the order of the file (in a network any, in the order given here); all of them if absent.
-            pub(in crate) path: Option<At<Vec<At<String>>>>,
+            pub(crate) path: Option<At<Vec<At<String>>>>,
             /// Differentiated services code point of its packets, feedback and acknowledgements included, for queue
             /// disciplines by class: "EF", "AF41", "CS1", "LE" and so on (RFC 8837, table 1); "DF" if absent.
-            pub(in crate) dscp: Option<At<String>>,
+            pub(crate) dscp: Option<At<String>>,
             /// Total one-way delay of its own access links; the file's `access.delay` if absent.
-            pub(in crate) access_delay: Option<Time>,
+            pub(crate) access_delay: Option<Time>,
             /// Rate of its own access links; the file's `access.rate` if absent.
-            pub(in crate) access_rate: Option<At<Rate>>,
-            $($(#[$fmeta])* pub(in crate) $field: $ty,)*
+            pub(crate) access_rate: Option<At<Rate>>,
+            $($(#[$fmeta])* pub(crate) $field: $ty,)*
         }
     };
 }

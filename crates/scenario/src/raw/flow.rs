@@ -10,7 +10,7 @@ use crate::raw::dccp::RawDccpSettings;
 use crate::raw::forecast::RawForecast;
 use crate::raw::multipath::RawMultipath;
 use crate::raw::source::RawSource;
-use crate::raw::stream::RawStream;
+use crate::raw::stream::{RawPreference, RawStream};
 use crate::spanned::{At, Named};
 use serde::Deserialize;
 
@@ -82,6 +82,9 @@ flow! {
         /// `source`. One stream with `source` if absent.
         #[serde(default)]
         streams: Vec<At<RawStream>>,
+        /// What the call gives up last; its source is an encoder, and it then has speech (Opus) beside the pictures: two streams, which
+        /// share the controller's target. Pictures alone, at the size and number of the source, if absent.
+        prefer: Option<At<RawPreference>>,
         /// Paths of a call over several at once (multipath RTP), instead of `path`; one path if absent. Needs
         /// topology = "network".
         multipath: Option<At<RawMultipath>>,

@@ -17,6 +17,22 @@ pub(crate) enum RawMedia {
     Video,
 }
 
+/// What a call gives up last where its rate is short.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", schemars(rename = "Preference"))]
+pub(crate) enum RawPreference {
+    /// The frame rate: pictures become smaller first.
+    Motion,
+    /// The size of the pictures: there are fewer of them first.
+    Sharpness,
+    /// The sound: pictures become smaller and fewer, and are switched off before it has less.
+    Sound,
+    /// Nothing: all pictures at their size, whatever the quantiser; the sound is served first.
+    None,
+}
+
 /// Weight of a stream among those of its flow: each level has twice the weight of the one before (RFC 8835).
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

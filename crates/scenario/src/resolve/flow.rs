@@ -276,7 +276,9 @@ impl Flows<'_> {
             return Err(self.text.error(raw.span.clone(), message));
         }
         let resilience = self.resilience(f.error_resilience.as_ref())?;
-        let streams = self.streams(&f.streams, ceiling, self.header_overhead(f.header_overhead.as_ref())?)?;
+        let headers = self.header_overhead(f.header_overhead.as_ref())?;
+        let (utility, preferred) = self.preferred(f, &source, ceiling, headers)?;
+        let streams = self.streams(&f.streams, ceiling, headers)?;
         let apart = f.source.as_ref().map(|s| &s.span).or(f.dccp.as_ref().map(|d| &d.span));
         if let Some(at) = apart.filter(|_| !streams.is_empty()) {
             let message = "a flow of several `streams` has no `source` of its own and does not go over DCCP";
@@ -293,7 +295,7 @@ impl Flows<'_> {
             read_ahead: self.read_ahead(f.source.as_ref())?,
             demand: self.demand(f.source.as_ref())?,
             source,
-            streams,
+            streams: if f.prefer.is_some() { preferred } else { streams },
             multipath: self.multipath(f, spec)?,
             sending: OutgoingOptions {
                 packetiser: Packetiser {
@@ -303,6 +305,7 @@ impl Flows<'_> {
                 max_queue_age: f.max_queue_age.as_ref().map(|t| positive(self.text, t)).transpose()?,
                 repair: self.repair(f.repair.as_ref())?,
                 repair_within_rate: f.repair.is_some(),
+                utility,
                 ..OutgoingOptions::default()
             },
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,

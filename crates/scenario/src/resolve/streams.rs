@@ -13,7 +13,7 @@ use weir_session::allocation::{Demand, MediaKind, Priority};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// Size of RTP's header (RFC 3550, section 5.1) with the extensions of a stream among several.
-const RTP_HEADER: DataSize = DataSize::from_bytes(24);
+pub(super) const RTP_HEADER: DataSize = DataSize::from_bytes(24);
 
 impl Flows<'_> {
     /// The streams of a flow with this ceiling, whose packets have headers of this size below RTP; none if the file has none.

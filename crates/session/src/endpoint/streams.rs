@@ -12,6 +12,7 @@ use crate::retransmission::RetransmissionCounters;
 use crate::sender::{OutgoingStream, SendCounters, Sender};
 use core::fmt;
 use weir_media::audio::{AudioPlayoutStats, AudioSlot};
+use weir_media::utility::Shape;
 use weir_media::{Codec, PlayoutEvent, PlayoutStats, ReceivedFrame, Source};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -58,6 +59,8 @@ pub struct OutgoingStats {
     pub counters: SendCounters,
     /// Counters of packets retransmitted, which the former leave out.
     pub retransmission: RetransmissionCounters,
+    /// Size and number of its pictures, if the application has a preference.
+    pub shape: Option<Shape>,
 }
 
 /// The state of an incoming stream.

@@ -200,7 +200,8 @@ impl<'a> EndStats<'a> {
     pub fn outgoing(&self, id: OutgoingId) -> Option<OutgoingStats> {
         let s = self.end.sender.as_ref()?.streams.iter().find(|s| s.id == id)?;
         let retransmission = s.retransmitter.as_ref().map(|r| r.counters).unwrap_or_default();
-        Some(OutgoingStats { rate: s.rate(), is_on: s.share.is_on, counters: s.counters(), retransmission })
+        let (rate, is_on, shape) = (s.rate(), s.share.is_on, s.shape());
+        Some(OutgoingStats { rate, is_on, counters: s.counters(), retransmission, shape })
     }
     /// An incoming stream's counters and playout statistics; `None` if it has been removed.
     pub fn incoming(&self, id: IncomingId) -> Option<IncomingStats> {

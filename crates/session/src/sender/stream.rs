@@ -15,6 +15,7 @@ use crate::retransmission::{RetransmissionConfig, Retransmitter};
 use crate::sent::{Intervals, SentStream};
 use weir_cc::RepairPlan;
 use weir_fec::{Importance, Protection};
+use weir_media::utility::ShapeChoice;
 use weir_media::{Frame, FrameKind, Packetiser, Payloads, Source};
 use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -75,6 +76,8 @@ pub(crate) struct OutgoingStream {
     is_economical: bool,
     /// The highest sequence number in the previous report block.
     pub prior_highest: Option<u32>,
+    /// Size and number of the source's pictures, if the application has a preference.
+    pub(super) shape: Option<Box<ShapeChoice>>,
 }
 
 impl OutgoingStream {
@@ -96,6 +99,11 @@ impl OutgoingStream {
         let repair_within_rate = config.repair_within_rate && matches!(config.repair, RepairChoice::Fixed(_));
         let has_extra = retransmission.is_some() || config.resilience.is_some() || repair_within_rate;
         let max_payload = config.packetiser.max_payload;
+        let shape = config.utility.map(|u| Box::new(ShapeChoice::new(u)));
+        let resilience = config.resilience.map(|c| {
+            let preference = config.utility.map(|u| u.preference);
+            SendResilience::new(c, max_payload, config.repair).with_preference(preference)
+        });
         Self {
             id,
             identity,
@@ -113,12 +121,13 @@ impl OutgoingStream {
             room: has_extra.then(|| Room::new(now, fixed / (1.0 + fixed))),
             repair_within_rate,
             retransmitter: retransmission.map(|c| Box::new(Retransmitter::new(c, first.retransmission))),
-            resilience: config.resilience.map(|c| Box::new(SendResilience::new(c, max_payload, config.repair))),
+            resilience: resilience.map(Box::new),
             picture: PictureState::new(config.picture),
             last_rtp_timestamp: first.timestamp,
             rtp_offset: first.timestamp,
             counters: SendCounters::default(),
             prior_highest: None,
+            shape,
             since: now,
             is_economical: false,
             held: None,
@@ -182,6 +191,7 @@ impl OutgoingStream {
         self.picture.budget.set_rate(rate, now);
         let largest = key_frames::largest(rate, now.saturating_since(self.since));
         self.is_economical = self.source.limit_key_frames(largest);
+        self.set_shape_rate(rate, now);
     }
 
     /// The rate for the source: as fixed by the application, or its share.
@@ -353,6 +363,7 @@ impl OutgoingStream {
             // It gets the size of slices with the next report.
             r.slice_size = None;
         }
+        self.forget_shape();
         self.set_rate(rate, now);
     }
 

@@ -28,6 +28,10 @@ impl Sender {
             if s.source.next_frame_at().is_none_or(|at| at > now) {
                 return;
             }
+            if s.shape.is_some() {
+                cold_path();
+                s.follow_shape(now);
+            }
             if s.skip_picture(now) {
                 continue;
             }

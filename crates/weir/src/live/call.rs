@@ -12,7 +12,7 @@ mod streams;
 mod video;
 
 use crate::Done;
-use crate::args::live::call::{CallCommand, LoopbackArgs};
+use crate::args::live::call::{CallCommand, LoopbackArgs, MediaArgs};
 use crate::output::{Failure, print, print_report};
 use crate::session::Session;
 use crate::tables::pairs;
@@ -21,7 +21,9 @@ use progress::Progress;
 pub(crate) use report::Report;
 #[cfg(feature = "webrtc")]
 pub(super) use report::WebrtcReport;
-use weir_live::call::{CpuShares, LoopbackSummary, Times, loopback, loopback_video};
+use weir_lab::scenario::InputError;
+use weir_live::call::{CpuShares, EncodeSummary, LoopbackSummary, Times, loopback, loopback_video};
+use weir_media::utility::{Preference, Utility};
 
 pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
     match command {
@@ -29,6 +31,19 @@ pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
         CallCommand::Listen(a) => party::call(session, a, true),
         CallCommand::Connect(a) => party::call(session, a, false),
     }
+}
+
+/// The utility of a call of these pictures, if there is a preference.
+fn utility(
+    media: &MediaArgs,
+    prefer: Option<Preference>,
+    size: (u32, u32),
+    frame_rate: f64,
+) -> Result<Option<Utility>, Failure> {
+    if prefer.is_some() && !media.layering()?.is_single() {
+        return Err(InputError::whole("--prefer, --layers", "a call drops layers, or codes smaller pictures").into());
+    }
+    Ok(prefer.map(|preference| Utility { preference, size, frame_rate }))
 }
 
 fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
@@ -41,10 +56,14 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
     let feed = Feed::new(session);
     let video = match args.media.codec.codec() {
         Some(codec) => {
-            let send = video::sending(&args.media, codec, &feed)?;
+            let send = video::sending(&args.media, codec, &feed, args.prefer)?;
             config.frame_rate = send.camera.rate().as_f64();
+            config.utility = utility(&args.media, args.prefer, send.camera.size(), config.frame_rate)?;
             let receive = video::receiving(&args.media, codec, send.camera.rate(), args.quality, send.camera.size())?;
             Some((send, receive))
+        }
+        None if args.prefer.is_some() => {
+            return Err(InputError::whole("--prefer", "decides on pictures; --codec model has none").into());
         }
         None => None,
     };
@@ -62,6 +81,12 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
     });
     if args.output.json { print_report("call", &Report::Loopback(&summary)) } else { print(&table(&summary)) }?;
     ending::outcome(&summary.sender).and(recorded).and(feed.check())
+}
+
+/// The size of the pictures, where it follows a preference.
+fn shape(sent: &EncodeSummary) -> String {
+    let (of, changes) = (sent.size.0, sent.shape_changes);
+    sent.width.map_or_else(String::new, |w| format!("; mean width {w:.0} of {of}, changed {changes} times"))
 }
 
 fn table(s: &LoopbackSummary) -> String {
@@ -103,7 +128,10 @@ fn table(s: &LoopbackSummary) -> String {
         };
         rows.extend([
             ("codec", codec),
-            ("pictures", format!("{}, {} skipped, {} dropped", sent.pictures, sent.skipped, sent.dropped)),
+            (
+                "pictures",
+                format!("{}, {} skipped, {} dropped{}", sent.pictures, sent.skipped, sent.dropped, shape(sent)),
+            ),
             ("shown", shown),
             ("not shown", lacking),
             ("glass to glass", times(got.glass_to_glass)),

@@ -9,6 +9,7 @@ use weir_cc::{DEFAULT_CONTROLLER, Limits, Registry, Spec, Transport};
 use weir_lab::scenario::{InputError, suggest};
 use weir_live::call::{CallConfig, FrameModel, announced};
 use weir_live::srtp::Suite;
+use weir_media::utility::Preference;
 use weir_media::{FrameRate, Layering, MediaError};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -17,6 +18,7 @@ Examples:
   weir live call loopback --duration 10s
   weir live call loopback --size 1920x1080 --max-rate 4mbps --quality --duration 10s
   weir live call loopback --clip sports --record received.y4m --duration 5s
+  weir live call loopback --streams audio,camera --prefer sharpness --max-rate 200kbps --duration 10s
   ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - | weir live call loopback --clip -
   weir live call loopback --streams audio,camera:2,screen --start-rate 2mbps --fixed-playout --playout-delay 150ms --duration 20s
   weir live call listen --signal tls:0.0.0.0:5060 --record received.y4m     # prints its fingerprint
@@ -152,6 +154,10 @@ pub(crate) struct LoopbackArgs {
     /// Compare the pictures with the originals as they are shown (PSNR)
     #[arg(long)]
     pub(crate) quality: bool,
+    /// What the call gives up last where its rate is short: motion (pictures become smaller first), sharpness (there are fewer of them
+    /// first) or sound (of --streams audio,camera). Without it all pictures are coded at their size, whatever the quantiser
+    #[arg(long, value_name = "WHAT", value_parser = crate::values::preference)]
+    pub(crate) prefer: Option<Preference>,
     #[command(flatten)]
     pub(crate) streams: StreamsArgs,
     #[command(flatten)]

@@ -34,7 +34,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     let map = map::of_party(args, direction)?;
     // The encoder has to be there before the call is offered; what is received may be in any codec that is built in.
     let feed = Feed::new(session);
-    let send = if direction.sends() { Some(video::sending(&args.media, preferred, &feed)?) } else { None };
+    let send = if direction.sends() { Some(video::sending(&args.media, preferred, &feed, None)?) } else { None };
     let (width, height) = match &send {
         Some(s) => s.camera.size(),
         None => agreeable(&args.media)?,

@@ -60,7 +60,7 @@ fn sends(args: &PartyArgs, list: &[Wanted]) -> Result<Vec<PartySend>, Failure> {
         }
         let clip = if wanted == Wanted::Screen { &args.streams.screen_clip } else { &args.media.clip };
         for (encoding, size) in wanted.sizes(full).into_iter().rev().enumerate() {
-            let (demand, send) = filming(&args.media, codec, clip, size)?;
+            let (demand, send) = filming(&args.media, codec, clip, size, None)?;
             all.push(PartySend { own, encoding, name: wanted.name(size), demand, source: PartySource::Video(send) });
         }
     }

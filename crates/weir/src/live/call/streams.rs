@@ -2,7 +2,7 @@
 
 use super::progress::Progress;
 use super::report::Report;
-use super::video::{clip_error, codec_error};
+use super::video::{clip_error, codec_error, encoder};
 use crate::Done;
 use crate::args::live::call::{LoopbackArgs, MediaArgs};
 use crate::output::{Failure, print, print_report};
@@ -19,6 +19,7 @@ use weir_media::audio::{
     SpeechClip,
 };
 use weir_media::clip::{Character, Clip, ClipSpec, parse_size};
+use weir_media::utility::Utility;
 use weir_media::{EncoderConfig, LayerSelection, OnDamage, SimulcastCamera, Source, VideoCodec, useful_rates};
 use weir_session::Label;
 use weir_session::allocation::Demand;
@@ -128,6 +129,7 @@ pub(super) fn filming(
     codec: VideoCodec,
     clip: &str,
     size: (u32, u32),
+    utility: Option<Utility>,
 ) -> Result<(Demand, VideoSend), Failure> {
     let rate = args.fps;
     let full = picture_size(args)?;
@@ -141,7 +143,11 @@ pub(super) fn filming(
     let (least, most) = useful_rates(size.0, size.1);
     let layering = args.layering()?;
     // A stream of layers continues with the base layer alone.
-    let needed = if layering.is_single() { least } else { LayerSelection::new(layering, size).least() };
+    let needed = match utility {
+        Some(utility) => utility.least(),
+        None if layering.is_single() => least,
+        None => LayerSelection::new(layering, size).least(),
+    };
     let config = EncoderConfig {
         frame_rate: rate.as_f64(),
         bit_rate: least,
@@ -150,7 +156,7 @@ pub(super) fn filming(
         layering,
         ..EncoderConfig::live(size.0, size.1)
     };
-    let send = VideoSend { camera, encoder: weir_codecs::encoder(codec, &config).map_err(codec_error)? };
+    let send = VideoSend { camera, encoder: encoder(codec, &config, utility.map(|u| u.preference))? };
     Ok((Demand { least: needed, most, ..Demand::default() }, send))
 }
 
@@ -168,7 +174,7 @@ pub(super) fn video_codec(args: &MediaArgs) -> Result<VideoCodec, Failure> {
     Ok(args.codec.codec().ok_or_else(none)?)
 }
 
-fn streams(args: &LoopbackArgs, list: &[Wanted]) -> Result<Vec<StreamSend>, Failure> {
+fn streams(args: &LoopbackArgs, list: &[Wanted], utility: Option<Utility>) -> Result<Vec<StreamSend>, Failure> {
     let media = &args.media;
     let (codec, full) = (video_codec(media)?, picture_size(media)?);
     let mut all = Vec::new();
@@ -179,7 +185,7 @@ fn streams(args: &LoopbackArgs, list: &[Wanted]) -> Result<Vec<StreamSend>, Fail
         let clip = if wanted == Wanted::Screen { &args.streams.screen_clip } else { &media.clip };
         let sizes = wanted.sizes(full);
         for (n, &size) in sizes.iter().enumerate() {
-            let (demand, send) = filming(media, codec, clip, size)?;
+            let (demand, send) = filming(media, codec, clip, size, utility)?;
             let rid = Label::new(&n.to_string()).filter(|_| sizes.len() > 1);
             let demand = Demand { simulcast: rid.map(|_| 1), ..demand };
             let source = StreamSource::Video(send, showing(codec)?);
@@ -206,12 +212,19 @@ pub(super) fn checked(
 }
 
 pub(super) fn call(session: &Session, args: &LoopbackArgs, list: &str) -> Done {
-    let config = args.media.config(&session.registry)?;
+    let mut config = args.media.config(&session.registry)?;
     let list = checked(list, &config, session, &args.media)?;
+    if args.prefer.is_some() && (list.contains(&Wanted::Screen) || !list.contains(&Wanted::Camera(1))) {
+        return Err(
+            InputError::whole("--prefer", "decides on the pictures of one camera: --streams audio,camera").into()
+        );
+    }
+    let fps = args.media.fps.as_f64();
+    config.utility = super::utility(&args.media, args.prefer, picture_size(&args.media)?, fps)?;
     if args.quality || !args.media.map.map.is_empty() {
         return Err(wrong("--quality and --map are for calls of one stream"));
     }
-    let streams = streams(args, &list)?;
+    let streams = streams(args, &list, config.utility)?;
     let mut progress = Progress::new(args.output.quiet);
     let duration = args.media.duration();
     let summary = loopback_streams(&config, streams, &session.registry, duration, &session.stop, &mut progress);
@@ -238,7 +251,8 @@ fn row(s: &StreamSummary) -> String {
     }
     if let Some(v) = &s.video {
         let (shown, missed) = (v.received.intact + v.received.concealed, v.received.missed);
-        text += &format!("; {} frames, {shown} shown, {missed} missed", v.sent.frames);
+        let shape = super::shape(&v.sent);
+        text += &format!("; {} frames, {shown} shown, {missed} missed{shape}", v.sent.frames);
         if let Some(t) = v.received.glass_to_glass {
             text += &format!("; glass to glass median {:.0} ms, 95 % {:.0} ms", t.p50_ms, t.p95_ms);
         }

@@ -9,8 +9,12 @@ use std::path::Path;
 use weir_lab::scenario::InputError;
 use weir_live::call::{Camera, RecordFile, Recording, VideoReceive, VideoSend};
 use weir_media::clip::{Character, Clip, ClipSpec, parse_size};
+use weir_media::utility::Preference;
 use weir_media::y4m::{Unseekable, Y4mReader};
-use weir_media::{EncoderConfig, FrameRate, MediaError, OnDamage, Picture, PictureSource, VideoCodec, VideoError};
+use weir_media::{
+    EncoderConfig, FrameRate, MediaError, OnDamage, Picture, PictureSource, ShapedEncoder, VideoCodec, VideoEncoder,
+    VideoError,
+};
 
 /// Bytes read ahead of a file.
 const BUFFER: usize = 1 << 20;
@@ -78,7 +82,12 @@ fn is_pipe(path: &str) -> bool {
 }
 
 /// The video that is sent; `feed` watches the camera's reads.
-pub(super) fn sending(args: &MediaArgs, codec: VideoCodec, feed: &Feed) -> Result<VideoSend, Failure> {
+pub(super) fn sending(
+    args: &MediaArgs,
+    codec: VideoCodec,
+    feed: &Feed,
+    prefer: Option<Preference>,
+) -> Result<VideoSend, Failure> {
     let camera = camera(args, feed)?;
     let (width, height) = camera.size();
     let config = EncoderConfig {
@@ -89,8 +98,21 @@ pub(super) fn sending(args: &MediaArgs, codec: VideoCodec, feed: &Feed) -> Resul
         layering: args.layering()?,
         ..EncoderConfig::live(width, height)
     };
-    let encoder = weir_codecs::encoder(codec, &config).map_err(codec_error)?;
-    Ok(VideoSend { camera, encoder })
+    Ok(VideoSend { camera, encoder: encoder(codec, &config, prefer)? })
+}
+
+/// An encoder, which may code smaller and fewer pictures if there is a preference.
+pub(super) fn encoder(
+    codec: VideoCodec,
+    config: &EncoderConfig,
+    prefer: Option<Preference>,
+) -> Result<Box<dyn VideoEncoder>, Failure> {
+    let made = match prefer {
+        None => weir_codecs::encoder(codec, config),
+        Some(_) => ShapedEncoder::new(Box::new(move |config| weir_codecs::encoder(codec, config)), *config)
+            .map(|e| Box::new(e) as Box<dyn VideoEncoder>),
+    };
+    made.map_err(codec_error)
 }
 
 /// Handling of received video, of which pictures up to this size are recorded.
