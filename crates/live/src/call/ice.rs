@@ -1,0 +1,290 @@
+//! ICE in a call on sockets: its messages share the sockets with media, a path uses the pair that its agent selects, and
+//! paths come and go with this end's interfaces and the other end's consent.
+//!
+//! A path of the call has the number of its agent, on which both ends agree by the names in checks. It carries media once
+//! its agent has a pair and the other end has answered the session's challenge.
+
+use crate::call::end::LiveEnd;
+use crate::call::path_sockets::{PathAddress, bind, current_address, use_own_interface};
+use crate::call::routes::{Peer, Route};
+use crate::ice::{IceCounters, IceEvent, IcePaths, Stage};
+use crate::sdp::IceDescription;
+use crate::udp::{UdpConfig, UdpPort};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::{IpAddr, SocketAddr};
+use weir_session::{Handover, PathConfig};
+use weir_units::{Ecn, PathId, TimeDelta, Timestamp};
+
+/// Interval at which interfaces are looked at.
+const LOOK: TimeDelta = TimeDelta::from_millis(250);
+/// Sockets of a call, those of interfaces that are gone included.
+const MAX_PORTS: usize = 32;
+
+/// Makes the configuration of a further path.
+pub(super) type NewPath = Box<dyn FnMut(usize, Timestamp) -> Option<PathConfig> + Send>;
+
+/// Where a path of this end begins, and its agent while the address is there.
+struct Watched {
+    at: PathAddress,
+    now: Option<(IpAddr, usize)>,
+}
+
+/// ICE of one end.
+pub(super) struct LiveIce {
+    paths: IcePaths,
+    new_path: NewPath,
+    watched: Vec<Watched>,
+    next_look: Timestamp,
+    udp: UdpConfig,
+    /// The address of each socket.
+    locals: Vec<SocketAddr>,
+    /// The other end's address by path, while it consents.
+    open: Vec<Option<SocketAddr>>,
+    /// Paths that the session has.
+    added: Vec<bool>,
+    told: Vec<SocketAddr>,
+    events: IceEvents,
+}
+
+/// What has happened to paths, by ICE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+pub struct IceEvents {
+    /// Paths that got a pair of addresses.
+    pub opened: u64,
+    /// Paths whose pair no longer answered (RFC 7675).
+    pub lost: u64,
+    /// Interfaces of this end that have appeared in mid-call.
+    pub appeared: u64,
+    /// Interfaces of this end that have disappeared.
+    pub disappeared: u64,
+    /// Times that the other end was told this end's addresses in-band.
+    pub offers: u64,
+}
+
+/// State of ICE at an end, units in the names.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct IceSummary {
+    /// What has happened.
+    pub events: IceEvents,
+    /// Messages received.
+    pub messages: IceCounters,
+    /// Every pair of addresses that was checked.
+    pub pairs: Vec<IcePairSummary>,
+}
+
+/// What the checks of one pair of addresses have measured, whether or not it carries media.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct IcePairSummary {
+    /// The path.
+    pub path: usize,
+    /// This end's address.
+    pub local: String,
+    /// The other end's.
+    pub remote: String,
+    /// Whether the path uses it.
+    pub is_selected: bool,
+    /// Checks sent.
+    pub sent: u64,
+    /// Those that were answered.
+    pub answered: u64,
+    /// Last round-trip time.
+    pub rtt_ms: Option<f64>,
+    /// Share of the last 32 checks that was not answered, since the first that was.
+    pub loss: Option<f64>,
+}
+
+impl LiveIce {
+    pub(super) fn new(paths: IcePaths, new_path: NewPath, udp: UdpConfig) -> Self {
+        Self {
+            paths,
+            new_path,
+            watched: Vec::new(),
+            next_look: Timestamp::ZERO,
+            udp,
+            locals: Vec::new(),
+            open: Vec::new(),
+            added: vec![true],
+            told: Vec::new(),
+            events: IceEvents::default(),
+        }
+    }
+    /// The other end's address on a path that may be used.
+    pub(super) fn remote(&self, path: PathId) -> Option<SocketAddr> {
+        self.open.get(path.index()).copied().flatten()
+    }
+    pub(super) fn is_any_open(&self) -> bool {
+        self.open.iter().any(Option::is_some)
+    }
+    /// Takes a datagram if it is STUN.
+    pub(super) fn handle_datagram(&mut self, now: Timestamp, port: usize, from: SocketAddr, bytes: &[u8]) -> bool {
+        self.locals.get(port).is_some_and(|&local| self.paths.handle_datagram(now, local, from, bytes))
+    }
+
+    fn summary(&self) -> IceSummary {
+        let of = |path: usize| {
+            let selected = self.paths.selection(path);
+            self.paths.measures(path).iter().map(move |m| IcePairSummary {
+                path,
+                local: m.local.to_string(),
+                remote: m.remote.to_string(),
+                is_selected: selected.is_some_and(|s| (s.local, s.remote) == (m.local, m.remote)),
+                sent: m.sent,
+                answered: m.answered,
+                rtt_ms: m.rtt.map(TimeDelta::as_millis_f64),
+                loss: m.loss(),
+            })
+        };
+        let pairs = (0..self.paths.path_count()).flat_map(of).collect();
+        IceSummary { events: self.events, messages: self.paths.counters(), pairs }
+    }
+}
+
+impl LiveEnd {
+    /// Paths are those that ICE finds. The ports are those of `begins`, in their order, each with its address as seen from
+    /// outside; of the further ones that are not there yet, paths are added once they are.
+    pub(super) fn set_ice(
+        &mut self,
+        mut ice: LiveIce,
+        begins: Vec<(PathAddress, Option<SocketAddr>)>,
+        theirs: &IceDescription,
+        now: Timestamp,
+    ) {
+        ice.locals = self.ports.iter().filter_map(|p| p.local_addr().ok()).collect();
+        let mut unused = ice.locals.clone().into_iter();
+        for (n, (at, seen)) in begins.into_iter().enumerate() {
+            let local = if n == 0 || current_address(&at).is_some() { unused.next() } else { None };
+            let path = local.and_then(|local| {
+                let path = ice.paths.add_interface(local, now)?;
+                if let Some(seen) = seen {
+                    ice.paths.add_reflexive(path, seen);
+                }
+                Some((local.ip(), path))
+            });
+            ice.watched.push(Watched { at, now: path });
+        }
+        ice.paths.set_remote(&theirs.credentials, &theirs.candidates, now);
+        ice.told = ice.paths.offers();
+        self.ice = Some(Box::new(ice));
+    }
+
+    /// Runs ICE's timers, sends its messages and follows its paths. Returns when it is next due; `None` without ICE.
+    pub(super) fn turn_ice(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let mut ice = self.ice.take()?;
+        if now >= ice.next_look {
+            ice.next_look = now + LOOK;
+            self.look_at_interfaces(&mut ice, now);
+        }
+        ice.paths.handle_timeout(now);
+        while let Some(event) = ice.paths.poll_event() {
+            match event {
+                IceEvent::Selected { path, selection } => {
+                    let Some(port) = ice.locals.iter().rposition(|l| *l == selection.local) else { continue };
+                    self.open_path(&mut ice, path, (port, selection.remote), selection.stage, now);
+                }
+                IceEvent::Lost { path } => {
+                    ice.events.lost += 1;
+                    self.close_path(&mut ice, path);
+                }
+                IceEvent::Candidates => {
+                    let offers = ice.paths.offers();
+                    if offers != ice.told && ice.is_any_open() {
+                        self.carrier.endpoint_mut().rtcp().offer_addresses(&offers);
+                        ice.events.offers += 1;
+                        ice.told = offers;
+                    }
+                }
+            }
+        }
+        while let Some(t) = ice.paths.poll_transmit() {
+            if let Some(port) = ice.locals.iter().rposition(|l| *l == t.from) {
+                self.ports[port].send(t.to, Ecn::NotEct, &t.bytes);
+            }
+        }
+        self.ports.iter_mut().for_each(UdpPort::flush);
+        let next = ice.paths.poll_timeout().into_iter().chain([ice.next_look]).min();
+        self.ice = Some(ice);
+        next
+    }
+
+    /// The other end's addresses were offered in-band.
+    pub(super) fn on_ice_offers(&mut self, now: Timestamp) {
+        let offered = self.carrier.endpoint().remote().offered_addresses().to_vec();
+        if let Some(ice) = &mut self.ice {
+            ice.paths.on_offered(&offered, now);
+        }
+    }
+
+    /// A path is to use this socket and address; the session gets it if it does not have it.
+    fn open_path(&mut self, ice: &mut LiveIce, path: usize, route: (usize, SocketAddr), stage: Stage, now: Timestamp) {
+        // A single path's first packets would go to whoever sends a copy of a check.
+        if path == 0 && stage < Stage::Valid {
+            return;
+        }
+        let (port, remote) = route;
+        ice.open.resize(ice.open.len().max(path + 1), None);
+        ice.added.resize(ice.added.len().max(path + 1), false);
+        ice.events.opened += u64::from(ice.open[path].is_none());
+        ice.open[path] = Some(remote);
+        self.routes.set(path, Route::new(port, Peer::At(remote)));
+        let endpoint = self.carrier.endpoint_mut();
+        for number in 0..=path {
+            let id = PathId::new(number as u8);
+            if ice.added[number] || number < path && endpoint.path(id).is_some() {
+                continue;
+            }
+            let Some(config) = (ice.new_path)(number, now) else { return };
+            if endpoint.add_path_numbered(id, config, now).is_err() {
+                return;
+            }
+            ice.added[number] = number == path;
+            if number != path {
+                // It only keeps the number for a path that the other end may have.
+                let _ = endpoint.remove_path(id, Handover::BreakBeforeMake);
+            }
+        }
+    }
+
+    fn close_path(&mut self, ice: &mut LiveIce, path: usize) {
+        if let Some(open) = ice.open.get_mut(path) {
+            *open = None;
+        }
+        let removed = self.carrier.endpoint_mut().remove_path(PathId::new(path as u8), Handover::BreakBeforeMake);
+        // The last one stays with the session, and nothing is sent on it.
+        if removed.is_ok()
+            && let Some(added) = ice.added.get_mut(path)
+        {
+            *added = false;
+        }
+    }
+
+    /// Adds paths at interfaces that have appeared, and removes those that are gone.
+    fn look_at_interfaces(&mut self, ice: &mut LiveIce, now: Timestamp) {
+        for n in 0..ice.watched.len() {
+            let Watched { at, now: known } = &ice.watched[n];
+            let (ip, known) = (current_address(at), *known);
+            if ip == known.map(|k| k.0) {
+                continue;
+            }
+            if let Some((_, path)) = known {
+                ice.events.disappeared += 1;
+                ice.paths.remove_interface(path);
+                self.close_path(ice, path);
+                ice.watched[n].now = None;
+            }
+            let Some(ip) = ip.filter(|_| self.ports.len() < MAX_PORTS) else { continue };
+            let Ok((socket, local)) = bind(&PathAddress::Ip(ip), 0) else { continue };
+            use_own_interface(&socket, self.routes.first().peer.addr());
+            let Ok(port) = UdpPort::new(socket, ice.udp) else { continue };
+            self.ports.push(port);
+            ice.locals.push(local);
+            ice.events.appeared += 1;
+            ice.watched[n].now = ice.paths.add_interface(local, now).map(|path| (ip, path));
+        }
+    }
+
+    /// The state of ICE; `None` without.
+    pub(super) fn ice_summary(&self) -> Option<IceSummary> {
+        self.ice.as_ref().map(|ice| ice.summary())
+    }
+}
