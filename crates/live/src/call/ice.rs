@@ -2,7 +2,7 @@
 //! paths come and go with this end's interfaces and the other end's consent.
 //!
 //! A path of the call has the number of its agent, on which both ends agree by the names in checks. It carries media once
-//! its agent has a pair and the other end has answered the session's challenge.
+//! a check of this end was answered there.
 
 use crate::call::end::LiveEnd;
 use crate::call::path_sockets::{PathAddress, bind, current_address, use_own_interface};
@@ -242,6 +242,12 @@ impl LiveEnd {
                 // It only keeps the number for a path that the other end may have.
                 let _ = endpoint.remove_path(id, Handover::BreakBeforeMake);
             }
+        }
+        if stage >= Stage::Valid
+            && let Some(mut opened) = endpoint.path_mut(PathId::new(path as u8))
+        {
+            // A check of this end was answered: no challenge has to be.
+            opened.open();
         }
     }
 

@@ -249,8 +249,7 @@ impl IcePaths {
     /// The other end has offered these addresses in-band, the preferred ones first.
     pub fn on_offered(&mut self, addresses: &[SocketAddr], now: Timestamp) {
         let is_known = |at: &SocketAddr| {
-            self.remote.iter().any(|c| c.address == *at)
-                || self.slots.iter().flatten().any(|s| s.agent.told().contains(at))
+            self.remote.iter().any(|c| c.address == *at) || self.slots.iter().flatten().any(|s| s.agent.is_told(*at))
         };
         let new = addresses.iter().zip(0..).filter(|(at, _)| !is_known(at) && is_of_an_end(**at));
         let new: Vec<Candidate> = new
@@ -333,7 +332,7 @@ impl IcePaths {
         true
     }
 
-    /// The path of a check, which is added if there is none of this number and the check is authentic.
+    /// The path of a check, which is added if there was none of this number and the check is authentic.
     fn path_of_request(&mut self, message: &StunMessage<'_>, local: SocketAddr, now: Timestamp) -> Option<usize> {
         let named = message.split_username().and_then(|(name, _)| self.own.path_of(name));
         let Some(path) = named.filter(|path| *path < MAX_PATHS) else {
@@ -345,7 +344,7 @@ impl IcePaths {
         }
         let is_first_socket = self.slots.iter().flatten().next().is_some_and(|s| s.local == local);
         let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
-        if self.slot(path).is_some() || !is_first_socket || !message.verify(self.own.password().as_bytes(), hmac) {
+        if path < self.slots.len() || !is_first_socket || !message.verify(self.own.password().as_bytes(), hmac) {
             self.counters.unauthentic += 1;
             return None;
         }
@@ -413,10 +412,11 @@ impl IcePaths {
     }
 }
 
-/// Gives a path the other end's candidates of its number, or the first path's if there are none.
+/// Gives a path the other end's candidates of its number. If there are none, a path with a socket of its own gets the first
+/// path's.
 fn tell(slot: &mut Slot, path: usize, remote: &[Candidate]) {
     let of = |n: usize| remote.iter().filter(move |c| c.path.map_or(0, usize::from) == n);
-    let number = if of(path).next().is_some() { path } else { 0 };
+    let number = if of(path).next().is_some() || !slot.is_own { path } else { 0 };
     of(number).for_each(|c| _ = slot.agent.add_remote(c));
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 use weir_cc::{Limits, Registry, Setup};
-use weir_live::ice::stun::answer;
+use weir_live::ice::stun::{answer, is_stun};
 use weir_live::ice::{AgentConfig, Gather, IceConfig, IceEvent, IcePaths, Secret, Stage};
 use weir_media::PerfectCodec;
 use weir_path::{Nat, NatConfig};
@@ -14,7 +14,7 @@ use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Ways of telling the other end a new interface's addresses.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Told {
+pub(crate) enum Told {
     /// In multipath RTCP.
     InBand,
     /// In SDP, by this many exchanges of offer and answer over a signalling path of this one-way delay.
@@ -23,7 +23,7 @@ pub enum Told {
 
 /// The times of a world.
 #[derive(Clone, Copy, Debug)]
-pub struct Delays {
+pub(crate) struct Delays {
     /// One way between the ends.
     pub ends: TimeDelta,
     /// One way to the STUN server.
@@ -32,13 +32,15 @@ pub struct Delays {
 
 /// What became of a trial, since the second interface appeared; `None` for what did not happen.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// A pair of addresses was nominated at the end with the new interface.
     pub nominated: Option<TimeDelta>,
     /// The first media packet arrived on it.
     pub media: Option<TimeDelta>,
 }
 
+/// Messages that are kept.
+const MAX_TAP: usize = 256;
 const SERVER: ([u8; 4], u16) = ([198, 51, 100, 1], 3_478);
 
 fn server() -> SocketAddr {
@@ -53,7 +55,7 @@ struct Socket {
     nat: Option<usize>,
 }
 
-pub struct End {
+pub(crate) struct End {
     pub ice: IcePaths,
     pub call: Endpoint,
     /// This end's address and the other's, by path.
@@ -67,7 +69,7 @@ pub struct End {
 
 type Flight = Reverse<(Timestamp, u64, SocketAddr, SocketAddr, Vec<u8>, u32)>;
 
-pub struct World {
+pub(crate) struct World {
     pub ends: [End; 2],
     pub nats: Vec<Nat>,
     sockets: Vec<Socket>,
@@ -78,6 +80,10 @@ pub struct World {
     /// Sockets that lose everything.
     pub dead: Vec<SocketAddr>,
     pub in_band: bool,
+    /// Messages of STUN under way, the last ones: outer source, destination, bytes.
+    pub tap: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
+    /// What the server says in place of the truth.
+    lie: Option<SocketAddr>,
     seed: u64,
 }
 
@@ -89,7 +95,18 @@ fn control(seed: u64, now: Timestamp) -> Control {
 
 impl World {
     /// A call of one path: the first end at a public address, the other one behind this NAT if there is one.
-    pub fn new(other: Option<NatConfig>, delays: Delays, agent: AgentConfig, seed: u64) -> Self {
+    pub(crate) fn new(other: Option<NatConfig>, delays: Delays, agent: AgentConfig, seed: u64) -> Self {
+        Self::with_server(other, delays, agent, seed, None)
+    }
+
+    /// Likewise with a server that tells everybody this address.
+    pub(crate) fn with_server(
+        other: Option<NatConfig>,
+        delays: Delays,
+        agent: AgentConfig,
+        seed: u64,
+        lie: Option<SocketAddr>,
+    ) -> Self {
         let now = Timestamp::ZERO;
         let source = PerfectCodec::frames(TimeDelta::from_millis(33), now).into();
         let config = EndConfig { multipath: true, seed, ..EndConfig::default() };
@@ -122,6 +139,8 @@ impl World {
             delays,
             dead: Vec::new(),
             in_band: true,
+            tap: Vec::new(),
+            lie,
             seed,
         };
         let a0 = world.add_socket(0, "192.0.2.1:5000", None);
@@ -140,7 +159,7 @@ impl World {
     }
 
     /// A socket of an end, behind a NAT of its own if this is one.
-    pub fn add_socket(&mut self, end: usize, at: &str, nat: Option<NatConfig>) -> SocketAddr {
+    pub(crate) fn add_socket(&mut self, end: usize, at: &str, nat: Option<NatConfig>) -> SocketAddr {
         let at = at.parse().expect("an address");
         let nat = nat.map(|config| {
             let n = self.nats.len();
@@ -151,17 +170,23 @@ impl World {
         at
     }
 
-    pub fn send(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, payload: u32) {
+    pub(crate) fn send(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, payload: u32) {
         let Some(socket) = self.sockets.iter().find(|s| s.at == from).copied() else { return };
         if self.dead.contains(&from) {
             return;
         }
         let source = socket.nat.map_or(from, |n| self.nats[n].outbound(self.now, from, to));
+        if is_stun(&bytes) {
+            if self.tap.len() >= MAX_TAP {
+                self.tap.remove(0);
+            }
+            self.tap.push((source, to, bytes.clone()));
+        }
         self.launch(source, to, bytes, payload);
     }
 
     /// A datagram from this outer address.
-    pub fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, payload: u32) {
+    pub(crate) fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, payload: u32) {
         let is_server = to == server() || from == server();
         let delay = if is_server { self.delays.server } else { self.delays.ends };
         self.count += 1;
@@ -170,7 +195,7 @@ impl World {
 
     fn arrive(&mut self, from: SocketAddr, to: SocketAddr, mut bytes: Vec<u8>, payload: u32) {
         if to == server() {
-            if let Some(answered) = answer(&bytes, from) {
+            if let Some(answered) = answer(&bytes, self.lie.unwrap_or(from)) {
                 self.launch(to, from, answered, 0);
             }
             return;
@@ -237,7 +262,7 @@ impl World {
         }
     }
 
-    pub fn run_until(&mut self, end: Timestamp) {
+    pub(crate) fn run_until(&mut self, end: Timestamp) {
         loop {
             self.work();
             let mut at = self.flights.peek().map_or(Timestamp::MAX, |f| f.0.0);
@@ -261,7 +286,7 @@ impl World {
 
     /// An interface appears at the first end, behind this NAT; the other end is told, and up to 10 s are waited for media
     /// on it.
-    pub fn second_path(&mut self, nat: NatConfig, told: Told) -> Found {
+    pub(crate) fn second_path(&mut self, nat: NatConfig, told: Told) -> Found {
         let appeared = self.now;
         let at = self.add_socket(0, "10.0.0.7:6000", Some(nat));
         match told {
@@ -328,6 +353,11 @@ fn on_event(end: &mut End, event: IceEvent, in_band: bool, now: Timestamp) {
                 let config = PathConfig { sending: Some(sending), receiving: Some(receiving) };
                 let added = end.call.add_path_numbered(PathId::new(path as u8), config, now);
                 end.refused_paths += u32::from(added.is_err());
+            }
+            if selection.stage >= Stage::Valid
+                && let Some(mut opened) = end.call.path_mut(PathId::new(path as u8))
+            {
+                opened.open();
             }
         }
         IceEvent::Lost { path } => {

@@ -178,6 +178,18 @@ impl Endpoint {
         Ok(())
     }
 
+    /// See [`PathMut::open`](super::PathMut::open).
+    pub(super) fn open_checked_path(&mut self, path: PathId) {
+        let Some(h) = self.handovers_mut() else { return };
+        if let Some(Use::Checked(..)) = h.uses.get(path.index()).copied().flatten() {
+            h.uses[path.index()] = None;
+            if let Some(s) = &mut self.sender {
+                s.open_path(path);
+            }
+            self.note_subflow_due();
+        }
+    }
+
     fn handovers_mut(&mut self) -> Option<&mut Handovers> {
         self.paths.as_mut().map(|p| &mut p.handovers)
     }
