@@ -7,7 +7,7 @@ use crate::random::Random;
 use core::net::{IpAddr, SocketAddr};
 use weir_units::{TimeDelta, Timestamp};
 
-/// What a mapping (RFC 4787, section 4.1) or a filter (section 5) depends on, beside the inner address.
+/// The part of the other end's address on which a mapping (RFC 4787, section 4.1) or a filter (section 5) depends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Dependence {
     /// Nothing: one for all destinations.
@@ -31,7 +31,7 @@ impl Dependence {
 /// How a NAT works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NatConfig {
-    /// Which packets share an external port.
+    /// The packets that share an external port.
     pub mapping: Dependence,
     /// From where packets to an external port are let in: from wherever the inside has sent to.
     pub filtering: Dependence,

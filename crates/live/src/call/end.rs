@@ -2,7 +2,7 @@
 
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
-use crate::call::ice::LiveIce;
+use crate::call::ice_state::LiveIce;
 use crate::call::liveness::{EndReason, Liveness, Notice, Step};
 use crate::call::observer::{
     CallObserver, CallPathSummary, EndCounters, EndSummary, LivePacket, PacketTotals, rate_bps,

@@ -4,7 +4,7 @@ use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
 use crate::call::end::LiveEnd;
 use crate::call::gather::PreparedIce;
-use crate::call::ice::LiveIce;
+use crate::call::ice_state::LiveIce;
 use crate::call::path_factory::PathFactory;
 use crate::call::path_sockets::{PathAddress, use_own_interface};
 use crate::call::routes::Peer;

@@ -1,7 +1,7 @@
 //! Observers of a live call's packets, and their statistics.
 
 use crate::call::carrier::DccpSummary;
-use crate::call::ice::IceSummary;
+use crate::call::ice_state::IceSummary;
 use crate::call::liveness::{EndReason, Notice};
 use crate::call::stats::CpuShares;
 use crate::srtp::SrtpCounters;

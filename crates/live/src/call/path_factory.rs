@@ -3,7 +3,7 @@
 
 use crate::call::CallError;
 use crate::call::config::CallConfig;
-use crate::call::ice::NewPath;
+use crate::call::ice_state::NewPath;
 use crate::call::paths::of_path;
 use crate::sdp::{Agreement, Extension, Feedback};
 use weir_cc::{FeedbackFormat, Registry, Setup, Transport};

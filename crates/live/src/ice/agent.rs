@@ -65,7 +65,7 @@ pub struct Selection {
     pub stage: Stage,
 }
 
-/// What an agent reports.
+/// An event of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathEvent {
     /// The path is to use this pair from now on, or it is more certain than before.
@@ -215,7 +215,7 @@ impl PathAgent {
     pub fn selection(&self) -> Option<Selection> {
         self.selection.map(|s| s.0)
     }
-    /// What the checks of each pair have measured.
+    /// The measurements by the checks of each pair.
     pub fn measures(&self) -> &[PairMeasure] {
         self.checks.pairs()
     }
@@ -380,7 +380,7 @@ impl PathAgent {
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.out.pop_front()
     }
-    /// What has happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<PathEvent> {
         self.events.pop_front()
     }

@@ -18,7 +18,7 @@ const LOST_AFTER: TimeDelta = TimeDelta::from_secs(3);
 /// The last checks of which [`PairMeasure::loss`] is.
 const HISTORY: u32 = 32;
 
-/// What the checks of a pair of addresses have measured.
+/// The measurements by the checks of a pair of addresses.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PairMeasure {
     /// This end's address.

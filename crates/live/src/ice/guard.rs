@@ -1,4 +1,4 @@
-//! What authentic messages may cause. The other end's password proves that it wrote a message once, not who sends it
+//! Bounds on the effects of authentic messages. The other end's password proves that it wrote a message once, not who sends it
 //! now or from where: integrity does not cover addresses, so that a copy of a check makes a new peer-reflexive candidate from
 //! each address it comes from, each of which is then checked. And the other end itself may be hostile.
 

@@ -39,7 +39,7 @@ pub struct IceConfig {
     pub agent: AgentConfig,
 }
 
-/// What has happened.
+/// An event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IceEvent {
     /// A path is to use this pair, or it is more certain than before.
@@ -138,7 +138,7 @@ impl IcePaths {
     pub fn selection(&self, path: usize) -> Option<Selection> {
         self.slot(path)?.agent.selection()
     }
-    /// What the checks of a path's pairs have measured.
+    /// The measurements by the checks of a path's pairs.
     pub fn measures(&self, path: usize) -> &[PairMeasure] {
         self.slot(path).map_or(&[], |s| s.agent.measures())
     }
@@ -406,7 +406,7 @@ impl IcePaths {
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.out.pop_front()
     }
-    /// What has happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<IceEvent> {
         self.events.pop_front()
     }

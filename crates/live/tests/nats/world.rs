@@ -30,7 +30,7 @@ pub(crate) struct Delays {
     pub server: TimeDelta,
 }
 
-/// What became of a trial, since the second interface appeared; `None` for what did not happen.
+/// The result of a trial, since the second interface appeared; `None` for what did not happen.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Found {
     /// A pair of addresses was nominated at the end with the new interface.
@@ -82,7 +82,7 @@ pub(crate) struct World {
     pub in_band: bool,
     /// Messages of STUN under way, the last ones: outer source, destination, bytes.
     pub tap: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
-    /// What the server says in place of the truth.
+    /// The server's answer in place of the truth.
     lie: Option<SocketAddr>,
     seed: u64,
 }
