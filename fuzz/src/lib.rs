@@ -229,3 +229,52 @@ pub fn opus(data: &[u8]) {
         assert_eq!(again.to_string(), params.to_string());
     }
 }
+
+/// Passes datagrams, each with its length in front, to an end of a call by ICE; those that could be STUN get its header. What
+/// the end keeps and sends is bounded, and what it reads as a candidate it writes as one.
+pub fn ice(data: &[u8]) {
+    use weir_live::ice::{AgentConfig, Candidate, Credentials, IceConfig, IcePaths, Secret, stun};
+    if let Ok(text) = core::str::from_utf8(data)
+        && let Some(candidate) = Candidate::parse(text)
+    {
+        assert_eq!(Candidate::parse(&candidate.to_string()), Some(candidate));
+    }
+    let local = std::net::SocketAddr::from(([192, 0, 2, 1], 5_000));
+    let server = std::net::SocketAddr::from(([198, 51, 100, 1], 3_478));
+    let (secret, agent) = (Secret::new([7; 32]), AgentConfig::default());
+    let mut end = IcePaths::new(IceConfig { secret, is_controlling: true, servers: vec![server], agent });
+    let mut now = weir_units::Timestamp::ZERO;
+    end.add_interface(local, now).expect("room");
+    let other = Credentials::of(&mut Secret::new([8; 32]));
+    let candidate = Candidate::parse("1 1 udp 2130706431 203.0.113.9 6000 typ host").expect("a candidate");
+    end.set_remote(&other, &[candidate], now);
+    let mut rest = data;
+    let mut asked = [0; 12];
+    while let Some((&length, after)) = rest.split_first() {
+        let (body, next) = after.split_at(usize::from(length).min(after.len()));
+        rest = next;
+        now += weir_units::TimeDelta::from_millis(20);
+        end.handle_timeout(now);
+        let mut sent = 0;
+        while let Some(t) = end.poll_transmit() {
+            sent += 1;
+            if let Some(id) = stun::transaction_of(&t.bytes) {
+                asked = id;
+            }
+        }
+        assert!(sent <= 64);
+        let mut datagram = body.to_vec();
+        if datagram.len() >= stun::HEADER {
+            let whole = (datagram.len() - stun::HEADER) / 4 * 4;
+            datagram.truncate(stun::HEADER + whole);
+            datagram[0] &= 1;
+            datagram[2..4].copy_from_slice(&(whole as u16).to_be_bytes());
+            datagram[4..8].copy_from_slice(&stun::MAGIC);
+            datagram[8..20].copy_from_slice(&asked);
+        }
+        let from = if length & 1 == 0 { server } else { candidate.address };
+        end.handle_datagram(now, local, from, &datagram);
+        while end.poll_event().is_some() {}
+        assert!(end.path_count() <= 8 && end.measures(0).len() <= 32 && end.candidates().len() <= 16);
+    }
+}

@@ -13,6 +13,9 @@ mod config;
 mod decode;
 mod encode;
 mod end;
+mod gather;
+mod ice;
+mod ice_state;
 mod joined;
 mod liveness;
 mod loopback;
@@ -21,6 +24,7 @@ mod originals;
 mod party;
 mod party_streams;
 mod party_video;
+mod path_factory;
 mod path_sockets;
 mod paths;
 mod receiving;
@@ -38,6 +42,7 @@ pub use config::{CallConfig, FrameModel, announced, endpoints};
 pub use decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 pub use encode::{EncodeSummary, SendingVideo, VideoSend};
 pub use end::{LiveEnd, RunUntil};
+pub use ice_state::{IceEvents, IcePairSummary, IceSummary};
 pub use joined::{IncomingPlan, Joined, JoinedEnd, OutgoingPlan, PlannedSource};
 pub use liveness::{EndReason, Notice};
 pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
@@ -157,10 +162,14 @@ impl CallError {
     }
 }
 
+fn random_failure(e: getrandom::Error) -> CallError {
+    CallError::Random(e.to_string())
+}
+
 /// Random bits from the system.
 ///
 /// # Errors
 /// The system provides none.
 pub fn random() -> Result<u64, CallError> {
-    getrandom::u64().map_err(|e| CallError::Random(e.to_string()))
+    getrandom::u64().map_err(random_failure)
 }

@@ -1,7 +1,7 @@
 //! Calls and link emulation in real time.
 //!
 //! On Linux: calls, DCCP sockets and the emulator, which use its socket options, eventfd, TUN devices and network
-//! namespaces. Elsewhere only [`clock`], [`sdp`], [`srtp`] and, on Unix, [`signal`] exist.
+//! namespaces. Elsewhere only [`clock`], [`ice`], [`sdp`], [`srtp`] and, on Unix, [`signal`] exist.
 //!
 //! This is the only room with sockets, TUN devices, network namespaces and a clock, except for the testbed above it.
 //! Its algorithms are those of the rooms below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
@@ -13,6 +13,7 @@ pub mod clock;
 pub mod dccp;
 #[cfg(target_os = "linux")]
 pub mod emulate;
+pub mod ice;
 #[cfg(target_os = "linux")]
 pub mod netns;
 #[cfg(target_os = "linux")]

@@ -4,11 +4,12 @@
 //!
 //! Several sections share one transport (BUNDLE, RFC 9143). An offer gives the first a port and the others none
 //! (`a=bundle-only`), so that an answerer without BUNDLE takes one stream. Encodings of a simulcast are named by
-//! `a=rid` and `a=simulcast` (RFC 8851 and 8853). There is no DTLS-SRTP and no ICE: the error says so if a peer
-//! requires them.
+//! `a=rid` and `a=simulcast` (RFC 8851 and 8853). ICE (RFC 8839) is used if both ends describe it. There is no DTLS-SRTP: the
+//! error says so if a peer requires it.
 
 mod agree;
 mod choose;
+mod ice;
 mod lines;
 mod multipath;
 mod read;
@@ -18,6 +19,7 @@ mod transport;
 mod write;
 
 pub use agree::{AgreedEncoding, AgreedStream, Agreement};
+pub use ice::IceDescription;
 pub(crate) use transport::DCCP_PORT;
 
 use crate::srtp::SrtpKey;
@@ -316,6 +318,8 @@ pub struct MediaTransport {
     pub rtcp_mux: bool,
     /// The end's addresses for multipath RTP, the default one first; `None` if it does not support it.
     pub interfaces: Option<Vec<SocketAddr>>,
+    /// Its part in ICE; `None` without.
+    pub ice: Option<IceDescription>,
 }
 
 /// Synchronisation sources of a stream, as far as they are named (`a=ssrc`, RFC 5576).

@@ -31,6 +31,7 @@ mod impairment;
 mod limit;
 mod link;
 mod members;
+mod nat;
 mod opportunities;
 mod packet;
 mod position;
@@ -53,6 +54,7 @@ pub use impairment::{GilbertElliott, Jitter, JitterShape, Loss, Reordering, Vari
 pub use limit::Limit;
 pub use link::Link;
 pub use members::{Member, Members};
+pub use nat::{Dependence, Nat, NatConfig};
 pub use opportunities::{OPPORTUNITY, Opportunities};
 pub use packet::{Delivery, Departure, Dropped, Packet, Verdict};
 pub use position::LossPosition;

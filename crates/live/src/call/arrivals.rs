@@ -52,7 +52,15 @@ impl LiveEnd {
                 let Some(d) = self.ports[port].datagram(index) else { continue };
                 let at = reading.arrival(d.kernel_time).max(self.last_now);
                 self.last_now = at;
-                let Some((path, is_known)) = self.routes.of_datagram(port, d.from) else {
+                if self.ice.as_mut().is_some_and(|ice| ice.handle_datagram(at, port, d.from, d.bytes)) {
+                    continue;
+                }
+                let mut route = self.routes.of_datagram(port, d.from);
+                if route.is_none() && self.ice.is_some() && self.srtp.is_some() {
+                    // Authentic, from a pair that is no longer or not yet selected.
+                    route = self.routes.of_port(port).map(|path| (path, true));
+                }
+                let Some((path, is_known)) = route else {
                     self.counters.strangers += 1;
                     continue;
                 };
@@ -111,7 +119,9 @@ impl LiveEnd {
                     self.on_moved(Moved { path, port, from }, at);
                 }
             }
-            if has_offers {
+            if has_offers && self.ice.is_some() {
+                self.on_ice_offers(self.last_now);
+            } else if has_offers {
                 self.on_offers(self.last_now);
             }
             if count < quinn_udp::BATCH_SIZE {

@@ -9,6 +9,7 @@ use crate::call::joined::Joined;
 use crate::call::party::Party;
 use crate::call::path_sockets::BoundPath;
 use crate::clock::Clock;
+use crate::ice::stun::is_stun;
 use crate::sdp::Setup as DccpSetup;
 use crate::signal::{Listener, Refused};
 use crate::srtp::SrtpSession;
@@ -53,7 +54,10 @@ fn named_source(datagram: &[u8]) -> Option<u32> {
 
 impl Answered {
     /// Whether its description names this sender, by address or by source.
-    fn names(&self, from: SocketAddr, source: Option<u32>) -> bool {
+    fn names(&self, from: SocketAddr, source: Option<u32>, datagram: &[u8]) -> bool {
+        if is_stun(datagram) {
+            return self.joined.ice.as_ref().is_some_and(|ice| ice.is_check(datagram));
+        }
         let agreement = &self.joined.agreement;
         let sources =
             || agreement.streams.iter().flat_map(|s| [s.remote.media, s.remote.repair, s.remote.retransmission]);
@@ -66,6 +70,9 @@ impl Answered {
 
     /// Whether the datagram is of this call.
     fn begins_by(&mut self, datagram: &[u8], from: SocketAddr) -> bool {
+        if is_stun(datagram) {
+            return self.joined.ice.as_ref().is_some_and(|ice| ice.is_check(datagram));
+        }
         let agreement = &self.joined.agreement;
         let Some((own, theirs)) = &agreement.keys else { return agreement.paths.contains(&from) };
         if self.trial.is_none() {
@@ -85,7 +92,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn paths(&mut self, party: &Party, at: Option<IpAddr>) -> Result<&[BoundPath], CallError> {
+    fn paths(&mut self, party: &Party, at: Option<IpAddr>, stop: &AtomicBool) -> Result<&[BoundPath], CallError> {
         let at = at.filter(|_| party.first_path.is_none());
         let place = match self.paths.iter().position(|(ip, _)| *ip == at) {
             Some(place) => place,
@@ -93,7 +100,7 @@ impl Waiting {
                 if self.paths.len() >= MAX_ADDRESSES {
                     self.paths.remove(0);
                 }
-                self.paths.push((at, party.bind_paths(at)?));
+                self.paths.push((at, party.bind_paths(at, stop)?));
                 self.paths.len() - 1
             }
         };
@@ -109,7 +116,11 @@ impl Waiting {
                 let source = named_source(datagram);
                 let by = |names: bool| {
                     let fits = move |a: &Answered| {
-                        if names { a.names(from, source) } else { !a.names(from, source) && a.names_no_source() }
+                        if names {
+                            a.names(from, source, datagram)
+                        } else {
+                            !a.names(from, source, datagram) && a.names_no_source()
+                        }
                     };
                     self.answered.iter().filter(move |(_, a)| fits(a)).map(|(ticket, _)| ticket)
                 };
@@ -157,7 +168,7 @@ impl Party {
             let found = listener.turn(stop, &sockets, refused)?;
             if let Some((exchange, offer)) = found {
                 let (who, ip) = (exchange.who(), exchange.peer_ip());
-                let paths = waiting.paths(self, exchange.local_ip())?;
+                let paths = waiting.paths(self, exchange.local_ip(), stop)?;
                 for path in paths {
                     path.socket.set_nonblocking(true).map_err(CallError::socket("preparing a socket"))?;
                 }

@@ -2,6 +2,7 @@
 
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
+use crate::call::ice_state::LiveIce;
 use crate::call::liveness::{EndReason, Liveness, Notice, Step};
 use crate::call::observer::{
     CallObserver, CallPathSummary, EndCounters, EndSummary, LivePacket, PacketTotals, rate_bps,
@@ -58,6 +59,8 @@ pub struct LiveEnd {
     /// One or more; a path may share that of another.
     pub(super) ports: Vec<UdpPort>,
     pub(super) routes: Routes,
+    /// Finds the routes, if both ends take part.
+    pub(super) ice: Option<Box<LiveIce>>,
     /// The header extension that names the path of a packet, if there are several.
     pub(super) subflow_id: u8,
     pub(super) roaming: Roaming,
@@ -101,6 +104,7 @@ impl LiveEnd {
         Ok(Self {
             ports: vec![port],
             routes: Routes::new(peer),
+            ice: None,
             subflow_id: HeaderExtensions::default().subflow_id,
             roaming: Roaming::default(),
             offered: Vec::new(),
@@ -134,6 +138,11 @@ impl LiveEnd {
             self.ports.push(port);
         }
         self.routes.push(index, peer);
+        Ok(())
+    }
+    /// Adds a socket without a path.
+    pub(super) fn add_port(&mut self, socket: UdpSocket, udp: UdpConfig) -> Result<(), CallError> {
+        self.ports.push(UdpPort::new(socket, udp).map_err(CallError::socket("preparing the UDP socket of a path"))?);
         Ok(())
     }
     /// The header extension identifier of the subflow number; that of [`HeaderExtensions`]'s default at first.
@@ -201,7 +210,7 @@ impl LiveEnd {
                 leaving = Some(now);
             }
             self.carrier.handle_timeout(now);
-            let roaming = self.roam(now);
+            let roaming = self.roam(now).into_iter().chain(self.turn_ice(now)).min();
             self.cpu.enter(Part::Observer);
             observer.on_turn(now, self.carrier.endpoint_mut());
             let sent = self.transmit(now, observer);
@@ -284,11 +293,16 @@ impl LiveEnd {
 
     fn transmit<O: CallObserver>(&mut self, now: Timestamp, observer: &mut O) -> u32 {
         let mut count = 0;
+        // Nothing is sent before the other end has consented, or after (RFC 7675).
+        if self.ice.as_ref().is_some_and(|ice| !ice.is_any_open()) {
+            return 0;
+        }
         while count < MAX_BURST {
             self.cpu.enter(Part::Session);
             let Some(t) = self.carrier.poll_transmit(now, &mut self.out) else { break };
             count += 1;
-            let Some(&Route { port, peer, .. }) = self.routes.get(t.path) else {
+            let consents = self.ice.as_ref().is_none_or(|ice| ice.remote(t.path).is_some());
+            let Some(&Route { port, peer, .. }) = self.routes.get(t.path).filter(|_| consents) else {
                 self.counters.unrouted += 1;
                 continue;
             };
@@ -361,6 +375,7 @@ impl LiveEnd {
             udp: self.ports.iter().map(UdpPort::counters).fold(self.retired, |sum, c| sum + c),
             paths: self.path_summaries(time),
             srtp: self.srtp.as_ref().map(SrtpSession::counters),
+            ice: self.ice_summary(),
             dccp: self.carrier.summary(),
             cpu: self.cpu.shares(time),
             last_send_error: self.ports.iter().find_map(UdpPort::last_error).map(ToString::to_string),

@@ -3,27 +3,29 @@
 use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
 use crate::call::end::LiveEnd;
+use crate::call::gather::PreparedIce;
+use crate::call::ice_state::LiveIce;
+use crate::call::path_factory::PathFactory;
 use crate::call::path_sockets::{PathAddress, use_own_interface};
-use crate::call::paths::of_path;
 use crate::call::routes::Peer;
 use crate::call::{CallError, random};
 use crate::clock::Clock;
+use crate::ice::IcePaths;
 use crate::sdp::{
     AgreedStream, Agreement, DCCP_PORT, DccpMedia, Description, Extension, Feedback, Setup as DccpSetup, StreamCodec,
 };
 use crate::srtp::SrtpSession;
 use std::net::UdpSocket;
-use weir_cc::{FeedbackFormat, Registry, Setup, Transport};
+use weir_cc::{Registry, Transport};
 use weir_dccp::connection::{Ccids, Config};
 use weir_media::{Packetiser, Source};
 use weir_session::allocation::{Demand, MediaKind};
 use weir_session::dccp::DccpEnd;
 use weir_session::{
-    Control, EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, IncomingId, Label, NackConfig,
-    OutgoingConfig, OutgoingId, OutgoingOptions, PathConfig, ReceivingPath, RetransmissionConfig, SendingPath,
-    StreamIdentity,
+    EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, IncomingId, Label, NackConfig, OutgoingConfig,
+    OutgoingId, OutgoingOptions, RetransmissionConfig, StreamIdentity,
 };
-use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
+use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
 
 /// Silence after which another source of the other end replaces the previous one.
 const LATCH: TimeDelta = TimeDelta::from_millis(500);
@@ -35,7 +37,12 @@ pub struct Joined {
     pub agreement: Agreement,
     /// Of this end's paths, at least one.
     pub(super) sockets: Vec<(UdpSocket, PathAddress)>,
+    /// Where its further paths begin, with ICE.
+    pub(super) begins: Vec<PathAddress>,
     pub(super) own: Description,
+    pub(super) ice: Option<PreparedIce>,
+    /// Whether this end has offered the call.
+    pub(super) offered: bool,
 }
 
 /// A stream, or one encoding of a simulcast, that this end is to send.
@@ -85,11 +92,6 @@ pub struct JoinedEnd {
     pub incoming: Vec<IncomingId>,
     /// Whether both ends' clocks are synchronised.
     pub synchronised_clocks: bool,
-}
-
-/// Per-packet feedback that a controller needs and the other end does not send.
-fn unfit(controller: &str, wants: &str) -> CallError {
-    CallError::Unfit { controller: controller.into(), wants: wants.into() }
 }
 
 fn repairs(s: &AgreedStream) -> bool {
@@ -167,16 +169,21 @@ impl Joined {
             ..builder.end(clock, out.first(), incoming.first())
         };
         let mut plan = EndPlan { group: config.paths.group(config.limits.ceiling)?, ..EndPlan::new(end) };
-        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
-        if !sends.is_empty() && !sources.is_empty() {
-            sending = builder.sending(&mut plan.end.extensions)?;
+        let is_by_ice = a.ice.is_some() && self.ice.is_some();
+        let factory = PathFactory {
+            agreement: a.clone(),
+            config: config.clone(),
+            registry: registry.clone(),
+            seed: builder.seed,
+            sends: !sends.is_empty() && !sources.is_empty(),
+            receives: !incoming.is_empty(),
+        };
+        let count = if is_by_ice { 1 } else { a.paths.len() };
+        for path in 0..count {
+            plan.paths.push(factory.path(path, now, &mut plan.end.extensions)?);
         }
-        if !incoming.is_empty() {
-            receiving = builder.receiving();
-        }
-        let (mut sending, mut receiving) = (sending.into_iter(), receiving.into_iter());
-        plan.paths =
-            a.paths.iter().map(|_| PathConfig { sending: sending.next(), receiving: receiving.next() }).collect();
+        // With ICE, paths are added once their agents have a pair.
+        plan.end.multipath |= is_by_ice && a.extension(Extension::Mprtp).is_some();
         let sent: Vec<_> = out.into_iter().zip(&sends).zip(sources).collect();
         let identities: Vec<_> = sent.iter().map(|((identity, _), _)| *identity).collect();
         for ((identity, planned), source) in sent {
@@ -207,13 +214,15 @@ impl Joined {
         let is_protected = srtp.is_some();
         let mut sockets = self.sockets.into_iter();
         let (socket, begins) = sockets.next().ok_or(CallError::NoStreams)?;
-        let is_multipath = a.paths.len() > 1;
+        let is_multipath = a.paths.len() > 1 || is_by_ice && a.extension(Extension::Mprtp).is_some();
         if is_multipath {
             use_own_interface(&socket, a.remote);
         }
         let mut end = LiveEnd::new(socket, config.udp, peer, carrier)?;
-        end.watch_interface(PathId::FIRST, &begins, config.udp);
-        for (&remote, n) in a.paths.iter().zip(0u8..).skip(1) {
+        if !is_by_ice {
+            end.watch_interface(PathId::FIRST, &begins, config.udp);
+        }
+        for (&remote, n) in a.paths.iter().zip(0u8..).take(count).skip(1) {
             let (socket, begins) = sockets.next().unzip();
             if let (Some(socket), Some(begins)) = (&socket, begins) {
                 use_own_interface(socket, remote);
@@ -231,15 +240,23 @@ impl Joined {
             other => other,
         };
         end.set_srtp(srtp);
+        if let (Some(theirs), Some(ice)) = (&a.ice, self.ice) {
+            // Addresses seen from outside are those of the sockets that are there; the others have none yet.
+            let seen = ice.reflexive.iter().copied().chain(std::iter::repeat(None));
+            let all = [begins].into_iter().chain(self.begins).zip(seen).collect();
+            for (socket, _) in sockets {
+                use_own_interface(&socket, a.remote);
+                end.add_port(socket, config.udp)?;
+            }
+            let paths = IcePaths::new(ice.config(self.offered));
+            let live = LiveIce::new(paths, factory.into_new_path(), config.udp);
+            end.set_ice(live, all, theirs, now);
+        }
         Ok(JoinedEnd { end, outgoing, incoming: ids, synchronised_clocks })
     }
 }
 
 impl EndBuilder<'_> {
-    fn setup(&self, params: Vec<(String, f64)>) -> Setup {
-        let (limits, start_rate) = (self.config.limits, self.config.start_rate);
-        Setup { limits, start_rate, now: self.now, seed: self.seed, params }
-    }
     fn packetiser(&self) -> Packetiser {
         Packetiser { max_payload: self.config.payload, ..Packetiser::default() }
     }
@@ -303,64 +320,6 @@ impl EndBuilder<'_> {
             latch: Some(LATCH),
             ..EndConfig::default()
         }
-    }
-
-    /// The sending direction of each path, with a controller of its own, and the header extensions that it needs.
-    fn sending(&self, extensions: &mut HeaderExtensions) -> Result<Vec<SendingPath>, CallError> {
-        let (a, config, name) = (self.agreement, self.config, &self.config.controller);
-        if config.transport(self.registry) != Transport::Udp && a.dccp.is_none() {
-            return Err(CallError::OnlyOverDccp { controller: name.clone() });
-        }
-        let setup = self.setup(config.params.clone());
-        let mut paths = Vec::new();
-        for path in 0..a.paths.len().max(1) {
-            let control = Control::new(self.registry, name, &of_path(&setup, path))?;
-            match control.feedback.map(|f| f.format) {
-                Some(FeedbackFormat::TransportWide) if !a.has(Feedback::TransportWide) => {
-                    return Err(unfit(name, "transport-wide feedback (a=rtcp-fb: transport-cc)"));
-                }
-                Some(FeedbackFormat::TransportWide) if a.extension(Extension::TransportSequence).is_none() => {
-                    return Err(unfit(name, "transport-wide sequence numbers (a=extmap)"));
-                }
-                Some(FeedbackFormat::CongestionControl) if !a.has(Feedback::CongestionControl) => {
-                    return Err(unfit(name, "RFC 8888 feedback (a=rtcp-fb: ack ccfb)"));
-                }
-                _ => {}
-            }
-            control.configure(extensions);
-            paths.push(SendingPath {
-                circuit_breaker: config.circuit_breaker,
-                feedback_guard: config.guard(self.registry),
-                ecn: if config.ecn { control.ecn } else { Ecn::NotEct },
-                policy: config.paths.policies.get(path).copied().unwrap_or_default(),
-                ..control.into_directions().0
-            });
-        }
-        extensions.abs_send_time &= a.extension(Extension::AbsSendTime).is_some();
-        Ok(paths)
-    }
-
-    /// The receiving direction of each path. If the other end is Weir, its controller's receiver half runs here; otherwise
-    /// the agreed feedback is sent.
-    fn receiving(&self) -> Vec<ReceivingPath> {
-        let (a, registry) = (self.agreement, self.registry);
-        let theirs = a.remote_controller.as_deref().and_then(|name| registry.get(name));
-        let standard = || {
-            let has = |f: FeedbackFormat| match f {
-                FeedbackFormat::TransportWide => a.has(Feedback::TransportWide),
-                FeedbackFormat::CongestionControl => a.has(Feedback::CongestionControl),
-            };
-            registry.specs().filter_map(|s| s.feedback).find(|f| has(f.format))
-        };
-        let setup = self.setup(Vec::new());
-        let path = |path| ReceivingPath {
-            feedback: theirs.map_or_else(standard, |s| s.feedback),
-            reports: theirs.and_then(|s| s.reports),
-            controller: theirs
-                .and_then(|s| registry.make(&s.name, &of_path(&setup, path)).ok())
-                .and_then(|p| p.receiver),
-        };
-        (0..a.paths.len().max(1)).map(path).collect()
     }
 
     fn incoming_config(&self, identity: StreamIdentity, stream: &AgreedStream) -> IncomingConfig {

@@ -1,6 +1,7 @@
 //! Observers of a live call's packets, and their statistics.
 
 use crate::call::carrier::DccpSummary;
+use crate::call::ice_state::IceSummary;
 use crate::call::liveness::{EndReason, Notice};
 use crate::call::stats::CpuShares;
 use crate::srtp::SrtpCounters;
@@ -212,6 +213,8 @@ pub struct EndSummary {
     pub paths: Vec<CallPathSummary>,
     /// Counters of protected packets, with SRTP.
     pub srtp: Option<SrtpCounters>,
+    /// State of ICE, if both ends take part.
+    pub ice: Option<IceSummary>,
     /// State of the DCCP connection, if there is one.
     pub dccp: Option<DccpSummary>,
     /// Shares of one core, if measured.

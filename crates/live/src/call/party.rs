@@ -1,8 +1,9 @@
 //! A call between two processes: description and agreement.
 
 use crate::call::config::CallConfig;
+use crate::call::gather::{PreparedIce, gather};
 use crate::call::joined::Joined;
-use crate::call::path_sockets::{BoundPath, PathAddress};
+use crate::call::path_sockets::{BoundPath, PathAddress, current_address};
 use crate::call::streams::AUDIO_PAYLOAD_TYPE;
 use crate::call::{CallError, random};
 use crate::sdp::{
@@ -11,7 +12,7 @@ use crate::sdp::{
 };
 use crate::signal::{Exchange, Listener, Refused, SignalError, Signalling, Token, Trust};
 use crate::srtp::{SrtpKey, Suite};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use weir_cc::Transport;
 use weir_media::audio::{AudioCodec, OpusParams};
@@ -43,6 +44,8 @@ pub struct Party {
     pub further_paths: Vec<PathAddress>,
     /// Whether several paths are offered even if this end has one address.
     pub offers_paths: bool,
+    /// STUN servers, if paths are to be found by ICE with an end that takes part too; `None` without.
+    pub ice: Option<Vec<SocketAddr>>,
     /// The expected identity of the other end, and whether media may be sent to another machine unencrypted.
     pub trust: Trust,
     /// The secret that an end presents when it connects, to a listener that expects it.
@@ -151,6 +154,7 @@ impl Party {
             port: 0,
             further_paths: Vec::new(),
             offers_paths: false,
+            ice: None,
             trust,
             token: None,
         }
@@ -163,13 +167,15 @@ impl Party {
     /// raised.
     pub fn connect(&self, by: &Signalling, stop: &AtomicBool) -> Result<Joined, CallError> {
         let exchange = Exchange::connect(by, &self.trust, stop)?;
-        let offers_paths = self.offers_paths || !self.further_paths.is_empty();
-        let paths = self.bind_paths(exchange.local_ip())?;
-        let own = self.describe(&paths, offers_paths)?;
+        let offers_paths = self.offers_paths || !self.further_paths.is_empty() || self.ice.is_some();
+        let paths = self.bind_paths(exchange.local_ip(), stop)?;
+        let ice = self.prepare_ice(&paths)?;
+        let own = self.describe(&paths, offers_paths, ice.as_ref())?;
         let answer = exchange.offer(&own, self.token.as_ref(), stop)?;
         let agreement = own.accept(&answer)?;
         self.check_protection(&agreement)?;
-        Ok(Joined { agreement, sockets: paths.into_iter().map(BoundPath::into_socket).collect(), own })
+        let sockets = paths.into_iter().map(BoundPath::into_socket).collect();
+        Ok(Joined { agreement, sockets, begins: self.begins(), own, ice, offered: true })
     }
 
     /// Waits for a usable offer and answers it. `refused` receives each connection without one, with the reason.
@@ -184,7 +190,7 @@ impl Party {
     ) -> Result<Joined, CallError> {
         loop {
             let (exchange, offer) = listener.next(stop, refused)?;
-            let paths = self.bind_paths(exchange.local_ip())?;
+            let paths = self.bind_paths(exchange.local_ip(), stop)?;
             if let Some(joined) = self.answer(exchange, &offer, &paths, stop, refused)? {
                 return Ok(joined);
             }
@@ -204,7 +210,8 @@ impl Party {
         refused: &mut dyn FnMut(&Refused),
     ) -> Result<Option<Joined>, CallError> {
         let who = exchange.who();
-        let own = self.describe(paths, true)?;
+        let ice = self.prepare_ice(paths)?;
+        let own = self.describe(paths, true, ice.as_ref())?;
         let answered = own.answer(offer).map_err(CallError::from).and_then(|(own, agreement)| {
             self.check_protection(&agreement)?;
             Ok((own, agreement))
@@ -213,7 +220,7 @@ impl Party {
             Ok((own, agreement)) => match exchange.answer(&own, stop) {
                 Ok(()) => {
                     let sockets = paths.iter().map(BoundPath::share).collect::<Result<Vec<_>, _>>()?;
-                    return Ok(Some(Joined { agreement, sockets, own }));
+                    return Ok(Some(Joined { agreement, sockets, begins: self.begins(), own, ice, offered: false }));
                 }
                 Err(SignalError::Stopped) => return Err(SignalError::Stopped.into()),
                 Err(e) => e.to_string(),
@@ -233,23 +240,47 @@ impl Party {
         if agreement.keys.is_some() || self.trust.insecure {
             return Ok(());
         }
-        match agreement.paths.iter().find(|to| !to.ip().to_canonical().is_loopback()) {
-            Some(&to) => Err(CallError::InTheClear { to }),
+        let candidates = agreement.ice.iter().flat_map(|ice| ice.candidates.iter().map(|c| c.address));
+        let mut all = agreement.paths.iter().copied().chain(candidates);
+        match all.find(|to| !to.ip().to_canonical().is_loopback()) {
+            Some(to) => Err(CallError::InTheClear { to }),
             None => Ok(()),
         }
     }
 
-    /// The sockets of this end's paths, the first one at this address unless it has another.
-    pub(super) fn bind_paths(&self, reached_at: Option<IpAddr>) -> Result<Vec<BoundPath>, CallError> {
+    fn prepare_ice(&self, paths: &[BoundPath]) -> Result<Option<PreparedIce>, CallError> {
+        self.ice.as_ref().map(|servers| PreparedIce::new(paths, servers)).transpose()
+    }
+
+    /// Where the further paths of a call by ICE begin, also those that are not there yet.
+    fn begins(&self) -> Vec<PathAddress> {
+        if self.ice.is_some() { self.further_paths.clone() } else { Vec::new() }
+    }
+
+    /// The sockets of this end's paths, the first one at this address unless it has another. With ICE those of further paths
+    /// that are not there yet are left out.
+    pub(super) fn bind_paths(&self, at: Option<IpAddr>, stop: &AtomicBool) -> Result<Vec<BoundPath>, CallError> {
+        let reached_at = at;
         let first = match &self.first_path {
             Some(at) => at.clone(),
             None => PathAddress::Ip(reached_at.unwrap_or(Ipv4Addr::LOCALHOST.into())),
         };
-        let further = self.further_paths.iter().take(MAX_PATHS - 1).map(|at| BoundPath::new(at, 0));
-        [BoundPath::new(&first, self.port)].into_iter().chain(further).collect()
+        let is_there = |at: &&PathAddress| self.ice.is_none() || current_address(at).is_some();
+        let further = self.further_paths.iter().take(MAX_PATHS - 1).filter(is_there).map(|at| BoundPath::new(at, 0));
+        let paths = [BoundPath::new(&first, self.port)].into_iter().chain(further);
+        let mut paths = paths.collect::<Result<Vec<_>, _>>()?;
+        if let Some(servers) = self.ice.as_ref().filter(|servers| !servers.is_empty()) {
+            gather(&mut paths, servers, stop)?;
+        }
+        Ok(paths)
     }
 
-    fn describe(&self, paths: &[BoundPath], has_paths: bool) -> Result<Description, CallError> {
+    fn describe(
+        &self,
+        paths: &[BoundPath],
+        has_paths: bool,
+        ice: Option<&PreparedIce>,
+    ) -> Result<Description, CallError> {
         let interfaces: Vec<_> = paths.iter().map(|p| p.address).collect();
         let address = *interfaces.first().ok_or(CallError::NoStreams)?;
         let number = random()?;
@@ -266,6 +297,7 @@ impl Party {
             return Err(CallError::PathsOverDccp);
         }
         let interfaces = Some(interfaces).filter(|_| has_paths && dccp.is_none());
+        let ice = ice.filter(|_| dccp.is_none()).map(|ice| ice.description(paths));
         let mut keys = Vec::new();
         if self.call.srtp.is_some() {
             for (suite, tag) in Suite::ALL.into_iter().zip(1..) {
@@ -280,7 +312,7 @@ impl Party {
             sections.iter_mut().for_each(|s| s.extensions.push(SUBFLOW));
         }
         let first = sections.first_mut().ok_or(CallError::NoStreams)?;
-        first.transport = Some(MediaTransport { address, keys, dccp, rtcp_mux: true, interfaces });
+        first.transport = Some(MediaTransport { address, keys, dccp, rtcp_mux: true, interfaces, ice });
         Ok(Description {
             session: number >> 33,
             cname: Some(format!("{number:016x}@weir")),

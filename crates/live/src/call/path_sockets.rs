@@ -78,13 +78,15 @@ impl std::fmt::Display for PathAddress {
 pub(super) struct BoundPath {
     pub(super) socket: UdpSocket,
     pub(super) address: SocketAddr,
+    /// As a STUN server has seen it.
+    pub(super) reflexive: Option<SocketAddr>,
     begins: PathAddress,
 }
 
 impl BoundPath {
     pub(super) fn new(begins: &PathAddress, port: u16) -> Result<Self, CallError> {
         let (socket, address) = bind(begins, port)?;
-        Ok(Self { socket, address, begins: begins.clone() })
+        Ok(Self { socket, address, reflexive: None, begins: begins.clone() })
     }
     /// The same socket for a call, and where it begins.
     pub(super) fn share(&self) -> Result<(UdpSocket, PathAddress), CallError> {
@@ -116,6 +118,14 @@ pub(super) fn is_own(ip: IpAddr) -> bool {
 pub(super) fn interface_address(name: &str) -> Option<IpAddr> {
     let of_it = || interfaces().into_iter().filter(|(n, _)| n == name).map(|(_, ip)| ip);
     of_it().find(IpAddr::is_ipv4).or_else(|| of_it().find(|ip| !is_link_local(ip)))
+}
+
+/// The address at which a path begins, if the host has it now.
+pub(super) fn current_address(at: &PathAddress) -> Option<IpAddr> {
+    match at {
+        PathAddress::Ip(ip) => is_own(*ip).then_some(*ip),
+        PathAddress::Interface(name) => interface_address(name),
+    }
 }
 
 /// A bound socket and its address.

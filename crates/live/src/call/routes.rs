@@ -62,12 +62,18 @@ struct Candidate {
 #[derive(Debug)]
 pub(super) struct Routes(Vec<Route>);
 
+impl Route {
+    pub(super) const fn new(port: usize, peer: Peer) -> Self {
+        Self { port, peer, candidate: None }
+    }
+}
+
 impl Routes {
     pub(super) fn new(peer: Peer) -> Self {
-        Self(vec![Route { port: 0, peer, candidate: None }])
+        Self(vec![Route::new(0, peer)])
     }
     pub(super) fn push(&mut self, port: usize, peer: Peer) {
-        self.0.push(Route { port, peer, candidate: None });
+        self.0.push(Route::new(port, peer));
     }
     pub(super) fn len(&self) -> usize {
         self.0.len()
@@ -80,6 +86,18 @@ impl Routes {
     }
     pub(super) fn get(&self, path: PathId) -> Option<&Route> {
         self.0.get(path.index())
+    }
+    /// Gives a path another route. Numbers below it that have none get the first path's.
+    pub(super) fn set(&mut self, path: usize, route: Route) {
+        while self.0.len() <= path {
+            self.0.push(self.0[0]);
+        }
+        self.0[path] = route;
+    }
+    /// The first path of a socket.
+    pub(super) fn of_port(&self, port: usize) -> Option<PathId> {
+        let found = self.0.iter().rposition(|r| r.port == port)?;
+        u8::try_from(found).ok().map(PathId::new)
     }
     /// Directs a path to an address.
     pub(super) fn follow(&mut self, path: PathId, address: SocketAddr) {

@@ -5,8 +5,8 @@ use super::multipath::paths;
 use super::section::codec_names;
 use super::transport::{answer_dccp, answer_keys, shared_dccp, shared_keys};
 use super::{
-    DccpMedia, Description, Direction, Encoding, Extension, Feedback, MediaSection, MediaTransport, Payload,
-    RefusedSection, SdpError, Section, Sources, StreamCodec, wrong,
+    DccpMedia, Description, Direction, Encoding, Extension, Feedback, IceDescription, MediaSection, MediaTransport,
+    Payload, RefusedSection, SdpError, Section, Sources, StreamCodec, wrong,
 };
 use crate::srtp::SrtpKey;
 use std::net::SocketAddr;
@@ -20,6 +20,8 @@ pub struct Agreement {
     pub remote: SocketAddr,
     /// Its address on each path, the first one [`Self::remote`]: several with multipath RTP.
     pub paths: Vec<SocketAddr>,
+    /// The other end's part in ICE, if both take part: its paths are then those that ICE finds.
+    pub ice: Option<IceDescription>,
     /// This end's key and the other's; `None` for an unencrypted call.
     pub keys: Option<(SrtpKey, SrtpKey)>,
     /// The DCCP connection that carries the call: the other end's port, and this end's role.
@@ -174,6 +176,7 @@ impl Description {
             keys: answer_keys(own, offered)?,
             dccp: answer_dccp(own.dccp, offered.dccp)?,
             interfaces: own.interfaces.clone().filter(|_| offered.interfaces.is_some()),
+            ice: own.ice.clone().filter(|_| offered.ice.is_some()),
             ..own.clone()
         };
         let mut places = Vec::new();
@@ -282,6 +285,7 @@ fn agree(own: End<'_>, other: End<'_>, pairs: Vec<Pair<'_>>) -> Result<Agreement
     Ok(Agreement {
         remote,
         paths,
+        ice: theirs.ice.clone().filter(|_| ours.ice.is_some() && dccp.is_none()),
         keys,
         dccp,
         remote_controller: other.controller.clone(),

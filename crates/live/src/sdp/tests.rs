@@ -16,6 +16,7 @@ fn transport(port: u16) -> MediaTransport {
         dccp: None,
         rtcp_mux: true,
         interfaces: None,
+        ice: None,
     }
 }
 

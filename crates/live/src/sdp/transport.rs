@@ -1,5 +1,6 @@
 //! The transport of a section's packets, and their keys.
 
+use super::ice::read_ice;
 use super::lines::Block;
 use super::multipath::read_interfaces;
 use super::{DccpMedia, MediaTransport, SdpError, Setup, wrong};
@@ -71,6 +72,7 @@ pub(super) fn read_transport(
         // Multipath RTP implies it (draft-ietf-avtcore-mprtp-03, section 11.2).
         rtcp_mux: block.has("rtcp-mux") || interfaces.is_some(),
         interfaces,
+        ice: if protocol.over_dccp { None } else { read_ice(session, block) },
     }))
 }
 

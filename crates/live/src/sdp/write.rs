@@ -1,5 +1,6 @@
 //! Descriptions as text.
 
+use super::ice::ice_lines;
 use super::multipath::interface_lines;
 use super::simulcast::{rid_values, simulcast_value};
 use super::{Description, Extension, Feedback, MediaSection, MediaTransport, Payload, Section, Setup};
@@ -165,6 +166,9 @@ fn write_payloads(out: &mut Lines, m: &MediaSection) {
 fn write_transport(out: &mut Lines, t: &MediaTransport) {
     if let Some(interfaces) = &t.interfaces {
         interface_lines(interfaces).iter().for_each(|line| out.add('a', line));
+    }
+    if let Some(ice) = &t.ice {
+        ice_lines(ice).iter().for_each(|line| out.add('a', line));
     }
     if let Some(dccp) = &t.dccp {
         out.attribute("dccp-service-code", ServiceCode::RTP_VIDEO);

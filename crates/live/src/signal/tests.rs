@@ -6,7 +6,7 @@ use weir_session::allocation::MediaKind;
 
 fn description(port: u16) -> Description {
     let address = ([127, 0, 0, 1], port).into();
-    let transport = MediaTransport { address, keys: vec![], dccp: None, rtcp_mux: true, interfaces: None };
+    let transport = MediaTransport { address, keys: vec![], dccp: None, rtcp_mux: true, interfaces: None, ice: None };
     let payloads = vec![(96, Payload::Video(VideoCodec::Vp8, None))];
     Description::of_stream(1, MediaSection::new(MediaKind::Video, transport, Direction::SendReceive, payloads))
 }

@@ -183,6 +183,7 @@ fn description(codec: VideoCodec, port: u16, key: Option<&SrtpKey>) -> Descripti
         dccp: None,
         rtcp_mux: false,
         interfaces: None,
+        ice: None,
     };
     let payloads = vec![(96, Payload::Video(codec, Some(fmtp)))];
     Description::of_stream(1, MediaSection::new(MediaKind::Video, transport, Direction::Send, payloads))

@@ -96,15 +96,38 @@ impl Endpoint {
     /// The call was made for one path, or has too many; nothing changes then.
     pub fn add_path(&mut self, path: PathConfig, now: Timestamp) -> Result<PathId, PathError> {
         let count = self.path_count();
-        let Some(handovers) = self.paths.as_ref().filter(|_| self.is_multipath).map(|p| &p.handovers) else {
+        let free = (0..count as u8).map(PathId::new).find(|id| self.is_free(*id));
+        let id = free.unwrap_or(PathId::new(u8::try_from(count).unwrap_or(u8::MAX)));
+        self.add_path_numbered(id, path, now).map(|()| id)
+    }
+
+    /// Whether a number that the call has had can be used again.
+    fn is_free(&self, id: PathId) -> bool {
+        matches!(self.path_use(id), Some(PathUse::Removed | PathUse::Failed))
+    }
+
+    /// Likewise with a number on which the ends agree otherwise, as by the names of ICE agents: the next one, or that of a
+    /// path that was removed or has failed.
+    ///
+    /// # Errors
+    /// The call was made for one path, or the number is none of these; nothing changes then.
+    pub fn add_path_numbered(&mut self, id: PathId, path: PathConfig, now: Timestamp) -> Result<(), PathError> {
+        if self.paths.is_none() || !self.is_multipath {
             return Err(PathError::SinglePath);
-        };
-        let free = handovers.uses.iter().take(count).position(|u| matches!(u, Some(Use::Removed | Use::Failed)));
-        let index = free.unwrap_or(count);
+        }
+        let (index, count) = (id.index(), self.path_count());
         if index >= MAX_PATHS {
             return Err(PathError::TooMany);
         }
-        let id = PathId::new(index as u8);
+        if index > count || index < count && !self.is_free(id) {
+            return Err(PathError::Unknown);
+        }
+        self.put_path(id, path, now);
+        Ok(())
+    }
+
+    fn put_path(&mut self, id: PathId, path: PathConfig, now: Timestamp) {
+        let index = id.index();
         let mut open = true;
         let first = self.first_numbers(u16::MAX - 64 - u16::from(id.number())).media;
         if let (Some(s), Some(sending)) = (&mut self.sender, path.sending) {
@@ -130,7 +153,6 @@ impl Endpoint {
             h.uses[index] = (!open).then_some(Use::Checked(nonce, now, 0));
         }
         self.follow_paths(now);
-        Ok(id)
     }
 
     /// Removes a path. Its number may be used again by [`Self::add_path`].
@@ -154,6 +176,18 @@ impl Endpoint {
         self.forget_vector(path);
         self.note_subflow_due();
         Ok(())
+    }
+
+    /// See [`PathMut::open`](super::PathMut::open).
+    pub(super) fn open_checked_path(&mut self, path: PathId) {
+        let Some(h) = self.handovers_mut() else { return };
+        if let Some(Use::Checked(..)) = h.uses.get(path.index()).copied().flatten() {
+            h.uses[path.index()] = None;
+            if let Some(s) = &mut self.sender {
+                s.open_path(path);
+            }
+            self.note_subflow_due();
+        }
     }
 
     fn handovers_mut(&mut self) -> Option<&mut Handovers> {

@@ -69,6 +69,12 @@ impl PathMut<'_> {
         if sender.set_policy(self.id, policy, now) { Ok(()) } else { Err(PathError::Unknown) }
     }
 
+    /// The other end is known to answer on it, as by a connectivity check of ICE: it carries media from now on, without a
+    /// challenge of its own. Without effect unless it is being checked.
+    pub fn open(&mut self) {
+        self.end.open_checked_path(self.id);
+    }
+
     /// Another controller takes it over in mid-call, from its own start rate; `false` if this end does not send on the
     /// path. What it needs of feedback has to be what the other end sends. Packets sent before are reported to it as well.
     pub fn set_controller(&mut self, controller: Controller, now: Timestamp) -> bool {

@@ -28,6 +28,7 @@ Examples:
   weir live call connect --streams audio,camera:2,screen --start-rate 2mbps --duration 30s
   weir live call listen --signal tls:0.0.0.0:5060 --path wlan0 --path eth0
   weir live call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --path 10.0.0.2 --path 10.1.0.2
+  weir live call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --path wlan0 --path wwan0 --ice --stun 192.0.2.9:3478
   weir live call loopback --controller scream --ecn --json
   weir live call listen --map https://map.example:6580 --map-key KEY.txt --map-route '_p~iF~ps|U_ulLnnqC' --map-speed 80
   weir live call connect --controller sluice+map --duration 30s
@@ -99,11 +100,24 @@ pub(crate) struct PartyArgs {
     #[command(flatten)]
     pub(crate) paths: PathArgs,
     #[command(flatten)]
+    pub(crate) ice: IceArgs,
+    #[command(flatten)]
     pub(crate) media: MediaArgs,
     #[command(flatten)]
     pub(crate) streams: StreamsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct IceArgs {
+    /// Find the call's paths by ICE, through NATs, if the other end takes part too: each --path is an agent, paths follow the
+    /// addresses that answer, and are added and removed as interfaces come and go. There are no relays
+    #[arg(long)]
+    pub(crate) ice: bool,
+    /// With --ice: a STUN server that says how this end's addresses are seen from outside; up to four
+    #[arg(long, value_name = "HOST:PORT", requires = "ice")]
+    pub(crate) stun: Vec<String>,
 }
 
 #[derive(clap::Args, Debug)]

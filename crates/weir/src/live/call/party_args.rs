@@ -3,6 +3,7 @@
 use crate::args::live::call::{MediaDirection, PartyArgs};
 use crate::output::{Failure, remark};
 use crate::session::Session;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use weir_cc::Transport;
@@ -85,13 +86,33 @@ fn path_class(name: &str) -> Result<PathClass, InputError> {
     })
 }
 
+/// Addresses of STUN servers.
+fn servers(names: &[String]) -> Result<Vec<SocketAddr>, Failure> {
+    if names.len() > 4 {
+        return Err(InputError::whole("--stun", format!("given {} times: four servers at most", names.len())).into());
+    }
+    let resolve = |name: &String| {
+        let found = name.to_socket_addrs().map(|mut all| all.next());
+        let why = match found {
+            Ok(Some(at)) => return Ok(at),
+            Ok(None) => "it has no address".to_string(),
+            Err(e) => e.to_string(),
+        };
+        Err(InputError::whole("--stun", format!("{name}: expected HOST:PORT of a STUN server: {why}")).into())
+    };
+    names.iter().map(resolve).collect()
+}
+
 /// This end's description: its streams and paths.
 pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedia>) -> Result<Party, Failure> {
     let (mut paths, mut policies) = (Vec::new(), Vec::new());
     for text in &args.paths.path {
         let (text, class) = text.rsplit_once('=').map_or((&text[..], None), |(text, class)| (text, Some(class)));
         let path: PathAddress = text.parse().map_err(|what| InputError::whole("--path", what))?;
-        path.resolve().map_err(failure)?;
+        // With ICE a further interface may appear in mid-call.
+        if !args.ice.ice || paths.is_empty() {
+            path.resolve().map_err(failure)?;
+        }
         policies.push(PathPolicy::of(class.map_or(Ok(PathClass::default()), path_class)?));
         if paths.contains(&path) {
             return Err(InputError::whole("--path", format!("{path} is given twice: each path has its own")).into());
@@ -113,6 +134,10 @@ pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedi
         ..PathUse::default()
     };
     uses.check().map_err(|e| InputError::whole("--scheduler, --coupling", e.to_string()))?;
+    if args.ice.ice && matches!(call.transport, Some(Transport::Dccp { .. })) {
+        return Err(InputError::whole("--ice", "a call over DCCP is at one address: use --transport udp").into());
+    }
+    let ice = args.ice.ice.then(|| servers(&args.ice.stun)).transpose()?;
     let offers_paths = !paths.is_empty();
     let mut paths = paths.into_iter();
     Ok(Party {
@@ -120,6 +145,7 @@ pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedi
         port: args.port,
         further_paths: paths.collect(),
         offers_paths,
+        ice,
         token: token(args)?,
         ..Party::new(CallConfig { paths: uses, ..call }, media, trust(args)?)
     })

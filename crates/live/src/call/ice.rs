@@ -1,0 +1,176 @@
+//! ICE in a call on sockets: its messages share the sockets with media, a path uses the pair that its agent selects, and
+//! paths come and go with this end's interfaces and the other end's consent.
+//!
+//! A path of the call has the number of its agent, on which both ends agree by the names in checks. It carries media once
+//! a check of this end was answered there.
+
+use crate::call::end::LiveEnd;
+use crate::call::ice_state::{IceSummary, LiveIce, Watched};
+use crate::call::path_sockets::{PathAddress, bind, current_address, use_own_interface};
+use crate::call::routes::{Peer, Route};
+use crate::ice::{IceEvent, Stage};
+use crate::sdp::IceDescription;
+use crate::udp::UdpPort;
+use std::net::SocketAddr;
+use weir_session::Handover;
+use weir_units::{Ecn, PathId, TimeDelta, Timestamp};
+
+/// Interval at which interfaces are looked at.
+const LOOK: TimeDelta = TimeDelta::from_millis(250);
+/// Sockets of a call, those of interfaces that are gone included.
+const MAX_PORTS: usize = 32;
+
+impl LiveEnd {
+    /// Paths are those that ICE finds. The ports are those of `begins`, in their order, each with its address as seen from
+    /// outside; of the further ones that are not there yet, paths are added once they are.
+    pub(super) fn set_ice(
+        &mut self,
+        mut ice: LiveIce,
+        begins: Vec<(PathAddress, Option<SocketAddr>)>,
+        theirs: &IceDescription,
+        now: Timestamp,
+    ) {
+        ice.locals = self.ports.iter().filter_map(|p| p.local_addr().ok()).collect();
+        let mut unused = ice.locals.clone().into_iter();
+        for (n, (at, seen)) in begins.into_iter().enumerate() {
+            let local = if n == 0 || current_address(&at).is_some() { unused.next() } else { None };
+            let path = local.and_then(|local| {
+                let path = ice.paths.add_interface(local, now)?;
+                if let Some(seen) = seen {
+                    ice.paths.add_reflexive(path, seen);
+                }
+                Some((local.ip(), path))
+            });
+            ice.watched.push(Watched { at, now: path });
+        }
+        ice.paths.set_remote(&theirs.credentials, &theirs.candidates, now);
+        ice.told = ice.paths.offers();
+        self.ice = Some(Box::new(ice));
+    }
+
+    /// Runs ICE's timers, sends its messages and follows its paths. Returns when it is next due; `None` without ICE.
+    pub(super) fn turn_ice(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let mut ice = self.ice.take()?;
+        if now >= ice.next_look {
+            ice.next_look = now + LOOK;
+            self.look_at_interfaces(&mut ice, now);
+        }
+        ice.paths.handle_timeout(now);
+        while let Some(event) = ice.paths.poll_event() {
+            match event {
+                IceEvent::Selected { path, selection } => {
+                    let Some(port) = ice.locals.iter().rposition(|l| *l == selection.local) else { continue };
+                    self.open_path(&mut ice, path, (port, selection.remote), selection.stage, now);
+                }
+                IceEvent::Lost { path } => {
+                    ice.events.lost += 1;
+                    self.close_path(&mut ice, path);
+                }
+                IceEvent::Candidates => {
+                    let offers = ice.paths.offers();
+                    if offers != ice.told && ice.is_any_open() {
+                        self.carrier.endpoint_mut().rtcp().offer_addresses(&offers);
+                        ice.events.offers += 1;
+                        ice.told = offers;
+                    }
+                }
+            }
+        }
+        while let Some(t) = ice.paths.poll_transmit() {
+            if let Some(port) = ice.locals.iter().rposition(|l| *l == t.from) {
+                self.ports[port].send(t.to, Ecn::NotEct, &t.bytes);
+            }
+        }
+        self.ports.iter_mut().for_each(UdpPort::flush);
+        let next = ice.paths.poll_timeout().into_iter().chain([ice.next_look]).min();
+        self.ice = Some(ice);
+        next
+    }
+
+    /// The other end's addresses were offered in-band.
+    pub(super) fn on_ice_offers(&mut self, now: Timestamp) {
+        let offered = self.carrier.endpoint().remote().offered_addresses().to_vec();
+        if let Some(ice) = &mut self.ice {
+            ice.paths.on_offered(&offered, now);
+        }
+    }
+
+    /// A path is to use this socket and address; the session gets it if it does not have it.
+    fn open_path(&mut self, ice: &mut LiveIce, path: usize, route: (usize, SocketAddr), stage: Stage, now: Timestamp) {
+        // A single path's first packets would go to whoever sends a copy of a check.
+        if path == 0 && stage < Stage::Valid {
+            return;
+        }
+        let (port, remote) = route;
+        ice.open.resize(ice.open.len().max(path + 1), None);
+        ice.added.resize(ice.added.len().max(path + 1), false);
+        ice.events.opened += u64::from(ice.open[path].is_none());
+        ice.open[path] = Some(remote);
+        self.routes.set(path, Route::new(port, Peer::At(remote)));
+        let endpoint = self.carrier.endpoint_mut();
+        for number in 0..=path {
+            let id = PathId::new(number as u8);
+            if ice.added[number] || number < path && endpoint.path(id).is_some() {
+                continue;
+            }
+            let Some(config) = (ice.new_path)(number, now) else { return };
+            if endpoint.add_path_numbered(id, config, now).is_err() {
+                return;
+            }
+            ice.added[number] = number == path;
+            if number != path {
+                // It only keeps the number for a path that the other end may have.
+                let _ = endpoint.remove_path(id, Handover::BreakBeforeMake);
+            }
+        }
+        if stage >= Stage::Valid
+            && let Some(mut opened) = endpoint.path_mut(PathId::new(path as u8))
+        {
+            // A check of this end was answered: no challenge has to be.
+            opened.open();
+        }
+    }
+
+    fn close_path(&mut self, ice: &mut LiveIce, path: usize) {
+        if let Some(open) = ice.open.get_mut(path) {
+            *open = None;
+        }
+        let removed = self.carrier.endpoint_mut().remove_path(PathId::new(path as u8), Handover::BreakBeforeMake);
+        // The last one stays with the session, and nothing is sent on it.
+        if removed.is_ok()
+            && let Some(added) = ice.added.get_mut(path)
+        {
+            *added = false;
+        }
+    }
+
+    /// Adds paths at interfaces that have appeared, and removes those that are gone.
+    fn look_at_interfaces(&mut self, ice: &mut LiveIce, now: Timestamp) {
+        for n in 0..ice.watched.len() {
+            let Watched { at, now: known } = &ice.watched[n];
+            let (ip, known) = (current_address(at), *known);
+            if ip == known.map(|k| k.0) {
+                continue;
+            }
+            if let Some((_, path)) = known {
+                ice.events.disappeared += 1;
+                ice.paths.remove_interface(path);
+                self.close_path(ice, path);
+                ice.watched[n].now = None;
+            }
+            let Some(ip) = ip.filter(|_| self.ports.len() < MAX_PORTS) else { continue };
+            let Ok((socket, local)) = bind(&PathAddress::Ip(ip), 0) else { continue };
+            use_own_interface(&socket, self.routes.first().peer.addr());
+            let Ok(port) = UdpPort::new(socket, ice.udp) else { continue };
+            self.ports.push(port);
+            ice.locals.push(local);
+            ice.events.appeared += 1;
+            ice.watched[n].now = ice.paths.add_interface(local, now).map(|path| (ip, path));
+        }
+    }
+
+    /// The state of ICE; `None` without.
+    pub(super) fn ice_summary(&self) -> Option<IceSummary> {
+        self.ice.as_ref().map(|ice| ice.summary())
+    }
+}

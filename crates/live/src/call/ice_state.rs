@@ -1,0 +1,131 @@
+//! State of ICE at an end of a call, and its report.
+
+use crate::call::path_sockets::PathAddress;
+use crate::ice::{IceCounters, IcePaths};
+use crate::udp::UdpConfig;
+use serde::Serialize;
+use std::net::{IpAddr, SocketAddr};
+use weir_session::PathConfig;
+use weir_units::{PathId, TimeDelta, Timestamp};
+
+/// Makes the configuration of a further path.
+pub(super) type NewPath = Box<dyn FnMut(usize, Timestamp) -> Option<PathConfig> + Send>;
+
+/// Where a path of this end begins, and its agent while the address is there.
+pub(super) struct Watched {
+    pub(super) at: PathAddress,
+    pub(super) now: Option<(IpAddr, usize)>,
+}
+
+/// ICE of one end.
+pub(super) struct LiveIce {
+    pub(super) paths: IcePaths,
+    pub(super) new_path: NewPath,
+    pub(super) watched: Vec<Watched>,
+    pub(super) next_look: Timestamp,
+    pub(super) udp: UdpConfig,
+    /// The address of each socket.
+    pub(super) locals: Vec<SocketAddr>,
+    /// The other end's address by path, while it consents.
+    pub(super) open: Vec<Option<SocketAddr>>,
+    /// Paths that the session has.
+    pub(super) added: Vec<bool>,
+    pub(super) told: Vec<SocketAddr>,
+    pub(super) events: IceEvents,
+}
+
+/// Events of paths by ICE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IceEvents {
+    /// Paths that got a pair of addresses.
+    pub opened: u64,
+    /// Paths whose pair no longer answered (RFC 7675).
+    pub lost: u64,
+    /// Interfaces of this end that have appeared in mid-call.
+    pub appeared: u64,
+    /// Interfaces of this end that have disappeared.
+    pub disappeared: u64,
+    /// Times that the other end was told this end's addresses in-band.
+    pub offers: u64,
+}
+
+/// State of ICE at an end, units in the names.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IceSummary {
+    /// Events.
+    pub events: IceEvents,
+    /// Messages received.
+    pub messages: IceCounters,
+    /// Every pair of addresses that was checked.
+    pub pairs: Vec<IcePairSummary>,
+}
+
+/// The measurements by the checks of one pair of addresses, whether or not it carries media.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IcePairSummary {
+    /// The path.
+    pub path: usize,
+    /// This end's address.
+    pub local: String,
+    /// The other end's.
+    pub remote: String,
+    /// Whether the path uses it.
+    pub is_selected: bool,
+    /// Checks sent.
+    pub sent: u64,
+    /// Those that were answered.
+    pub answered: u64,
+    /// Last round-trip time.
+    pub rtt_ms: Option<f64>,
+    /// Share of the last 32 checks that was not answered, since the first that was.
+    pub loss: Option<f64>,
+}
+
+impl LiveIce {
+    pub(super) fn new(paths: IcePaths, new_path: NewPath, udp: UdpConfig) -> Self {
+        Self {
+            paths,
+            new_path,
+            watched: Vec::new(),
+            next_look: Timestamp::ZERO,
+            udp,
+            locals: Vec::new(),
+            open: Vec::new(),
+            added: vec![true],
+            told: Vec::new(),
+            events: IceEvents::default(),
+        }
+    }
+    /// The other end's address on a path that may be used.
+    pub(super) fn remote(&self, path: PathId) -> Option<SocketAddr> {
+        self.open.get(path.index()).copied().flatten()
+    }
+    pub(super) fn is_any_open(&self) -> bool {
+        self.open.iter().any(Option::is_some)
+    }
+    /// Takes a datagram if it is STUN.
+    pub(super) fn handle_datagram(&mut self, now: Timestamp, port: usize, from: SocketAddr, bytes: &[u8]) -> bool {
+        self.locals.get(port).is_some_and(|&local| self.paths.handle_datagram(now, local, from, bytes))
+    }
+
+    pub(super) fn summary(&self) -> IceSummary {
+        let of = |path: usize| {
+            let selected = self.paths.selection(path);
+            self.paths.measures(path).iter().map(move |m| IcePairSummary {
+                path,
+                local: m.local.to_string(),
+                remote: m.remote.to_string(),
+                is_selected: selected.is_some_and(|s| (s.local, s.remote) == (m.local, m.remote)),
+                sent: m.sent,
+                answered: m.answered,
+                rtt_ms: m.rtt.map(TimeDelta::as_millis_f64),
+                loss: m.loss(),
+            })
+        };
+        let pairs = (0..self.paths.path_count()).flat_map(of).collect();
+        IceSummary { events: self.events, messages: self.paths.counters(), pairs }
+    }
+}
