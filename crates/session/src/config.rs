@@ -14,7 +14,7 @@ use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Receiver, ReportPlan, Sender, circuit_breaker, feedback_guard};
 use weir_media::utility::Utility;
 use weir_media::{AdaptivePlayout, Packetiser, Source};
-use weir_units::{DataRate, Ecn, TimeDelta};
+use weir_units::{DataRate, Ecn, PathId, TimeDelta};
 
 /// The end itself: identity, RTCP and clock.
 #[derive(Clone, PartialEq, Debug)]
@@ -231,17 +231,19 @@ pub struct PathConfig {
     pub sending: Option<SendingPath>,
     /// Receives media on it; `None` at an end that only sends.
     pub receiving: Option<ReceivingPath>,
+    /// Its number in a call to which it is added, where the ends agree on it otherwise, as by the names of ICE agents.
+    pub number: Option<PathId>,
 }
 
 impl From<SendingPath> for PathConfig {
     fn from(sending: SendingPath) -> Self {
-        Self { sending: Some(sending), receiving: None }
+        Self { sending: Some(sending), ..Self::default() }
     }
 }
 
 impl From<ReceivingPath> for PathConfig {
     fn from(receiving: ReceivingPath) -> Self {
-        Self { sending: None, receiving: Some(receiving) }
+        Self { receiving: Some(receiving), ..Self::default() }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ice::{IceEvent, Stage};
 use crate::sdp::IceDescription;
 use crate::udp::UdpPort;
 use std::net::SocketAddr;
-use weir_session::Handover;
+use weir_session::{Handover, PathConfig};
 use weir_units::{Ecn, PathId, TimeDelta, Timestamp};
 
 /// Interval at which interfaces are looked at.
@@ -114,7 +114,7 @@ impl LiveEnd {
                 continue;
             }
             let Some(config) = (ice.new_path)(number, now) else { return };
-            if endpoint.add_path_numbered(id, config, now).is_err() {
+            if endpoint.add_path(PathConfig { number: Some(id), ..config }, now).is_err() {
                 return;
             }
             ice.added[number] = number == path;

@@ -38,7 +38,7 @@ impl PathFactory {
         extensions: &mut HeaderExtensions,
     ) -> Result<PathConfig, CallError> {
         let sending = self.sends.then(|| self.sending(path, now, extensions)).transpose()?;
-        Ok(PathConfig { sending, receiving: self.receives.then(|| self.receiving(path, now)) })
+        Ok(PathConfig { sending, receiving: self.receives.then(|| self.receiving(path, now)), number: None })
     }
 
     /// For paths in mid-call, whose controllers need no more than those before.

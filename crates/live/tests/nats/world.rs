@@ -350,8 +350,9 @@ fn on_event(end: &mut End, event: IceEvent, in_band: bool, now: Timestamp) {
             end.routes[path] = Some((selection.local, selection.remote));
             if is_new {
                 let (sending, receiving) = control(7, now).into_directions();
-                let config = PathConfig { sending: Some(sending), receiving: Some(receiving) };
-                let added = end.call.add_path_numbered(PathId::new(path as u8), config, now);
+                let number = Some(PathId::new(path as u8));
+                let config = PathConfig { sending: Some(sending), receiving: Some(receiving), number };
+                let added = end.call.add_path(config, now);
                 end.refused_paths += u32::from(added.is_err());
             }
             if selection.stage >= Stage::Valid

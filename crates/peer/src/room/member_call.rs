@@ -198,7 +198,7 @@ impl MemberCall {
         };
         let feedback = n.reports.map(|format| FeedbackPlan { format, ..FeedbackPlan::LIBWEBRTC });
         let receiving = ReceivingPath { feedback, ..ReceivingPath::default() };
-        let path = PathConfig { sending: Some(sending), receiving: Some(receiving) };
+        let path = PathConfig { sending: Some(sending), receiving: Some(receiving), number: None };
         let mut endpoint = end.on(path).make(now)?;
         let ids: Vec<OutgoingId> = endpoint.stats().outgoing_ids().collect();
         let mut encodings: Vec<IncomingId> = endpoint.stats().incoming_ids().collect();

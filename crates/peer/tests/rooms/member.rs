@@ -200,7 +200,7 @@ impl Member {
         let feedback = Some(FeedbackPlan { format: FeedbackFormat::TransportWide, ..FeedbackPlan::LIBWEBRTC });
         let nack = Some(NackConfig::default());
         let receiving = Some(ReceivingPath { feedback, ..ReceivingPath::default() });
-        let mut plan = EndPlan::new(config).on(PathConfig { sending, receiving });
+        let mut plan = EndPlan::new(config).on(PathConfig { sending, receiving, number: None });
         let demand = Demand::default();
         for n in 0..3 {
             let config = OutgoingConfig::new(video(n), Made::source(self.number, Some(n)), demand);

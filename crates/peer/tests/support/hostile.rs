@@ -333,6 +333,7 @@ fn endpoint(now: Timestamp) -> Endpoint {
     let path = PathConfig {
         sending: Some(SendingPath { per_packet_feedback: true, ..SendingPath::new(controller) }),
         receiving: Some(ReceivingPath { feedback: Some(FeedbackPlan::LIBWEBRTC), ..ReceivingPath::default() }),
+        number: None,
     };
     EndPlan::new(config).sends(outgoing).receives(incoming).on(path).make(now).expect("sources of their own")
 }

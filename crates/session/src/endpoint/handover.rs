@@ -88,42 +88,36 @@ impl Handovers {
 
 impl Endpoint {
     /// Adds a path, in the directions that the end has. An end that receives gives feedback on it as on its first path if
-    /// `path` does not say how. Its number is the least that is free; both ends have to add it, so that they agree on it. It
-    /// carries media once the other end has answered on it, see [`Path::usage`](super::Path::usage): a round trip later if the
-    /// receiver has added it first. The call has to be made for it ([`EndConfig::multipath`](crate::EndConfig::multipath)).
+    /// `path` does not say how. Its number is the least that is free, unless [`PathConfig::number`] says it: both ends have to add it, so
+    /// that they agree on it. It carries media once the other end has answered on it, see [`Path::usage`](super::Path::usage): a round
+    /// trip later if the receiver has added it first. The call has to be made for it
+    /// ([`EndConfig::multipath`](crate::EndConfig::multipath)).
     ///
     /// # Errors
-    /// The call was made for one path, or has too many; nothing changes then.
+    /// The call was made for one path, or has too many; the number is neither the next one nor that of a path that was removed or has
+    /// failed. Nothing changes then.
     pub fn add_path(&mut self, path: PathConfig, now: Timestamp) -> Result<PathId, PathError> {
+        if self.paths.is_none() || !self.is_multipath {
+            return Err(PathError::SinglePath);
+        }
         let count = self.path_count();
-        let free = (0..count as u8).map(PathId::new).find(|id| self.is_free(*id));
-        let id = free.unwrap_or(PathId::new(u8::try_from(count).unwrap_or(u8::MAX)));
-        self.add_path_numbered(id, path, now).map(|()| id)
+        let next = PathId::new(u8::try_from(count).unwrap_or(u8::MAX));
+        let id = path
+            .number
+            .unwrap_or_else(|| (0..next.number()).map(PathId::new).find(|id| self.is_free(*id)).unwrap_or(next));
+        if id.index() >= MAX_PATHS {
+            return Err(PathError::TooMany);
+        }
+        if id != next && !self.is_free(id) {
+            return Err(PathError::Unknown);
+        }
+        self.put_path(id, path, now);
+        Ok(id)
     }
 
     /// Whether a number that the call has had can be used again.
     fn is_free(&self, id: PathId) -> bool {
         matches!(self.path_use(id), Some(PathUse::Removed | PathUse::Failed))
-    }
-
-    /// Likewise with a number on which the ends agree otherwise, as by the names of ICE agents: the next one, or that of a
-    /// path that was removed or has failed.
-    ///
-    /// # Errors
-    /// The call was made for one path, or the number is none of these; nothing changes then.
-    pub fn add_path_numbered(&mut self, id: PathId, path: PathConfig, now: Timestamp) -> Result<(), PathError> {
-        if self.paths.is_none() || !self.is_multipath {
-            return Err(PathError::SinglePath);
-        }
-        let (index, count) = (id.index(), self.path_count());
-        if index >= MAX_PATHS {
-            return Err(PathError::TooMany);
-        }
-        if index > count || index < count && !self.is_free(id) {
-            return Err(PathError::Unknown);
-        }
-        self.put_path(id, path, now);
-        Ok(())
     }
 
     fn put_path(&mut self, id: PathId, path: PathConfig, now: Timestamp) {

@@ -105,6 +105,7 @@ fn both_directions_get_a_second_path() {
     let path = |from: &mut CallPlan, to: &mut CallPlan| PathConfig {
         sending: from.sending.pop(),
         receiving: to.receiving.pop(),
+        number: None,
     };
     let paths = [path(&mut there, &mut back), path(&mut back, &mut there)];
     let [on_a, on_b] = paths;
@@ -118,7 +119,7 @@ fn both_directions_get_a_second_path() {
     call.run_until(Timestamp::from_secs(10));
     for end in [&mut call.a, &mut call.b] {
         let (sender, half) = controller(call.now);
-        let path = PathConfig { sending: Some(sender), receiving: Some(half) };
+        let path = PathConfig { sending: Some(sender), receiving: Some(half), number: None };
         assert_eq!(end.add_path(path, call.now), Ok(B));
     }
     call.run_until(Timestamp::from_secs(30));

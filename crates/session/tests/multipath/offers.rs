@@ -117,7 +117,8 @@ fn feedback_on_a_path_without_a_sender_changes_nothing() {
     plan.sending.truncate(1);
     plan.incoming[0].identity.ssrc = plan.sender.remote_ssrc;
     let mut sending = plan.sending.into_iter();
-    let paths = plan.receiving.into_iter().map(|r| PathConfig { sending: sending.next(), receiving: Some(r) });
+    let paths =
+        plan.receiving.into_iter().map(|r| PathConfig { sending: sending.next(), receiving: Some(r), number: None });
     let (end, outgoing, incoming, group) = (plan.sender, plan.outgoing, plan.incoming, plan.group);
     let end = EndPlan { end, outgoing, incoming, paths: paths.collect(), group }.make(Timestamp::ZERO);
     let mut end = end.expect("sources of their own");
