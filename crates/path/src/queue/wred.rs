@@ -15,7 +15,7 @@ use crate::stats::DropReason;
 use weir_units::Timestamp;
 
 parameters! {
-    /// Parameters of WRED. Thresholds are those of [`red::Config`]; the defaults are those of Cisco IOS 12 for its code points.
+    /// Parameters of WRED. Thresholds are those of [`red::Config`]; the defaults are chosen here, in the order of precedence.
     pub struct Config {
         /// Average queue length from which packets of the first drop precedence (AF11, AF21, AF31, AF41) are dropped at random.
         min_1: Limit = Limit::Packets(33);

@@ -17,7 +17,7 @@ pub(in crate::scenario) enum RawMedia {
     Video,
 }
 
-/// What a call gives up last where its rate is short.
+/// The last that a call gives up where its rate is short.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Preference")]
