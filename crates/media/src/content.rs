@@ -1,6 +1,6 @@
 //! Content of frames: payloads to be sent, and payloads received.
 
-use crate::utility::Shape;
+use crate::shape::Shape;
 use weir_units::{DataSize, Timestamp};
 
 /// The RTP payloads of a frame, in order.

@@ -42,6 +42,7 @@ mod read_ahead;
 pub mod resilience;
 mod scale;
 mod scenes;
+mod shape;
 mod shaped;
 mod simulcast;
 mod source;

@@ -1,6 +1,6 @@
 //! Encoders of pictures whose size and number change during a call.
 
-use crate::utility::Shape;
+use crate::shape::Shape;
 use crate::{
     Capabilities, CodedFrame, EncoderConfig, LayerRates, Layering, Picture, VideoCodec, VideoEncoder, VideoError, scale,
 };

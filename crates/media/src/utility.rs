@@ -17,6 +17,7 @@
 
 mod choice;
 
+pub use crate::shape::Shape;
 pub use choice::ShapeChoice;
 
 use crate::resilience::{Decision, Mechanisms};
@@ -30,8 +31,8 @@ const BITS_PER_SAMPLE: f64 = 0.0217;
 /// The frame rate that it counts for.
 const USUAL_FRAME_RATE: f64 = 30.0;
 /// Exponent of the frame rate in the rate at one quantiser: pictures further apart differ more. Z. Ma, M. Xu and Y. Wang, "Modeling of
-/// rate and perceptual quality of compressed video as functions of frame rate and quantization stepsize", 2012, find 0.45 to 0.85
-/// in clips of H.264.
+/// rate and perceptual quality of compressed video as functions of frame rate and quantization stepsize", 2012, model the rate as a
+/// power of the frame rate; the value is chosen here.
 const FRAME_RATE_EXPONENT: f64 = 0.6;
 /// Width and height as quarters of the camera's. Chosen here.
 const QUARTERS: [u32; 4] = [4, 3, 2, 1];
@@ -44,7 +45,7 @@ const LEAST_FRAME_RATE: f64 = 4.9;
 /// The sound's part of the rate where another medium is preferred.
 const PART_OF_SOUND: u64 = 10;
 
-/// What a call gives up last.
+/// The last that a call gives up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Preference {
     /// Smooth pictures: sports, gestures.
@@ -93,21 +94,10 @@ impl fmt::Display for Preference {
     }
 }
 
-/// How pictures are to be coded.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Shape {
-    /// Samples a row.
-    pub width: u32,
-    /// Rows.
-    pub height: u32,
-    /// One of this many pictures of the camera is coded, at least 1.
-    pub stride: u32,
-}
-
 /// A call's preference, and the pictures that it begins with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Utility {
-    /// What it gives up last.
+    /// The last that it gives up.
     pub preference: Preference,
     /// Width and height of the camera's pictures.
     pub size: (u32, u32),

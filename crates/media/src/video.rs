@@ -1,6 +1,6 @@
 //! Interfaces of video encoders and decoders: pictures in, coded frames out, and back.
 
-use crate::utility::Shape;
+use crate::shape::Shape;
 use crate::{FrameKind, LayerInfo, LayerRates, Layering, Picture};
 use core::fmt;
 use weir_units::{DataRate, DataSize};

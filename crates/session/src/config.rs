@@ -168,7 +168,7 @@ pub struct OutgoingOptions {
     pub max_queue_age: Option<TimeDelta>,
     /// Picture feedback.
     pub picture: PictureFeedback,
-    /// What the call gives up last where its rate is short: decides on the size and number of the stream's pictures, on their repair
+    /// The last that the call gives up where its rate is short: decides on the size and number of the stream's pictures, on their repair
     /// packets beside retransmissions, and on the share of the call's sound. `None` leaves the sound its demand and all else to the
     /// encoder's quantiser.
     pub utility: Option<Utility>,

@@ -84,7 +84,7 @@ pub(crate) struct SendResilience {
     pub otherwise: RepairChoice,
     /// Whether the controller plans repair itself, which disables unequal protection.
     pub yields: bool,
-    /// What the call gives up last, by which there may be no repair packets beside retransmissions.
+    /// The last that the call gives up, by which there may be no repair packets beside retransmissions.
     preference: Option<Preference>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn seconds_from_zero(text: &str) -> Result<f64, String> {
     if text.trim() == "0" { Ok(0.0) } else { seconds(text) }
 }
 
-/// What a call gives up last.
+/// A preference: the last that a call gives up.
 pub(crate) fn preference(text: &str) -> Result<Preference, String> {
     Preference::by_name(text).ok_or_else(|| format!("one of {}", Preference::ALL.map(Preference::name).join(", ")))
 }

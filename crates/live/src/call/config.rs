@@ -65,7 +65,7 @@ pub struct CallConfig {
     /// Whether capacity vectors are exchanged (`docs/wire/capacity-vector.md`): an end between processes offers them, or
     /// accepts them of a peer that does, if the call is protected or stays on this machine.
     pub capacity_vectors: bool,
-    /// What the call gives up last where its rate is short: decides on the shape of the pictures of its first stream of video, whose
+    /// The last that the call gives up where its rate is short: decides on the shape of the pictures of its first stream of video, whose
     /// encoder has to follow it ([`weir_media::ShapedEncoder`]), and on the share of its sound; `None` leaves the sound its demand. In
     /// calls within this process.
     pub utility: Option<Utility>,

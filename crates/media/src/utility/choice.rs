@@ -55,7 +55,7 @@ impl ShapeChoice {
         }
     }
 
-    /// What it was made of.
+    /// The utility that it was made of.
     pub fn utility(&self) -> &Utility {
         &self.utility
     }

@@ -15,7 +15,7 @@ use crate::stats::DropReason;
 use weir_units::Timestamp;
 
 parameters! {
-    /// Parameters of WRED. Thresholds are those of [`red::Config`]; the defaults are those of Cisco IOS 12 for its code points.
+    /// Parameters of WRED. Thresholds are those of [`red::Config`]; the defaults are chosen here, in the order of precedence.
     pub struct Config {
         /// Average queue length from which packets of the first drop precedence (AF11, AF21, AF31, AF41) are dropped at random.
         min_1: Limit = Limit::Packets(33);
@@ -127,6 +127,7 @@ impl<P> discipline::Queue<P> for Queue<P> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::discipline::Queue as _;
     use super::super::fifo::Room;
     use super::*;
     use crate::impairment::Draw;
@@ -179,7 +180,7 @@ mod tests {
         let [first, second, third] = dropped(config, 30);
         // At 30 packets: none of the first; 0.1 x 2/22 of the second and 0.1 x 6/26 of the third, spread by their counts.
         assert!(first == 0.0 && (0.005..0.03).contains(&second) && (0.02..0.07).contains(&third), "{second} {third}");
-        let [first, second, third] = dropped(config, 45);
+        let [first, second, third] = dropped(config, 36);
         assert!(0.02 < first && first < second && second < third && third < 0.2, "{first} {second} {third}");
         assert_eq!(dropped(config, 60), [1.0; 3]);
     }

@@ -82,7 +82,7 @@ flow! {
         /// `source`. One stream with `source` if absent.
         #[serde(default)]
         streams: Vec<At<RawStream>>,
-        /// What the call gives up last; its source is an encoder, and it then has speech (Opus) beside the pictures: two streams, which
+        /// The last that the call gives up; its source is an encoder, and it then has speech (Opus) beside the pictures: two streams, which
         /// share the controller's target. Pictures alone, at the size and number of the source, if absent.
         prefer: Option<At<RawPreference>>,
         /// Paths of a call over several at once (multipath RTP), instead of `path`; one path if absent. Needs

@@ -17,7 +17,7 @@ pub(crate) enum RawMedia {
     Video,
 }
 
-/// What a call gives up last where its rate is short.
+/// The last that a call gives up where its rate is short.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

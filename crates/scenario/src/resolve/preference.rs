@@ -1,4 +1,4 @@
-//! What a call of a real encoder's pictures and of speech gives up last.
+//! Preference of a call of a real encoder's pictures and of speech.
 
 use crate::error::InputError;
 use crate::media::{Source, Video};

@@ -168,7 +168,7 @@ pub(crate) struct LoopbackArgs {
     /// Compare the pictures with the originals as they are shown (PSNR)
     #[arg(long)]
     pub(crate) quality: bool,
-    /// What the call gives up last where its rate is short: motion (pictures become smaller first), sharpness (there are fewer of them
+    /// The last that the call gives up where its rate is short: motion (pictures become smaller first), sharpness (there are fewer of them
     /// first) or sound (of --streams audio,camera). Without it all pictures are coded at their size, whatever the quantiser
     #[arg(long, value_name = "WHAT", value_parser = crate::values::preference)]
     pub(crate) prefer: Option<Preference>,
