@@ -51,7 +51,7 @@ fn keeps_its_rate(name: &str, world: &World, count: u64, calm: u64) {
 
 /// A check of the other end, as somebody on the way has seen it, for the target of number `n`.
 fn seen(world: &World, n: usize) -> Option<Vec<u8>> {
-    let to_first = n % 2 == 0;
+    let to_first = n.is_multiple_of(2);
     let is_for = |to: &SocketAddr| (*to == SocketAddr::from(([192, 0, 2, 1], 5_000))) == to_first;
     world
         .tap
