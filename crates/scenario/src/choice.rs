@@ -145,7 +145,7 @@ pub(super) struct RawPareto<T> {
     pub(super) shape: At<f64>,
 }
 
-/// What has a schema, where there are schemas.
+/// A schema, where there are schemas.
 #[cfg(feature = "schema")]
 pub(super) use schemars::JsonSchema as Described;
 #[cfg(not(feature = "schema"))]
