@@ -5,7 +5,7 @@
 //! bounds on what strangers and the other end can cause, consent (RFC 7675), and round-trip time and loss of each
 //! pair by its checks. [`Gather`] asks a STUN server for an address as seen from outside (RFC 8489).
 //!
-//! Candidates are told out of band (`a=candidate` in SDP, RFC 8839) or, for paths that are added later, in-band as
+//! Candidates are announced out of band (`a=candidate` in SDP, RFC 8839) or, for paths that are added later, in-band as
 //! addresses of multipath RTCP. The credentials of path `n` follow from those of the call ([`Credentials::of_path`]),
 //! so that an address alone is enough for a further path.
 //!

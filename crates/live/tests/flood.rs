@@ -1,22 +1,22 @@
 //! Floods at the listener of signalling: a newcomer gets in, near and far, and an offer alone ends nothing.
 
+#[path = "support/camera.rs"]
+mod camera;
 #[path = "support/flood.rs"]
 mod flood;
 
+use camera::video;
 use flood::{Away, Flood, Kind, print_row};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_cc::Registry;
-use weir_live::call::{
-    CallConfig, Camera, Joined, Party, PartyMedia, Unobserved, VideoCall, VideoReceive, VideoSend, run_party,
-};
+use weir_live::call::{CallConfig, Joined, Party, PartyMedia, Unobserved, run_party};
 use weir_live::clock::Clock;
 use weir_live::sdp::Direction;
 use weir_live::signal::{Identity, Listener, MAX_PENDING, SignalError, Signalling, Token, Trust};
-use weir_media::clip::{Character, Clip, ClipSpec};
-use weir_media::{EncoderConfig, OnDamage, VideoCodec};
+use weir_media::{EncoderConfig, VideoCodec};
 use weir_units::TimeDelta;
 
 /// A newcomer is served within this time.
@@ -29,22 +29,6 @@ static TURN: Mutex<()> = Mutex::new(());
 fn party(direction: Direction, trust: Trust) -> Party {
     let media = vec![PartyMedia::video(vec![VideoCodec::H264], EncoderConfig::live(320, 240), direction)];
     Party::new(CallConfig::default(), media, trust)
-}
-
-fn video(direction: Direction) -> VideoCall {
-    let send = direction.sends().then(|| {
-        let rate = "30".parse().expect("a rate");
-        let mut clip = Clip::new(ClipSpec::new(Character::TalkingHead, 320, 240, rate)).expect("a clip");
-        let encoder = weir_codecs::encoder(VideoCodec::H264, &EncoderConfig::live(320, 240)).expect("built in");
-        VideoSend { camera: Camera::reel(&mut clip, rate).expect("pictures"), encoder }
-    });
-    let receive = direction.receives().then(|| VideoReceive {
-        decoder: weir_codecs::decoder(VideoCodec::H264).expect("built in"),
-        on_damage: OnDamage::Show,
-        record: None,
-        quality: false,
-    });
-    VideoCall { send, receive }
 }
 
 fn way(secured: bool, at: SocketAddr) -> Signalling {

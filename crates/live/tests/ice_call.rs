@@ -1,18 +1,21 @@
 //! Calls by ICE on sockets: between two parties, with a STUN server, with interfaces that come and go, and under a flood.
 
+#[path = "support/camera.rs"]
+mod camera;
+#[path = "support/interfaces.rs"]
+mod interfaces;
+
+use camera::video;
+use interfaces::ip;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use weir_cc::{Limits, Registry};
-use weir_live::call::{
-    CallConfig, Camera, Party, PartyMedia, PartySummary, PathUse, Unobserved, VideoCall, VideoReceive, VideoSend,
-    run_party,
-};
+use weir_live::call::{CallConfig, Party, PartyMedia, PartySummary, PathUse, Unobserved, run_party};
 use weir_live::ice::stun::{HEADER, answer, binding_request};
 use weir_live::sdp::Direction;
 use weir_live::signal::{Listener, Signalling, Trust};
-use weir_media::clip::{Character, Clip, ClipSpec};
-use weir_media::{EncoderConfig, OnDamage, VideoCodec};
+use weir_media::{EncoderConfig, VideoCodec};
 use weir_units::{DataRate, TimeDelta};
 
 fn party(direction: Direction, paths: &[&str], stun: &[SocketAddr]) -> Party {
@@ -26,22 +29,6 @@ fn party(direction: Direction, paths: &[&str], stun: &[SocketAddr]) -> Party {
         ice: Some(stun.to_vec()),
         ..Party::new(CallConfig { paths: uses, limits, ..CallConfig::default() }, media, Trust::default())
     }
-}
-
-fn video(direction: Direction) -> VideoCall {
-    let send = direction.sends().then(|| {
-        let rate = "30".parse().expect("a rate");
-        let mut clip = Clip::new(ClipSpec::new(Character::TalkingHead, 320, 240, rate)).expect("a clip");
-        let encoder = weir_codecs::encoder(VideoCodec::H264, &EncoderConfig::live(320, 240)).expect("built in");
-        VideoSend { camera: Camera::reel(&mut clip, rate).expect("pictures"), encoder }
-    });
-    let receive = direction.receives().then(|| VideoReceive {
-        decoder: weir_codecs::decoder(VideoCodec::H264).expect("built in"),
-        on_damage: OnDamage::Show,
-        record: None,
-        quality: false,
-    });
-    VideoCall { send, receive }
 }
 
 /// Both ends of a call, the connecting one first; it ends the call after this time.
@@ -131,11 +118,6 @@ fn an_end_without_ice_is_called_at_its_address() {
     let [a, b] = call(&party(Direction::Send, &["127.0.0.1"], &[]), &plain, 2_000);
     assert!(b.received.expect("pictures").intact > 20);
     assert!(a.end.ice.is_none() && b.end.ice.is_none());
-}
-
-fn ip(arguments: &str) {
-    let done = std::process::Command::new("ip").args(arguments.split(' ')).status().expect("iproute2");
-    assert!(done.success(), "ip {arguments}");
 }
 
 #[test]

@@ -1,20 +1,25 @@
 //! Calls over several paths on sockets: between two parties, and through a forwarder that moves.
 
+#[path = "support/camera.rs"]
+mod camera;
+#[path = "support/interfaces.rs"]
+mod interfaces;
+
+use camera::video;
+use interfaces::ip;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use weir_cc::{Limits, Registry, Setup};
 use weir_live::call::{
-    CallConfig, Camera, EndSummary, LiveEnd, Party, PartyMedia, PartySummary, Peer, RunUntil, Unobserved, VideoCall,
-    VideoReceive, VideoSend, run_party,
+    CallConfig, EndSummary, LiveEnd, Party, PartyMedia, PartySummary, Peer, RunUntil, Unobserved, run_party,
 };
 use weir_live::clock::Clock;
 use weir_live::sdp::Direction;
 use weir_live::signal::{Listener, Signalling, Trust};
 use weir_live::srtp::{SrtpKey, SrtpSession, Suite};
 use weir_live::udp::UdpConfig;
-use weir_media::clip::{Character, Clip, ClipSpec};
-use weir_media::{EncoderConfig, OnDamage, PerfectCodec, VideoCodec};
+use weir_media::{EncoderConfig, PerfectCodec, VideoCodec};
 use weir_session::multipath::AnyScheduler;
 use weir_session::{CallPlan, Control, EndConfig, EndName};
 use weir_units::{DataRate, TimeDelta};
@@ -28,22 +33,6 @@ fn party(direction: Direction, paths: &[&str]) -> Party {
         offers_paths: true,
         ..Party::new(CallConfig::default(), media, Trust::default())
     }
-}
-
-fn video(direction: Direction) -> VideoCall {
-    let send = direction.sends().then(|| {
-        let rate = "30".parse().expect("a rate");
-        let mut clip = Clip::new(ClipSpec::new(Character::TalkingHead, 320, 240, rate)).expect("a clip");
-        let encoder = weir_codecs::encoder(VideoCodec::H264, &EncoderConfig::live(320, 240)).expect("built in");
-        VideoSend { camera: Camera::reel(&mut clip, rate).expect("pictures"), encoder }
-    });
-    let receive = direction.receives().then(|| VideoReceive {
-        decoder: weir_codecs::decoder(VideoCodec::H264).expect("built in"),
-        on_damage: OnDamage::Show,
-        record: None,
-        quality: false,
-    });
-    VideoCall { send, receive }
 }
 
 /// Both ends of a call of 2.5 s, the connecting one first; it ends the call.
@@ -214,11 +203,6 @@ fn a_path_follows_an_end_that_moves_and_no_stranger() {
     assert!((2..=8).contains(&b.counters.challenges), "{:?}", b.counters);
     assert!(a.last_send_error.is_none() && b.unknown_source == 0);
     assert!(b.paths.iter().all(|p| p.received_packets > 50), "{:?}", b.paths);
-}
-
-fn ip(arguments: &str) {
-    let done = std::process::Command::new("ip").args(arguments.split(' ')).status().expect("iproute2");
-    assert!(done.success(), "ip {arguments}");
 }
 
 #[test]

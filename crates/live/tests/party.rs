@@ -1,15 +1,15 @@
 //! Two ends that agree on a call by themselves, as two processes do.
 
+#[path = "support/camera.rs"]
+mod camera;
+
+use camera::video;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cc::{Registry, Transport};
-use weir_live::call::{
-    CallConfig, CallError, Camera, Party, PartyMedia, PartySummary, Unobserved, VideoCall, VideoReceive, VideoSend,
-    run_party,
-};
+use weir_live::call::{CallConfig, CallError, Party, PartyMedia, PartySummary, Unobserved, run_party};
 use weir_live::sdp::Direction;
 use weir_live::signal::{Listener, SignalError, Signalling, Trust};
-use weir_media::clip::{Character, Clip, ClipSpec};
-use weir_media::{EncoderConfig, OnDamage, VideoCodec};
+use weir_media::{EncoderConfig, VideoCodec};
 use weir_units::TimeDelta;
 
 fn party(direction: Direction, controller: &str) -> Party {
@@ -20,22 +20,6 @@ fn party(direction: Direction, controller: &str) -> Party {
     };
     let media = vec![PartyMedia::video(vec![VideoCodec::H264], EncoderConfig::live(320, 240), direction)];
     Party::new(call, media, Trust::default())
-}
-
-fn video(direction: Direction) -> VideoCall {
-    let send = direction.sends().then(|| {
-        let rate = "30".parse().expect("a rate");
-        let mut clip = Clip::new(ClipSpec::new(Character::TalkingHead, 320, 240, rate)).expect("a clip");
-        let encoder = weir_codecs::encoder(VideoCodec::H264, &EncoderConfig::live(320, 240)).expect("built in");
-        VideoSend { camera: Camera::reel(&mut clip, rate).expect("pictures"), encoder }
-    });
-    let receive = direction.receives().then(|| VideoReceive {
-        decoder: weir_codecs::decoder(VideoCodec::H264).expect("built in"),
-        on_damage: OnDamage::Show,
-        record: None,
-        quality: false,
-    });
-    VideoCall { send, receive }
 }
 
 /// Both ends of a call of 1.5 s, the connecting one first; it ends the call.

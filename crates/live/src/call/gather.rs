@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_units::TimeDelta;
 
-/// Servers are waited for this long; what they say later is told in-band (calibrated).
+/// Longest wait for the answers of servers; later ones are announced in-band (calibrated).
 const PATIENCE: TimeDelta = TimeDelta::from_secs(1);
 const TURN: Duration = Duration::from_millis(2);
 

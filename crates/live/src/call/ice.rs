@@ -44,7 +44,7 @@ impl LiveEnd {
             ice.watched.push(Watched { at, now: path });
         }
         ice.paths.set_remote(&theirs.credentials, &theirs.candidates, now);
-        ice.told = ice.paths.offers();
+        ice.announced = ice.paths.offers();
         self.ice = Some(Box::new(ice));
     }
 
@@ -68,10 +68,10 @@ impl LiveEnd {
                 }
                 IceEvent::Candidates => {
                     let offers = ice.paths.offers();
-                    if offers != ice.told && ice.is_any_open() {
+                    if offers != ice.announced && ice.is_any_open() {
                         self.carrier.endpoint_mut().rtcp().offer_addresses(&offers);
                         ice.events.offers += 1;
-                        ice.told = offers;
+                        ice.announced = offers;
                     }
                 }
             }

@@ -30,7 +30,7 @@ pub(super) struct LiveIce {
     pub(super) open: Vec<Option<SocketAddr>>,
     /// Paths that the session has.
     pub(super) added: Vec<bool>,
-    pub(super) told: Vec<SocketAddr>,
+    pub(super) announced: Vec<SocketAddr>,
     pub(super) events: IceEvents,
 }
 
@@ -46,7 +46,7 @@ pub struct IceEvents {
     pub appeared: u64,
     /// Interfaces of this end that have disappeared.
     pub disappeared: u64,
-    /// Times that the other end was told this end's addresses in-band.
+    /// Times that this end's addresses were sent to the other end in-band.
     pub offers: u64,
 }
 
@@ -95,7 +95,7 @@ impl LiveIce {
             locals: Vec::new(),
             open: Vec::new(),
             added: vec![true],
-            told: Vec::new(),
+            announced: Vec::new(),
             events: IceEvents::default(),
         }
     }

@@ -127,7 +127,7 @@ pub struct PathAgent {
     zero: Instant,
     config: AgentConfig,
     local: Vec<SocketAddr>,
-    told: Vec<Candidate>,
+    announced: Vec<Candidate>,
     /// Those of which checks were answered by a check at once.
     triggered: Vec<SocketAddr>,
     checks: Checks,
@@ -164,7 +164,7 @@ impl PathAgent {
             zero: any_instant(),
             config,
             local: Vec::new(),
-            told: Vec::new(),
+            announced: Vec::new(),
             triggered: Vec::new(),
             checks: Checks::default(),
             guard: Guard::default(),
@@ -199,17 +199,17 @@ impl PathAgent {
     }
     /// A candidate of the other end. Returns `false` if it is known, or one too many.
     pub fn add_remote(&mut self, candidate: &Candidate) -> bool {
-        if self.is_told(candidate.address) || self.told.len() >= MAX_CANDIDATES {
+        if self.is_announced(candidate.address) || self.announced.len() >= MAX_CANDIDATES {
             return false;
         }
-        self.told.push(*candidate);
+        self.announced.push(*candidate);
         self.agent.add_remote_candidate(candidate.remote());
         true
     }
 
-    /// Whether the other end has told this address.
-    pub fn is_told(&self, address: SocketAddr) -> bool {
-        self.told.iter().any(|c| c.address == address)
+    /// Whether the other end has announced this address.
+    pub fn is_announced(&self, address: SocketAddr) -> bool {
+        self.announced.iter().any(|c| c.address == address)
     }
     /// The pair that the path uses.
     pub fn selection(&self) -> Option<Selection> {
@@ -251,7 +251,7 @@ impl PathAgent {
         }
         let mapped = message.mapped_address().filter(|_| message.is_successful_binding_response());
         let allowed = match mapped {
-            _ if is_request => self.guard.on_request(id, from, self.is_told(from), now),
+            _ if is_request => self.guard.on_request(id, from, self.is_announced(from), now),
             Some(mapped) => self.guard.on_answer(mapped, self.local.contains(&mapped)),
             None => Ok(()),
         };
@@ -286,12 +286,12 @@ impl PathAgent {
 
     /// A check has arrived on a pair that has not answered yet: it is checked at once (RFC 8445, section 7.3.1.4), since what
     /// was sent before was lost at the other end's NAT. The library waits for its next retransmission; a candidate that
-    /// is told again begins anew.
+    /// is announced again starts from the beginning.
     fn trigger(&mut self, local: SocketAddr, from: SocketAddr) {
         let is_waiting = self.checks.pair(local, from).is_some_and(|p| p.answered == 0);
-        let told = self.told.iter().find(|c| c.address == from);
-        if let Some(told) = told.filter(|_| is_waiting && !self.triggered.contains(&from)) {
-            let candidate = told.remote();
+        let announced = self.announced.iter().find(|c| c.address == from);
+        if let Some(announced) = announced.filter(|_| is_waiting && !self.triggered.contains(&from)) {
+            let candidate = announced.remote();
             self.agent.invalidate_candidate(&candidate);
             self.agent.add_remote_candidate(candidate);
             self.triggered.push(from);

@@ -109,7 +109,7 @@ impl fmt::Display for Candidate {
         let (ip, port) = (self.address.ip(), self.address.port());
         write!(f, "{} 1 udp {} {ip} {port} typ {name}", self.foundation(), self.priority)?;
         if self.kind != CandidateKind::Host {
-            // RFC 8839, section 5.1: an address that is not to be told is written so.
+            // RFC 8839, section 5.1: an address that is not to be revealed is written so.
             f.write_str(if ip.is_ipv4() { " raddr 0.0.0.0 rport 9" } else { " raddr :: rport 9" })?;
         }
         self.path.map_or(Ok(()), |path| write!(f, " network-id {}", u16::from(path) + 1))

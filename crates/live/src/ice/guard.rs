@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Addresses of the other end, or of this one as the other sees it, beside those that were told. A NAT that assigns a port
+/// Addresses of the other end, or of this one as the other sees it, beside those that were announced. A NAT that assigns a port
 /// to each destination makes a few.
 const MAX_ADDRESSES: usize = 16;
 /// Identifiers of the last requests.
@@ -48,12 +48,12 @@ fn admit(list: &mut Vec<SocketAddr>, address: SocketAddr) -> Result<(), Refusal>
 }
 
 impl Guard {
-    /// An authentic request; `is_told` if the other end has told its source as a candidate.
+    /// An authentic request; `is_announced` if the other end has announced its source as a candidate.
     pub(super) fn on_request(
         &mut self,
         id: TransactionId,
         from: SocketAddr,
-        is_told: bool,
+        is_announced: bool,
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let known = self.requests.iter().find(|(known, _)| *known == id);
@@ -66,7 +66,7 @@ impl Guard {
         if taken + reserve > now {
             return Err(Refusal::TooOften);
         }
-        if !is_told {
+        if !is_announced {
             admit(&mut self.sources, from)?;
         }
         self.taken = taken;

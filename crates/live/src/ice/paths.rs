@@ -1,7 +1,7 @@
 //! The agents of an end's paths, and the addresses at which it can be reached.
 //!
 //! A path begins at a socket of this end. An interface that appears in mid-call is a further path ([`IcePaths::add_interface`]);
-//! its addresses are told to the other end, in-band or out of band. An end that hears of addresses for which it has no
+//! its addresses are announced to the other end, in-band or out of band. An end that receives addresses for which it has no
 //! path adds one at its first socket; and so it does on an authentic check for a path that it does not have, which arrives first where its
 //! NAT lets it in.
 
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use weir_session::multipath::MAX_PATHS;
 use weir_units::{TimeDelta, Timestamp};
 
-/// The servers' answers are waited for this long before the other end is told a new interface's addresses: RTCP carries one
+/// A new interface's addresses wait this long for the servers' answers before they are announced to the other end: RTCP carries one
 /// early message, and the next only with a regular report (calibrated).
 const PATIENCE: TimeDelta = TimeDelta::from_millis(200);
 /// STUN servers that are asked.
@@ -54,7 +54,7 @@ pub enum IceEvent {
         /// The path.
         path: usize,
     },
-    /// This end's candidates have changed: the other end is to be told.
+    /// This end's candidates have changed, and are to be announced to the other end.
     Candidates,
 }
 
@@ -67,7 +67,7 @@ struct Slot {
     reflexive: Vec<SocketAddr>,
     /// Whether its addresses are its own, not those of the first path's socket.
     is_own: bool,
-    /// When the other end is to be told of them, at the latest.
+    /// Latest time at which they are announced to the other end.
     tell_at: Option<Timestamp>,
 }
 
@@ -75,7 +75,7 @@ impl Slot {
     fn is_gathering(&self) -> bool {
         self.gathers.iter().any(|g| !g.is_over())
     }
-    /// Whether the other end is to be told of it now.
+    /// Whether it is to be announced to the other end now.
     fn take_telling(&mut self, now: Timestamp) -> bool {
         let is_due = self.tell_at.is_some_and(|at| now >= at || !self.is_gathering());
         if is_due {
@@ -249,7 +249,8 @@ impl IcePaths {
     /// The other end has offered these addresses in-band, the preferred ones first.
     pub fn on_offered(&mut self, addresses: &[SocketAddr], now: Timestamp) {
         let is_known = |at: &SocketAddr| {
-            self.remote.iter().any(|c| c.address == *at) || self.slots.iter().flatten().any(|s| s.agent.is_told(*at))
+            self.remote.iter().any(|c| c.address == *at)
+                || self.slots.iter().flatten().any(|s| s.agent.is_announced(*at))
         };
         let new = addresses.iter().zip(0..).filter(|(at, _)| !is_known(at) && is_of_an_end(**at));
         let new: Vec<Candidate> = new
@@ -352,7 +353,7 @@ impl IcePaths {
     }
 
     fn report(&mut self, event: IceEvent) {
-        // Each reports a state that can be read anew.
+        // Each reports a state that can be read again.
         if !self.events.contains(&event) {
             self.events.push_back(event);
         }

@@ -6,7 +6,7 @@ mod world;
 use weir_live::ice::{AgentConfig, IceEvent};
 use weir_path::NatConfig;
 use weir_units::{TimeDelta, Timestamp};
-use world::{Delays, Told, World};
+use world::{Announced, Delays, World};
 
 const DELAYS: Delays = Delays { ends: TimeDelta::from_millis(30), server: TimeDelta::from_millis(10) };
 
@@ -29,11 +29,11 @@ fn can_meet(a: &str, b: &str) -> bool {
 }
 
 /// Times of media on the second path in milliseconds, by the other end's seed.
-fn times(a: NatConfig, b: NatConfig, told: Told) -> Vec<Option<i64>> {
+fn times(a: NatConfig, b: NatConfig, way: Announced) -> Vec<Option<i64>> {
     let of = |seed| {
         let mut world = World::new(Some(b), DELAYS, AgentConfig::default(), seed);
         world.run_until(Timestamp::from_millis(6_000 + seed as i64 * 137 % 1_000));
-        let found = world.second_path(a, told);
+        let found = world.second_path(a, way);
         assert!(world.ends.iter().all(|e| e.refused_paths == 0));
         found.media.map(|t| t.as_millis())
     };
@@ -53,14 +53,14 @@ fn range(times: &[Option<i64>]) -> String {
 
 #[test]
 fn a_second_path_is_found_between_kinds_that_can_meet_and_sooner_in_band() {
-    let exchanges = |n, ms| Told::OutOfBand { exchanges: n, delay: TimeDelta::from_millis(ms) };
-    let ways = [Told::InBand, exchanges(1, 50), exchanges(2, 50), exchanges(1, 250)];
+    let exchanges = |n, ms| Announced::OutOfBand { exchanges: n, delay: TimeDelta::from_millis(ms) };
+    let ways = [Announced::InBand, exchanges(1, 50), exchanges(2, 50), exchanges(1, 250)];
     println!(
         "the new interface's NAT | the other end's | in-band | 1 exchange, 50 ms | 2 exchanges, 50 ms | 1, 250 ms"
     );
     for (a, new) in NatConfig::KINDS {
         for (b, other) in NatConfig::KINDS {
-            let all = ways.map(|told| times(new, other, told));
+            let all = ways.map(|way| times(new, other, way));
             println!("{a} | {b} | {}", all.iter().map(|t| range(t)).collect::<Vec<_>>().join(" | "));
             for times in &all {
                 assert!(times.iter().all(|t| t.is_some() == can_meet(a, b)), "{a}, {b}: {times:?}");
@@ -76,14 +76,14 @@ fn a_second_path_is_found_between_kinds_that_can_meet_and_sooner_in_band() {
 
 #[test]
 fn the_same_seed_gives_the_same_times() {
-    let run = || times(kind("restricted"), kind("port restricted"), Told::InBand);
+    let run = || times(kind("restricted"), kind("port restricted"), Announced::InBand);
     assert_eq!(run(), run());
 }
 
 #[test]
 fn a_dead_path_is_lost_measured_and_found_again() {
     let mut world = call(Some(kind("restricted")));
-    let found = world.second_path(kind("full cone"), Told::InBand);
+    let found = world.second_path(kind("full cone"), Announced::InBand);
     assert!(found.media.is_some(), "{found:?}");
     world.run_until(world.now + TimeDelta::from_secs(10));
     let measured = |world: &World| {

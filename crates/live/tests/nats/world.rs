@@ -14,7 +14,7 @@ use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
 /// Ways of telling the other end a new interface's addresses.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Told {
+pub(crate) enum Announced {
     /// In multipath RTCP.
     InBand,
     /// In SDP, by this many exchanges of offer and answer over a signalling path of this one-way delay.
@@ -284,14 +284,14 @@ impl World {
         }
     }
 
-    /// An interface appears at the first end, behind this NAT; the other end is told, and up to 10 s are waited for media
-    /// on it.
-    pub(crate) fn second_path(&mut self, nat: NatConfig, told: Told) -> Found {
+    /// An interface appears at the first end, behind this NAT; it is announced to the other end, and media have up to 10 s to
+    /// arrive on it.
+    pub(crate) fn second_path(&mut self, nat: NatConfig, way: Announced) -> Found {
         let appeared = self.now;
         let at = self.add_socket(0, "10.0.0.7:6000", Some(nat));
-        match told {
-            Told::InBand => _ = self.ends[0].ice.add_interface(at, appeared).expect("room"),
-            Told::OutOfBand { exchanges, delay } => {
+        match way {
+            Announced::InBand => _ = self.ends[0].ice.add_interface(at, appeared).expect("room"),
+            Announced::OutOfBand { exchanges, delay } => {
                 self.in_band = false;
                 let mapped = self.ask_server(at);
                 self.negotiate(at, mapped, exchanges, delay);
