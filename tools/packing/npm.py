@@ -45,7 +45,7 @@ def types(root: Path) -> str:
     parts = ["// Types of results, made from Weir's JSON schemas.\n"]
     known: dict[str, str] = {}
     for name, title in ROOTS.items():
-        schema = json.loads((root / f"crates/weir/schemas/{name}.json").read_text())
+        schema = json.loads((root / f"crates/cli/schemas/{name}.json").read_text())
         # The name of the schema is not in what the simulator returns.
         schema["properties"].pop("schema", None)
         schema["required"] = [field for field in schema["required"] if field != "schema"]

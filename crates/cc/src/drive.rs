@@ -12,7 +12,7 @@ use crate::cue::{
 };
 use crate::tunable::SetupError;
 use crate::{
-    Controller, Cue, Limits, OneWayDelayMeter, Receiver, ReceiverController, RepairPlan, Report, ReportedPacket,
+    Controller, Cue, Limits, OneWayDelayMeter, Receiver, ReceiverController, RepairPlan, Report, ReportedPacket, Target,
 };
 use crate::{Registry, SentHistory, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -51,6 +51,7 @@ pub struct Drive {
     arriving: u64,
     reported: u64,
     one_lost_of: Option<u64>,
+    target: Target,
     checksum: u64,
 }
 
@@ -94,6 +95,7 @@ impl Drive {
             arriving: 0,
             reported: 0,
             one_lost_of,
+            target: Target::paced(DataRate::ZERO, DataRate::ZERO),
             checksum: 0,
         })
     }
@@ -105,13 +107,15 @@ impl Drive {
             self.timers(now);
             if self.next.is_multiple_of(PACKETS_PER_FRAME) {
                 let added = PACKET * PACKETS_PER_FRAME;
-                self.sender.on_queue(&QueueState { now, added, queued: added, oldest_age: TimeDelta::ZERO });
+                if self.sender.on_queue(&QueueState { now, added, queued: added, oldest_age: TimeDelta::ZERO }) {
+                    self.take_target();
+                }
             }
             self.send(now);
             self.receive(now);
-            let target = self.sender.target();
-            self.checksum =
-                self.checksum.wrapping_add(target.media_rate.as_bps().rotate_left(1) ^ target.pacing_rate.as_bps());
+            let target = &self.target;
+            let sum = target.media_rate.as_bps().rotate_left(1) ^ target.pacing_rate.as_bps();
+            self.checksum = self.checksum.wrapping_add(sum);
         }
         let now = departure(self.next);
         if self.per_packet_feedback {
@@ -125,6 +129,7 @@ impl Drive {
             self.report_block(now, 10 * PACKETS_PER_STEP);
         }
         while self.sender.poll_probe(now).is_some() {}
+        self.take_target();
     }
 
     /// The sender half, for what the call itself does not do: coupling.
@@ -137,6 +142,13 @@ impl Drive {
         self.checksum
     }
 
+    /// Takes the target where it has changed: after the events after which a session asks for it.
+    fn take_target(&mut self) {
+        if self.sender.has_other_target(&self.target) {
+            self.target = self.sender.target();
+        }
+    }
+
     fn is_lost(&self, sequence: u64) -> bool {
         self.one_lost_of.is_some_and(|n| sequence % n == n - 1)
     }
@@ -144,6 +156,7 @@ impl Drive {
     fn timers(&mut self, now: Timestamp) {
         while let Some((at, _)) = self.sender.poll_timeout().filter(|t| t.0 <= now) {
             self.sender.on_timeout(at);
+            self.take_target();
         }
     }
 
@@ -153,7 +166,7 @@ impl Drive {
 
     /// Whether the next packet is repair, by the controller's plan.
     fn repair_is_due(&mut self) -> bool {
-        let interval = match self.sender.target().repair {
+        let interval = match self.target.repair {
             RepairPlan::Parity { interval } => u32::from(interval),
             RepairPlan::ReedSolomon { block, repair } if repair > 0 => u32::from(block / repair),
             _ => u32::MAX,
@@ -233,8 +246,9 @@ impl Drive {
                 let unit = NextDataUnit { now, next_sequence: self.arriving, playout_delay: Some(PLAYOUT - ONE_WAY) };
                 self.sender.on_cue(&Cue::NextDataUnit(unit));
             }
-            None => {}
+            None => return,
         }
+        self.take_target();
     }
 
     fn estimate(&mut self, now: Timestamp, rate: DataRate, kind: EstimateKind) {

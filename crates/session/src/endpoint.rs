@@ -342,6 +342,7 @@ impl Endpoint {
     }
 
     /// The controller's current target.
+    #[inline]
     pub fn target(&self) -> Option<Target> {
         self.sender.as_ref().map(Sender::joint_target)
     }

@@ -55,6 +55,7 @@ impl SentStream {
     }
 
     /// The packet with number [`Self::next`] is sent; returns that number.
+    #[inline]
     pub(crate) fn on_sent(&mut self, packet: Sent) -> u64 {
         let number = self.next;
         self.next += 1;

@@ -62,6 +62,7 @@ struct SourceTimers {
 
 impl SourceTimers {
     /// The earliest event.
+    #[inline]
     fn first(&self) -> Key {
         self.links.first().min(self.agents.first())
     }

@@ -1,4 +1,4 @@
-//! Output of `--json` follows the schemas in `schemas/`, which have no field that is not printed anywhere.
+//! Output of `--json` follows the schemas in `crates/cli/schemas`, which have no field that is not printed anywhere.
 #![cfg(target_os = "linux")]
 
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn printed(folder: &Path, args: &[&str]) -> Value {
 }
 
 fn schema(of: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schemas/{of}.json"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../cli/schemas/{of}.json"));
     serde_json::from_slice(&std::fs::read(path).expect("a schema")).expect("JSON")
 }
 

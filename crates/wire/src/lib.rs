@@ -34,6 +34,7 @@ pub enum DatagramKind {
 /// Distinguishes RTP from RTCP by the second octet, 192 to 223 being RTCP (RFC 5761, section 4).
 ///
 /// `None` if the datagram is neither: empty, one octet long, or not of version 2 (STUN, DTLS; RFC 7983).
+#[inline]
 pub fn kind_of(datagram: &[u8]) -> Option<DatagramKind> {
     match datagram {
         [first, second, ..] if first >> 6 == 2 => {

@@ -22,6 +22,7 @@ impl NtpTime {
         self.0
     }
     /// The time `t` of a clock whose zero is `zero`, to the nearest 2^-32 s.
+    #[inline]
     pub const fn at(t: Timestamp, zero: Self) -> Self {
         let ns = t.as_nanos();
         let (s, frac) = (ns.div_euclid(SECOND), ns.rem_euclid(SECOND) as u64);
@@ -93,6 +94,7 @@ impl CompactClock {
         Self { latest: None }
     }
     /// The time of `compact`: the nearest (within 9.1 hours) to the latest.
+    #[inline]
     pub fn unwrap(&mut self, compact: u32) -> RemoteTimestamp {
         let units = match self.latest {
             None => i64::from(compact),

@@ -228,14 +228,17 @@ impl<'a> PacketView<'a> {
         self.bytes[1] & 0x80 != 0
     }
     /// Sequence number.
+    #[inline]
     pub fn sequence(&self) -> u16 {
         be16(self.bytes, 2)
     }
     /// Media time, in units of the payload's clock.
+    #[inline]
     pub fn timestamp(&self) -> u32 {
         be32(self.bytes, 4)
     }
     /// Synchronisation source.
+    #[inline]
     pub fn ssrc(&self) -> u32 {
         be32(self.bytes, 8)
     }

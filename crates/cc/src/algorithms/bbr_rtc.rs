@@ -231,6 +231,7 @@ impl Controller for BbrRtc {
         self.target
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.keepalive_at()?, TimeoutReason::FeedbackMissing))
     }

@@ -372,6 +372,7 @@ impl Controller for Gcc {
         }
     }
 
+    #[inline]
     fn on_queue(&mut self, _: &QueueState) -> bool {
         std::mem::take(&mut self.has_news) || self.probes.is_pending()
     }
@@ -405,6 +406,7 @@ impl Controller for Gcc {
         self.target
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         let probe = self.probes.next().map(|t| (t, TimeoutReason::Probe));
         let silence =

@@ -45,6 +45,7 @@ struct Slot {
 const STATE_BITS: u32 = 2;
 
 impl Slot {
+    #[inline]
     fn in_flight(packet: &SentPacket) -> Self {
         let size = packet.size.as_bytes().min(u64::from(u32::MAX >> STATE_BITS)) as u32;
         let size_and_state = size << STATE_BITS | State::InFlight as u32;

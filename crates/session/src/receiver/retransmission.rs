@@ -63,6 +63,7 @@ impl IncomingStream {
         }
     }
 
+    #[inline]
     pub(crate) fn is_nack_due(&self, now: Timestamp) -> bool {
         self.nack.as_ref().is_some_and(|n| n.is_due(now))
     }

@@ -10,7 +10,6 @@ use crate::multipath::{AnyScheduler, MAX_PATHS, PathPolicy, PathSet, PathView, P
 use weir_cc::cue::{QueueState, SentPacket};
 use weir_cc::{Controller, PacerDecision, Target};
 use weir_fec::Importance;
-use weir_units::cold_path;
 use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 
 /// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2).
@@ -264,10 +263,17 @@ impl Sender {
     }
 
     /// The target of all paths together: the first one's, with the joint media rate.
+    #[inline]
     pub(crate) fn joint_target(&self) -> Target {
         let target = *self.target();
-        let Some(m) = &self.multipath else { return target };
-        cold_path();
+        match &self.multipath {
+            None => target,
+            Some(m) => self.target_of_all(m, target),
+        }
+    }
+
+    #[cold]
+    fn target_of_all(&self, m: &Multipath, target: Target) -> Target {
         let media_rate = if m.views.is_empty() {
             self.paths.iter().fold(DataRate::ZERO, |sum, p| sum + p.target().media_rate)
         } else {

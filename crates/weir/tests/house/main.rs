@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 32] = [
+const FLOORS: [(&str, u32); 33] = [
     ("units", 0),
     ("files", 0),
     ("admission", 1),
@@ -38,12 +38,13 @@ const FLOORS: [(&str, u32); 32] = [
     ("peer", 7),
     ("testbed", 7),
     ("bench", 7),
-    ("weir", 8),
+    ("cli", 8),
     ("python", 8),
     ("capi", 8),
     ("gst", 8),
     ("web", 8),
     ("weir-rtc", 8),
+    ("weir", 9),
 ];
 /// The floor of the faces: programs and bindings.
 const FACES: u32 = 8;

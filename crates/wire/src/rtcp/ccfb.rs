@@ -234,6 +234,7 @@ pub struct Streams<'a>(&'a [u8]);
 
 impl<'a> Iterator for Streams<'a> {
     type Item = Stream<'a>;
+    #[inline]
     fn next(&mut self) -> Option<Stream<'a>> {
         let (head, rest) = self.0.split_at_checked(8)?;
         let reports = usize::from(be16(head, 6));

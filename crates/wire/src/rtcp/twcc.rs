@@ -255,6 +255,7 @@ impl ReferenceClock {
         Self { latest: None }
     }
     /// The time of `reference`: the nearest (within 6.2 days) to the latest.
+    #[inline]
     pub fn unwrap(&mut self, reference: i32) -> RemoteTimestamp {
         let units = match self.latest {
             None => i64::from(reference),

@@ -149,6 +149,7 @@ impl ProbeController {
     }
 
     /// When [`Self::process`] is due.
+    #[inline]
     pub(super) fn next(&self) -> Option<Timestamp> {
         if self.further_above.is_some() { Some(self.last + MAX_WAIT) } else { self.next_in_alr() }
     }

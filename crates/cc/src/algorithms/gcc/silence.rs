@@ -51,6 +51,7 @@ impl Silence {
         due
     }
     /// When the next reduction is due, while the round-trip time exceeds the limit.
+    #[inline]
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.next
     }

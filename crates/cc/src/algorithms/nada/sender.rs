@@ -134,6 +134,7 @@ impl Nada {
         }
     }
 
+    #[inline]
     fn patience(&self) -> Option<TimeDelta> {
         let timeout = self.config.feedback_timeout;
         (timeout > TimeDelta::ZERO).then(|| timeout + self.rate.rtt())
@@ -195,6 +196,7 @@ impl Controller for Nada {
         self.rate.couple(coupled.rate, coupled.increase);
         self.refresh();
     }
+    #[inline]
     fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.follow_queue(queue.queued);
         std::mem::take(&mut self.has_news)
@@ -210,6 +212,7 @@ impl Controller for Nada {
     fn target(&self) -> Target {
         self.target
     }
+    #[inline]
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.waiting_since? + self.patience()?, TimeoutReason::FeedbackMissing))
     }

@@ -121,6 +121,7 @@ impl Scream {
     }
 
     /// When a full window lets more out without feedback.
+    #[inline]
     fn stall_at(&self) -> Option<Timestamp> {
         let full = self.network.in_flight() + self.config.mss > self.limit;
         full.then(|| self.moved_at + self.config.stall_timeout)
@@ -196,6 +197,7 @@ impl Controller for Scream {
         self.refresh();
     }
 
+    #[inline]
     fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.stream.on_frame(queue.added);
         self.queue.on_frame(queue);
@@ -228,6 +230,7 @@ impl Controller for Scream {
         self.target
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         let adjust = (self.next_adjust, TimeoutReason::RateUpdate);
         let stall = self.stall_at().map(|t| (t, TimeoutReason::FeedbackMissing));

@@ -199,6 +199,7 @@ impl Controller for Scream {
         self.network.window.set_growth(coupled.increase);
     }
 
+    #[inline]
     fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.stream.on_frame(queue, &self.config);
         self.refresh(queue.now);
@@ -219,6 +220,7 @@ impl Controller for Scream {
         self.target
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.stall_at()?, TimeoutReason::FeedbackMissing))
     }

@@ -21,6 +21,7 @@ impl Controller for Sluice {
         }
     }
 
+    #[inline]
     fn on_queue(&mut self, _: &QueueState) -> bool {
         false
     }
@@ -69,6 +70,7 @@ impl Controller for Sluice {
         self.target
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         let drained = self.state.drains.end().map(|end| {
             let at = end.on_clock(self.start) + TimeDelta::from_micros(1);

@@ -284,6 +284,7 @@ impl Controller for Tfrc {
         let room = Gain::new(1.0 + PACING_ROOM / self.segment.max(PACING_ROOM)).unwrap_or(Gain::ONE);
         Target::paced(media, media * room)
     }
+    #[inline]
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.nofeedback_at?, TimeoutReason::FeedbackMissing))
     }

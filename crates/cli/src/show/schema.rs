@@ -1,6 +1,6 @@
 //! JSON schemas of what `--json` prints.
 //!
-//! Outputs have schemas. They are derived from the printed types and kept in `crates/weir/schemas/`, whose files are in the program;
+//! Outputs have schemas. They are derived from the printed types and kept in `crates/cli/schemas/`, whose files are in the program;
 //! tests compare files, types, documentation and real output. `WEIR_BLESS=1 cargo test -p weir --features full,schema schema` updates the
 //! files after a change.
 

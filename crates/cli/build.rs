@@ -18,7 +18,7 @@ fn commit() -> String {
     let of_checkout = || {
         let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
         // In a packaged archive the folder above may be another project's.
-        let is_ours = env::var("PROFILE").is_ok_and(|p| p == "release") && root.join("crates/weir/build.rs").exists();
+        let is_ours = env::var("PROFILE").is_ok_and(|p| p == "release") && root.join("crates/cli/build.rs").exists();
         let log = root.join(".git/logs/HEAD");
         if !is_ours || fs::metadata(&log).is_err() {
             return None;
