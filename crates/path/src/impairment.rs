@@ -103,15 +103,18 @@ pub struct Reordering {
 }
 
 /// The random draws for one packet.
+// In this order, since each packet has one: what is read of it at once was then written at once, and reading does not wait for
+// stores.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
 pub(crate) struct Draw {
-    /// Jitter.
-    pub(crate) extra: TimeDelta,
+    pub(crate) ecn: EcnDraw,
     pub(crate) lost: bool,
     pub(crate) duplicated: bool,
     /// Whether later packets overtake it, which then arrives [`Impairments::held_back_for`] later.
     pub(crate) held_back: bool,
-    pub(crate) ecn: EcnDraw,
+    /// Jitter.
+    pub(crate) extra: TimeDelta,
 }
 
 /// Impairments that change at given times. Each replaces its constant counterpart in [`crate::LinkConfig`].

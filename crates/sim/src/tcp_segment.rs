@@ -78,6 +78,7 @@ impl TcpSegment {
 
     /// Size on the wire: 20 bytes of IPv4, 20 of TCP, the options (12 for timestamps, 4 and 8 per block for SACK; 20 on
     /// a SYN) and the data.
+    #[inline]
     pub fn wire_size(&self) -> DataSize {
         let options = if self.is_syn {
             SYN_OPTIONS
