@@ -77,15 +77,15 @@ impl Header<'_> {
         };
         let extended = transport.is_some() || send_time.is_some() || subflow.is_some() || !self.elements.is_empty();
 
-        // The fixed header and the named elements in the one-byte form: one copy, without a capacity check in between.
-        let mut head = [0u8; 32];
         let first = 0x80 | u64::from(self.padding != 0) << 5 | u64::from(extended) << 4 | csrcs.len() as u64;
         let second = u64::from(self.marker) << 7 | u64::from(self.payload_type & 0x7f);
         let word = first << 56 | second << 48 | u64::from(self.sequence) << 32 | u64::from(self.timestamp);
-        head[..8].copy_from_slice(&word.to_be_bytes());
-        head[8..12].copy_from_slice(&self.ssrc.to_be_bytes());
+        let fixed = |out: &mut Vec<u8>| {
+            out.extend_from_slice(&word.to_be_bytes());
+            out.extend_from_slice(&self.ssrc.to_be_bytes());
+        };
         if !extended {
-            out.extend_from_slice(&head[..FIXED_HEADER]);
+            fixed(out);
             csrcs.iter().for_each(|c| out.extend_from_slice(&c.to_be_bytes()));
             return;
         }
@@ -94,11 +94,18 @@ impl Header<'_> {
             && subflow.is_none_or(|(id, _)| id < 15);
         if !(short && csrcs.is_empty() && self.elements.is_empty()) {
             cold_path();
-            out.extend_from_slice(&head[..FIXED_HEADER]);
+            fixed(out);
             csrcs.iter().for_each(|c| out.extend_from_slice(&c.to_be_bytes()));
             self.write_extension(transport, send_time, subflow, out);
             return;
         }
+        // The fixed header and the named elements in the one-byte form: in place, without a capacity check in between. A copy
+        // would wait for the bytes stored one by one.
+        let start = out.len();
+        out.extend_from_slice(&[0; 32]);
+        let Some(head) = out[start..].first_chunk_mut::<32>() else { return };
+        head[..8].copy_from_slice(&word.to_be_bytes());
+        head[8..12].copy_from_slice(&self.ssrc.to_be_bytes());
         head[12..14].copy_from_slice(&ONE_BYTE.to_be_bytes());
         let mut at = 16;
         if let Some((id, sequence)) = transport {
@@ -118,10 +125,7 @@ impl Header<'_> {
         }
         let end = at.next_multiple_of(4);
         head[15] = ((end - 16) / 4) as u8;
-        // All of it at once: a copy of fixed length is two stores.
-        let end = out.len() + end;
-        out.extend_from_slice(&head);
-        out.truncate(end);
+        out.truncate(start + end);
     }
 
     /// The general form of the extension. By value, so that a header that does not need it can stay in registers.

@@ -106,11 +106,11 @@ impl Endpoint {
         }
         // RTCP was not due before the packet.
         self.settled = !self.is_multipath && !sender.may_send();
-        let transmit = Transmit { path, payload, size, ecn, rtp: Some((id, kind)) };
+        // Written where the caller reads it: one that is passed on by reference would be copied there.
         if self.is_multipath {
-            self.keep_copy(&transmit, out);
+            return Some(self.keep_copy(Transmit { path, payload, size, ecn, rtp: Some((id, kind)) }, out));
         }
-        Some(transmit)
+        Some(Transmit { path, payload, size, ecn, rtp: Some((id, kind)) })
     }
 
     #[inline(never)]

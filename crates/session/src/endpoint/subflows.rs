@@ -143,17 +143,18 @@ impl Endpoint {
         known
     }
 
-    /// Keeps the packet just written if copies of it are to be sent.
+    /// Keeps the packet just written if copies of it are to be sent; returns it.
     #[inline(never)]
-    pub(super) fn keep_copy(&mut self, transmit: &Transmit, out: &[u8]) {
-        if !self.sender.as_ref().is_some_and(|s| s.has_copies()) {
-            return;
+    pub(super) fn keep_copy(&mut self, transmit: Transmit, out: &[u8]) -> Transmit {
+        if self.sender.as_ref().is_some_and(|s| s.has_copies())
+            && let Some(paths) = &mut self.paths
+        {
+            let copy = paths.copy.get_or_insert_with(|| PacketCopy { bytes: Vec::new(), transmit });
+            copy.bytes.clear();
+            copy.bytes.extend_from_slice(out);
+            copy.transmit = transmit;
         }
-        let Some(paths) = &mut self.paths else { return };
-        let copy = paths.copy.get_or_insert_with(|| PacketCopy { bytes: Vec::new(), transmit: *transmit });
-        copy.bytes.clear();
-        copy.bytes.extend_from_slice(out);
-        copy.transmit = *transmit;
+        transmit
     }
 
     /// The next copy of the packet sent last.

@@ -94,20 +94,20 @@ impl RobustThroughput {
     /// Takes a packet, in the order of arrival within a feedback message.
     pub(super) fn on_packet(&mut self, departure: Timestamp, arrival: RemoteTimestamp, size: DataSize) {
         self.is_stale = true;
-        let packet = Packet { departure, arrival, size };
         if let Some(last) = self.window.back() {
             let gap = arrival - last.arrival;
             if gap < -MAX_REORDERING {
                 self.restart();
             } else if gap.is_negative() {
-                return self.insert(packet);
+                return self.insert(Packet { departure, arrival, size });
             } else {
                 self.gaps.add(gap);
                 self.reordered += usize::from(departure < last.departure);
             }
         }
         self.size += size;
-        self.window.push_back(packet);
+        // Made where it is kept: a copy would wait for its fields.
+        self.window.push_back(Packet { departure, arrival, size });
     }
 
     fn restart(&mut self) {
