@@ -389,7 +389,8 @@ class Core:
         residual = self.residual
         self.update_marks()
         window = min(max(params.stall_window * stall, params.jitter_window * noise), 0.2)
-        steady = self.served(max(params.service_time, window), 0)
+        time = 0.5 if self.use.burst > params.burst_least else params.service_time
+        steady = self.served(max(time, window), 0)
         newest = self.served(max(params.service_time_fall, params.fall_stalls * stall), params.fall_packets)
         fall = None
         if steady is not None and newest is not None and newest.rate < params.fall_share * steady.rate:

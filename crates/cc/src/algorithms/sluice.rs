@@ -177,6 +177,7 @@ impl Sluice {
             weight: self.weight,
             wanted: self.queue.wanted,
             is_competing: self.state.competition.is_on(),
+            is_bursty: self.usage.burst() > self.config.pacing.burst_least.into(),
         };
         self.path.observe(sample, &sender, &self.config);
         let view = self.path.view();

@@ -21,6 +21,9 @@ use stalls::Stalls;
 const STALL_JITTER: f64 = 0.4;
 /// Feedback interval from which this flow's own corrections alternate as jitter does.
 const SELDOM: Span = Span::secs(0.12);
+/// Busy time over which the service rate of a source that sends in bursts is taken: beside others it follows what was sent, and
+/// would carry each burst into the rate.
+const BURSTY_SERVICE: Span = Span::secs(0.5);
 /// Greatest window of the standing queue.
 const LONGEST_WINDOW: Span = Span::secs(0.2);
 /// Time in which the queue rises at a fall of the capacity.
@@ -51,6 +54,8 @@ pub(super) struct Sender {
     pub(super) wanted: Span,
     /// Whether competitive mode is on.
     pub(super) is_competing: bool,
+    /// Whether the source sends in bursts.
+    pub(super) is_bursty: bool,
 }
 
 /// The path at the last message: this stage's result.
@@ -115,7 +120,8 @@ impl Path {
         self.observe_residual(sample, sender, jitter, c.memory.into());
         let window = (c.stall_window * stall).max(c.jitter_window * noise).min(LONGEST_WINDOW);
         let is_classic = self.marks.observe(sample, sender, self.view.capacity(), config.marks.weight);
-        let steady = self.service.served(Span::from(config.service.time).max(window));
+        let least = if sender.is_bursty { BURSTY_SERVICE } else { config.service.time.into() };
+        let steady = self.service.served(least.max(window));
         let fall = steady.and_then(|s| self.fall(sample, s, stall, sender.wanted.max(window), config));
         self.view = View {
             service: fall.or(steady),
