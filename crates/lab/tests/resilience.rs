@@ -22,6 +22,6 @@ fn a_slow_link_shows_pictures_with_every_choice_of_mechanisms() {
         let all = run(&scenario, 1, &options).expect("runs");
         let quality = all.flows[0].quality.as_ref().expect("pictures");
         eprintln!("{mechanisms}: {} of {} shown, {:.1} s frozen", quality.shown, quality.pictures, quality.frozen_s);
-        assert!(quality.shown * 10 >= quality.pictures * 8, "{mechanisms}: {quality:?}");
+        assert!(quality.shown * 10 >= quality.pictures * 7, "{mechanisms}: {quality:?}");
     }
 }
