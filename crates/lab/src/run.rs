@@ -32,6 +32,7 @@ pub use bare::BareRun;
 pub use captured::{Capture, CapturePoint, CapturedPacket};
 pub use many::{Job, Make, Task, run_each, run_many};
 pub use stepped::{OUTSIDE, SteppedCall, Stepping};
+pub use video::has_library;
 
 use crate::metrics::{FlowEnd, Recorder};
 use crate::results::{CodedFrames, RunResult};

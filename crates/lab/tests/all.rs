@@ -6,5 +6,6 @@ mod multipath;
 mod preference;
 mod queues;
 mod recorder;
+mod resilience;
 mod runs;
 mod stepped;

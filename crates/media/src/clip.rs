@@ -97,12 +97,14 @@ pub struct ClipSpec {
     pub pictures: Option<u64>,
     /// Seed of texture, motion and grain.
     pub seed: u64,
+    /// Whether the camera has grain, without which pictures code far better.
+    pub grain: bool,
 }
 
 impl ClipSpec {
     /// An endless clip.
     pub const fn new(character: Character, width: u32, height: u32, rate: FrameRate) -> Self {
-        Self { character, width, height, rate, pictures: None, seed: 1 }
+        Self { character, width, height, rate, pictures: None, seed: 1, grain: true }
     }
 }
 
@@ -201,7 +203,9 @@ impl Clip {
                 }
             }
         }
-        self.grain.add(number, picture);
+        if self.spec.grain {
+            self.grain.add(number, picture);
+        }
     }
 }
 

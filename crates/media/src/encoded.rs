@@ -352,11 +352,10 @@ impl FrameSource for EncodedSource {
 
     fn limit_key_frames(&mut self, most: DataSize) -> bool {
         let config = self.encoder.config();
-        // Each change of the target reopens the encoder otherwise, and layers share a picture.
-        let follows = config.key_interval.is_none()
-            && config.rate_change == RateChange::Seamless
-            && config.layering.is_single()
-            && !config.reference_selection;
+        // Each change of the target reopens the encoder otherwise, and layers share a picture. References may be selected: a key frame
+        // that replaces another attempt leaves nothing to refer to from before it.
+        let follows =
+            config.key_interval.is_none() && config.rate_change == RateChange::Seamless && config.layering.is_single();
         if follows {
             self.small_keys.limit(most);
         }

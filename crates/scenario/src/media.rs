@@ -76,6 +76,8 @@ pub enum Clip {
         width: u32,
         /// Rows.
         height: u32,
+        /// Whether the drawn camera has grain.
+        grain: bool,
     },
     /// A Y4M file.
     File {

@@ -244,6 +244,53 @@ mod tests {
         }
     }
 
+    /// The Hurst parameter of bytes in equal intervals, by the variance of means over 2^k of them (a variance-time plot: Leland and
+    /// others, 1994): it falls as 2^(k (2H - 2)). From 2^`least` on, as long as there are 100 means.
+    fn hurst(counts: &[f64], least: usize) -> f64 {
+        let mut points = vec![];
+        for k in (least..).take_while(|k| counts.len() >> k >= 100) {
+            let means: Vec<f64> =
+                counts.chunks_exact(1 << k).map(|c| c.iter().sum::<f64>() / (1u32 << k) as f64).collect();
+            let mean = means.iter().sum::<f64>() / means.len() as f64;
+            let variance = means.iter().map(|m| (m - mean) * (m - mean)).sum::<f64>() / means.len() as f64;
+            points.push((k as f64, libm::log2(variance)));
+        }
+        let n = points.len() as f64;
+        let (x, y) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
+        let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>()
+            / points.iter().map(|p| (p.0 - x) * (p.0 - x)).sum::<f64>();
+        1.0 + slope / 2.0
+    }
+
+    #[test]
+    fn many_sources_with_pareto_times_are_self_similar_and_with_exponential_ones_are_not() {
+        // 40 sources of 20 packets a second while on, for four hours, in intervals of 100 ms.
+        let (seconds, sources) = (14_400, 40);
+        let estimate = |times_of: &dyn Fn() -> Distribution| {
+            let mut counts = vec![0.0; seconds as usize * 10];
+            for seed in 0..sources {
+                let config = OnOff { on: times_of(), off: times_of(), seed };
+                let source = Source::on_off(DataRate::from_kbps(16), DataSize::from_bytes(100), config).expect("valid");
+                for at in times(source, Timestamp::ZERO, Timestamp::from_secs(seconds)) {
+                    if let Some(count) = counts.get_mut((at.as_nanos() / 100_000_000) as usize) {
+                        *count += 1.0;
+                    }
+                }
+            }
+            // From 6.4 s on, beyond the times' own mean.
+            hurst(&counts, 6)
+        };
+        for h in [0.7, 0.8, 0.9] {
+            let pareto = || Distribution::pareto_with_mean(0.5, 3.0 - 2.0 * h).expect("valid");
+            let found = estimate(&pareto);
+            eprintln!("Hurst parameter {h}: {found:.3}");
+            assert!((found - h).abs() < 0.1, "{h}: {found}");
+        }
+        let poisson = estimate(&|| Distribution::Exponential { mean: 0.5 });
+        eprintln!("exponential times: {poisson:.3}");
+        assert!((poisson - 0.5).abs() < 0.1, "{poisson}");
+    }
+
     #[test]
     fn an_on_off_source_is_on_for_its_share() {
         let config = OnOff {

@@ -7,7 +7,7 @@ use weir_lab::results::RunResult;
 use weir_lab::scenario::{InputError, ScenarioFile};
 
 /// A condition that the paper leaves open, and the numbers that may depend on it: those of every list that is not empty.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
     /// Short name, part of the names of its runs' scenarios.
@@ -28,11 +28,14 @@ pub struct Condition {
     /// Metrics as published.
     #[serde(default)]
     pub metrics: Vec<String>,
+    /// Library of encoders without which its ends are not run and explain nothing: not every build has each.
+    #[serde(default)]
+    pub library: Option<String>,
 }
 
 /// One end of a condition: the number's scenario with other values, another variant, scenario or controller; as it is if
 /// nothing is given.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
     /// The end in words.
@@ -138,6 +141,9 @@ impl Condition {
         if self.id.is_empty() || !self.id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             let what = format!("\"{}\": expected letters, digits and hyphens", self.id);
             return Err(InputError::whole(&paper.name, what).field("explained.id"));
+        }
+        if self.library.as_ref().is_some_and(|l| !weir_lab::run::has_library(l)) {
+            return Ok(vec![]);
         }
         let covered: Vec<&Published> = paper.published.iter().filter(|p| self.covers(p)).collect();
         let mut files = Vec::new();
@@ -267,30 +273,28 @@ mod tests {
         assert!(!decides(&p, [Some(2.0), None]) && decides(&p, [None, Some(11.0)]) && !decides(&p, [None, None]));
     }
 
+    /// A condition without a change, which every paper's numbers may depend on.
+    fn condition(id: &str) -> Condition {
+        Condition { id: id.into(), condition: "The length of the queue".into(), ..Condition::default() }
+    }
+
     #[test]
     fn an_identifier_that_is_no_part_of_a_name_is_refused() {
-        let end = || End {
-            name: "as run".into(),
-            set: toml::Table::new(),
-            variants: vec![],
-            scenario: None,
-            controller: None,
-        };
-        let mut c = Condition {
-            id: "a/b".into(),
-            condition: "The length of the queue".into(),
-            ends: [end(), end()],
-            tables: vec![],
-            conditions: vec![],
-            algorithms: vec![],
-            metrics: vec![],
-        };
         let paper = Paper::default();
         let files = |c: &Condition| c.files(&paper, &|s| s.into(), &Registry::builtin());
-        let refused = files(&c).expect_err("a slash");
+        let refused = files(&condition("a/b")).expect_err("a slash");
         assert_eq!(refused.field_path(), Some("explained.id"));
-        c.id = "a-1".into();
-        assert_eq!(files(&c).expect("no number").len(), 0);
+        assert_eq!(files(&condition("a-1")).expect("no number").len(), 0);
+    }
+
+    #[test]
+    fn ends_that_need_a_library_run_only_in_builds_that_have_it() {
+        let paper = Paper { published: vec![published(1.0, "percent")], ..Paper::default() };
+        let end = || End { scenario: Some("quick".into()), controller: Some("gcc".into()), ..End::default() };
+        let c = Condition { ends: [end(), end()], ..condition("encoder") };
+        let files = |c: &Condition| c.files(&paper, &|s| s.into(), &Registry::builtin()).expect("sound").len();
+        assert_eq!(files(&c), 2);
+        assert_eq!(files(&Condition { library: Some("no-such-library".into()), ..c }), 0);
     }
 
     #[test]

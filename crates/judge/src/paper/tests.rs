@@ -164,7 +164,7 @@ fn a_number_is_explained_by_the_runs_of_two_ends() {
         tables: vec!["1".into()],
         conditions: vec!["0-20s".into()],
         algorithms: vec![],
-        metrics: vec![],
+        ..Condition::default()
     };
     let paper = Paper { explained: vec![condition], ..paper() };
     let at_ends = |short: f64, long: f64| {

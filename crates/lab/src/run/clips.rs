@@ -55,11 +55,12 @@ pub(super) fn open(flow: &Flow, video: &Video) -> Result<Box<dyn PictureSource +
 
 fn read(video: &Video) -> Result<Pictures, MediaError> {
     match &video.clip {
-        Clip::BuiltIn { name, width, height } => {
+        Clip::BuiltIn { name, width, height, grain } => {
             let character = Character::by_name(name).unwrap_or_default();
             // A thousandth is finer than any rate that a scenario names.
             let rate = FrameRate::new((video.fps * 1_000.0).round() as u32, 1_000)?;
-            collect(clip::Clip::new(ClipSpec::new(character, *width, *height, rate))?, DRAWN)
+            let spec = ClipSpec { grain: *grain, ..ClipSpec::new(character, *width, *height, rate) };
+            collect(clip::Clip::new(spec)?, DRAWN)
         }
         Clip::File { name, bytes } => collect(Y4mReader::new(name.clone(), Cursor::new(&bytes[..]))?, usize::MAX),
     }

@@ -91,6 +91,11 @@ pub(super) fn source(
     Ok((source.into_source(), Box::new(viewer)))
 }
 
+/// Whether this build has the library of encoders with this name, such as "x264".
+pub fn has_library(name: &str) -> bool {
+    weir_codecs::list().iter().any(|l| l.name == name && l.built_in)
+}
+
 /// Whether the receiver may request a reference from the encoder.
 fn selects_references(rtp: &RtpFlow) -> bool {
     rtp.resilience.is_some_and(|choice| match choice {

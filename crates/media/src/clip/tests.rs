@@ -99,6 +99,15 @@ fn a_movie_has_cuts_and_titles_and_little_else_changes_at_once() {
 }
 
 #[test]
+fn half_the_rate_is_every_other_picture_without_grain() {
+    let clean = ClipSpec { grain: false, ..spec(Character::HandHeld, 176, 144) };
+    let slow = ClipSpec { rate: FrameRate::new(15, 1).unwrap(), ..clean };
+    let (half, whole) = (pictures(slow, &[7]), pictures(clean, &[14]));
+    assert_eq!(half[0].as_i420(), whole[0].as_i420());
+    assert_ne!(whole[0].as_i420(), pictures(spec(Character::HandHeld, 176, 144), &[14])[0].as_i420());
+}
+
+#[test]
 fn half_the_rate_is_every_other_picture_but_for_the_grain() {
     let fast = pictures(spec(Character::HandHeld, 176, 144), &[20]);
     let slow = ClipSpec { rate: FrameRate::new(15, 1).unwrap(), ..spec(Character::HandHeld, 176, 144) };

@@ -271,11 +271,7 @@ fn a_picture_left_out_is_counted_and_the_next_is_on_the_grid() {
 
 #[test]
 fn a_key_frame_that_no_coarser_one_undercuts_is_sent_once() {
-    // Coding a picture twice would leave a reference that the other end never gets.
-    assert!(!source(h264(), Counting::new(100)).limit_key_frames(DataSize::from_bytes(500)));
-    let mut encoder = h264();
-    encoder.config.reference_selection = false;
-    let mut s = source(encoder, Counting::new(100));
+    let mut s = source(h264(), Counting::new(100));
     s.on_target(DataRate::from_kbps(480), START);
     assert!(s.limit_key_frames(DataSize::from_bytes(500)));
     let mut kinds =
@@ -284,4 +280,29 @@ fn a_key_frame_that_no_coarser_one_undercuts_is_sent_once() {
     s.request_key_frame(at(3));
     assert_eq!(run(&mut s, 2).iter().map(|f| f.kind == FrameKind::Key).collect::<Vec<_>>(), [true, false]);
     assert_eq!(s.stats().key_frames, 2);
+}
+
+#[test]
+fn references_are_selected_among_what_was_sent_of_limited_key_frames_too() {
+    let mut s = source(h264(), Counting::new(100));
+    s.on_target(DataRate::from_kbps(480), START);
+    assert!(s.limit_key_frames(DataSize::from_bytes(500)));
+    let (mut decoder, mut picture) = (ToyDecoder::new(VideoCodec::H264), Picture::new(32, 16).expect("sound"));
+    let mut last = None;
+    for n in 0..16 {
+        match (n, last) {
+            (5, _) => s.request_key_frame(at(5)),
+            (9, Some(rtp_timestamp)) => {
+                assert!(s.on_feedback(SourceFeedback::ReferenceWanted { rtp_timestamp }, START));
+            }
+            _ => {}
+        }
+        let frame = run(&mut s, 1)[0];
+        let data = s.coded.data.clone();
+        assert_eq!(decoder.decode(&data, true, &mut picture), Decoded::Intact, "{n}");
+        last = Some(frame.rtp_timestamp);
+    }
+    // The key frames were coded several times, and each was sent once.
+    let stats = s.stats();
+    assert_eq!((stats.key_frames, stats.references_selected, stats.pictures), (2, 1, 16));
 }

@@ -312,5 +312,8 @@ flow! {
         on: Option<At<RawDistribution<Time>>>,
         /// Length of an off time.
         off: Option<At<RawDistribution<Time>>>,
+        /// Hurst parameter of many such flows together, between 0.5 and 1: `on` and `off` are means then, of Pareto distributions
+        /// with the shape 3 - 2H (Willinger and others, 1997). Not self-similar if absent.
+        hurst: Option<At<f64>>,
     }
 }

@@ -82,6 +82,8 @@ pub(crate) struct RawSourceTable {
     pub(crate) clip: Option<At<String>>,
     /// Width and height of a built-in clip, such as "640x480", which is the default. encoder.
     pub(crate) picture: Option<At<String>>,
+    /// Whether the camera of a built-in clip has grain, without which its pictures code far better; true if absent. encoder.
+    pub(crate) grain: Option<At<bool>>,
     /// Frames between unrequested key frames; none if absent. encoder.
     pub(crate) gop: Option<At<u32>>,
     /// The effect of a new target on the encoder: "seamless" or "restart"; "seamless" if absent, "restart" for scenes.

@@ -33,6 +33,7 @@ impl Flows<'_> {
             ("library", o.library.as_ref().map(|f| &f.span), encoder),
             ("clip", o.clip.as_ref().map(|f| &f.span), encoder),
             ("picture", o.picture.as_ref().map(|f| &f.span), encoder),
+            ("grain", o.grain.as_ref().map(|f| &f.span), encoder),
             ("gop", o.gop.as_ref().map(|f| &f.span), encoder),
             ("rate_change", o.rate_change.as_ref().map(|f| &f.span), encoder || scenes),
             ("slice_size", o.slice_size.as_ref().map(|f| &f.span), encoder),

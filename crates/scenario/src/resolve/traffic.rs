@@ -156,7 +156,28 @@ impl Flows<'_> {
             (Some(on), Some(off)) => Some((self.distribution(on)?, self.distribution(off)?)),
             _ => return Err(self.text.error(span.clone(), "an on-off flow needs both `on` and `off`")),
         };
+        let on_off = match &f.hurst {
+            Some(hurst) => Some(self.self_similar(hurst, on_off)?),
+            None => on_off,
+        };
         Ok(UdpFlow { rate, payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?, on_off })
+    }
+
+    /// On and off times of one of many flows whose sum has this Hurst parameter.
+    fn self_similar(
+        &self,
+        hurst: &At<f64>,
+        means: Option<(Distribution, Distribution)>,
+    ) -> Result<(Distribution, Distribution), InputError> {
+        if !(0.51..=0.99).contains(&hurst.value) {
+            return Err(self.text.error(hurst.span.clone(), "expected a Hurst parameter between 0.51 and 0.99"));
+        }
+        let Some((Distribution::Constant(on), Distribution::Constant(off))) = means else {
+            let message = "`hurst` makes the times' distributions: it needs `on` and `off` as times, their means";
+            return Err(self.text.error(hurst.span.clone(), message));
+        };
+        let pareto = |mean| Distribution::Pareto { mean, shape: 3.0 - 2.0 * hurst.value };
+        Ok((pareto(on), pareto(off)))
     }
 
     fn distribution<T: Quantity>(&self, raw: &At<RawDistribution<T>>) -> Result<Distribution, InputError> {

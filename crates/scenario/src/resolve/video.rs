@@ -3,7 +3,6 @@
 use crate::error::InputError;
 use crate::media::{Clip, Video};
 use crate::raw::source::RawSourceTable;
-use crate::spanned::At;
 use crate::suggest;
 use crate::traces::Traces;
 use crate::tree::Text;
@@ -47,7 +46,7 @@ pub(crate) fn encoder(
     Ok(Video {
         codec,
         library: options.library.as_ref().map(|l| l.value.clone()),
-        clip: clip_of(text, options.clip.as_ref(), options.picture.as_ref(), traces)?,
+        clip: clip_of(text, options, traces)?,
         fps,
         gop: options.gop.as_ref().map(|g| g.value),
         rate_change: options.rate_change.as_ref().map_or(RateChange::Seamless, |r| r.value.rate_change()),
@@ -55,15 +54,14 @@ pub(crate) fn encoder(
     })
 }
 
-fn clip_of(
-    text: &Text,
-    name: Option<&At<String>>,
-    picture: Option<&At<String>>,
-    traces: &mut Traces,
-) -> Result<Clip, InputError> {
+fn clip_of(text: &Text, options: &RawSourceTable, traces: &mut Traces) -> Result<Clip, InputError> {
+    let (name, picture, grain) = (options.clip.as_ref(), options.picture.as_ref(), options.grain.as_ref());
     if let Some(file) = name.filter(|n| n.value.ends_with(".y4m")) {
         if let Some(picture) = picture {
             return Err(text.error(picture.span.clone(), "a file has a picture size of its own: leave `picture` out"));
+        }
+        if let Some(grain) = grain {
+            return Err(text.error(grain.span.clone(), "a file's pictures are as they are: leave `grain` out"));
         }
         return Ok(Clip::File { name: file.value.clone(), bytes: traces.bytes(text, file)? });
     }
@@ -80,7 +78,7 @@ fn clip_of(
             .error(name.span.clone(), format!("no clip is named \"{}\", and it is no .y4m file", name.value))
             .help(suggest::help(&name.value, known)));
     }
-    Ok(Clip::BuiltIn { name: chosen.to_owned(), width, height })
+    Ok(Clip::BuiltIn { name: chosen.to_owned(), width, height, grain: grain.is_none_or(|g| g.value) })
 }
 
 fn parse_size(text: &str) -> Option<(u32, u32)> {
@@ -108,7 +106,7 @@ mod tests {
     #[test]
     fn an_encoder_is_read_with_its_defaults_and_its_options() {
         let Ok(Source::Encoder(video)) = source("\"encoder\"") else { panic!("no encoder") };
-        let clip = Clip::BuiltIn { name: "talking-head".into(), width: 640, height: 480 };
+        let clip = Clip::BuiltIn { name: "talking-head".into(), width: 640, height: 480, grain: true };
         assert_eq!((video.codec, video.clip, video.fps, video.gop), (VideoCodec::H264, clip, 30.0, None));
         let all = "{ model = \"encoder\", codec = \"vp8\", clip = \"sports\", picture = \"176x144\", fps = 15, gop = 14, \
                    rate_change = \"restart\", slice_size = \"500 B\" }";
@@ -123,6 +121,7 @@ mod tests {
             ("{ model = \"encoder\", codec = \"H265\" }", "no codec is named"),
             ("{ model = \"encoder\", clip = \"talking-had\" }", "talking-had"),
             ("{ model = \"encoder\", clip = \"none-here.y4m\" }", "there is no such file"),
+            ("{ model = \"encoder\", clip = \"none-here.y4m\", grain = false }", "leave `grain` out"),
             ("{ model = \"encoder\", picture = \"big\" }", "640x480"),
             ("{ model = \"encoder\", gop = 0 }", "at least 1 frame"),
             ("{ model = \"encoder\", slice_size = \"1 B\" }", "bytes in a slice"),

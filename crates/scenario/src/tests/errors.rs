@@ -332,6 +332,11 @@ fn errors_state_position_fault_and_remedy() {
             &["tcp.web.size.pareto.shape", "between 1.01 and 100"],
         ),
         (add("[udp.cross]\nrate = \"unlimited\""), &["udp.cross.rate", "needs a rate"]),
+        (add("[udp.x]\nrate = \"1 Mbps\"\nhurst = 0.8"), &["udp.x.hurst", "their means"]),
+        (
+            add("[udp.x]\nrate = \"1 Mbps\"\non = \"1 s\"\noff = \"1 s\"\nhurst = 1.0"),
+            &["udp.x.hurst", "between 0.51 and 0.99"],
+        ),
         (tcp("max_window = 0"), &["tcp.x.max_window", "1 to 16000 segments, found 0"]),
         (tcp("initial_window = 2000"), &["tcp.x.initial_window", "1 to 1000 segments"]),
         (tcp("min_rto = \"2 min\""), &["tcp.x.min_rto", "at most 60 s"]),
