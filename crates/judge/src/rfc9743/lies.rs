@@ -1,17 +1,15 @@
 //! Receivers that lie: a controller whose feedback was made otherwise than it arrived.
 //!
 //! `hidden-queue/NAME` is NAME with a receiver that reports all packets as equally long under way; `hidden-loss/NAME` reports lost
-//! packets as received (RFC 9743, section 7.6; for TCP "optimistic acknowledgements"); `hidden-both/NAME` does both;
-//! `asks-for-all/NAME` asks for 1 Gbit/s in each message, and `asks-for-nothing/NAME` for nothing. They change per-packet feedback and
+//! packets as received (RFC 9743, section 7.6; for TCP "optimistic acknowledgements"); `hidden-both/NAME` does both; `false-loss/NAME`
+//! reports each third packet as lost; `asks-for-all/NAME` asks for 1 Gbit/s in each message, and `asks-for-nothing/NAME` for nothing. They change per-packet feedback and
 //! loss in reports; the session's circuit breaker, which is off here, would see true reports.
 
 use weir_cc::cue::{
     EstimateKind, PacketResult, QueueState, ReceiverEstimate, ReportBlock, SentPacket, TransportFeedback,
 };
 use weir_cc::tunable::SetupError;
-use weir_cc::{
-    Controller, Coupled, Cue, Entry, Limits, Pair, ProbeCluster, Registry, Sender, Target, TimeoutReason,
-};
+use weir_cc::{Controller, Coupled, Cue, Entry, Limits, Pair, ProbeCluster, Registry, Sender, Target, TimeoutReason};
 use weir_units::{DataRate, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// What a receiver conceals or asks for.
@@ -20,13 +18,20 @@ pub(super) enum Lie {
     HiddenQueue,
     HiddenLoss,
     HiddenBoth,
+    FalseLoss,
     AsksForAll,
     AsksForNothing,
 }
 
 impl Lie {
-    const ALL: [Self; 5] =
-        [Self::HiddenQueue, Self::HiddenLoss, Self::HiddenBoth, Self::AsksForAll, Self::AsksForNothing];
+    const ALL: [Self; 6] = [
+        Self::HiddenQueue,
+        Self::HiddenLoss,
+        Self::HiddenBoth,
+        Self::FalseLoss,
+        Self::AsksForAll,
+        Self::AsksForNothing,
+    ];
 
     /// What stands before a controller's name.
     pub(super) const fn prefix(self) -> &'static str {
@@ -34,6 +39,7 @@ impl Lie {
             Self::HiddenQueue => "hidden-queue/",
             Self::HiddenLoss => "hidden-loss/",
             Self::HiddenBoth => "hidden-both/",
+            Self::FalseLoss => "false-loss/",
             Self::AsksForAll => "asks-for-all/",
             Self::AsksForNothing => "asks-for-nothing/",
         }
@@ -94,6 +100,9 @@ impl Deceived {
         self.packets.extend_from_slice(f.packets);
         if self.first.is_none() {
             self.first = f.packets.iter().find_map(|p| Some((p.departure, p.arrival?)));
+        }
+        if self.lie == Lie::FalseLoss {
+            self.packets.iter_mut().filter(|p| p.sequence % 3 == 0).for_each(|p| p.arrival = None);
         }
         let mut rtt = f.rtt;
         if let Some((from, to)) = self.first {
@@ -201,6 +210,12 @@ mod tests {
         let (honest, all, nothing) = (under("sluice"), under("asks-for-all/sluice"), under("asks-for-nothing/sluice"));
         assert_eq!(honest, all);
         assert!(nothing.0 < 0.3 * honest.0, "{honest:?} {nothing:?}");
+    }
+
+    #[test]
+    fn false_losses_slow_a_call_down() {
+        let (honest, forged) = (under("gcc"), under("false-loss/gcc"));
+        assert!(forged.0 < 0.7 * honest.0 && forged.1 == 0.0, "{honest:?} {forged:?}");
     }
 
     #[test]

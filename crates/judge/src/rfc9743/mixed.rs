@@ -71,7 +71,8 @@ fn general_purpose() -> Question {
 }
 
 fn real_time() -> Question {
-    const ITS_OWN: Reasoned = (Least(0.8), "no less than beside its own kind; a fifth is left, as in row w of the scoreboard");
+    const ITS_OWN: Reasoned =
+        (Least(0.8), "no less than beside its own kind; a fifth is left, as in row w of the scoreboard");
     let case = |rate, own, variants| {
         Case::file("rfc9743/5.2.2-beside-media")
             .only(variants)
@@ -108,9 +109,12 @@ fn short_and_long() -> Question {
         asks: "evaluate the effect on short-lived and long-lived flows of common algorithms",
         cases: vec![
             case(&["web"]).check("web flows' times p95 over those beside CUBIC", "", LATER, times()),
-            case(&["web and a download"])
-                .check("the same with a download", "", LATER, times())
-                .check("the download's rate over that beside CUBIC", "", HARM, kept("download", 30.0, 100.0)),
+            case(&["web and a download"]).check("the same with a download", "", LATER, times()).check(
+                "the download's rate over that beside CUBIC",
+                "",
+                HARM,
+                kept("download", 30.0, 100.0),
+            ),
         ],
     }
 }

@@ -15,10 +15,21 @@ pub(super) fn questions() -> Vec<Question> {
 
 fn misbehaving() -> Question {
     let alone = |lie| Case::file(MISBEHAVING).only(&["none"]).beside(Beside::Variant("none")).under(lie);
-    let company = |lie| Case::file(MISBEHAVING).only(&["beside cubic"]).beside(Beside::Tcp(TcpAlgorithm::Cubic)).under(lie);
+    let company =
+        |lie| Case::file(MISBEHAVING).only(&["beside cubic"]).beside(Beside::Tcp(TcpAlgorithm::Cubic)).under(lie);
     let path = |variants| Case::file(MISBEHAVING).only(variants).beside(Beside::Variant("none"));
-    let losses = (Most(10.0), "the losses are reported: a controller that takes its delays from a liar still has these (section 5.1.3)");
-    let queue = (Most(100.0), "the queue is reported: a controller that takes its losses from a liar still has this (section 5.1.2)");
+    let losses = (
+        Most(10.0),
+        "the losses are reported: a controller that takes its delays from a liar still has these (section 5.1.3)",
+    );
+    let queue = (
+        Most(100.0),
+        "the queue is reported: a controller that takes its losses from a liar still has this (section 5.1.2)",
+    );
+    let no_starvation = (
+        Least(0.1),
+        "losses and marks call for less (RFC 3168, RFC 9331), and who forges them can also drop: no starvation is asked",
+    );
     Question {
         section: "7.6",
         title: "Misbehaving nodes",
@@ -26,9 +37,12 @@ fn misbehaving() -> Question {
         cases: vec![
             alone(Lie::HiddenQueue).check("receiver hides the queue: lost", "%", losses, lost(V)),
             company(Lie::HiddenQueue).check("the same: CUBIC's share of fair", "", STARVED, |r| share(r)),
-            alone(Lie::HiddenLoss)
-                .check("receiver hides losses: extra delay p95", "ms", queue, extra(V))
-                .check("the same: lost", "%", LOSS, lost(V)),
+            alone(Lie::HiddenLoss).check("receiver hides losses: extra delay p95", "ms", queue, extra(V)).check(
+                "the same: lost",
+                "%",
+                LOSS,
+                lost(V),
+            ),
             company(Lie::HiddenLoss).check("the same: CUBIC's share of fair", "", STARVED, |r| share(r)),
             alone(Lie::HiddenBoth).check("receiver hides both: lost", "%", SHOWN, lost(V)),
             company(Lie::HiddenBoth).check("the same: CUBIC's share of fair", "", SHOWN, |r| share(r)),
@@ -41,8 +55,17 @@ fn misbehaving() -> Question {
             alone(Lie::AsksForNothing).check(
                 "receiver (or a forger) asks for nothing: sent",
                 "kbit/s",
-                (Least(100.0), "a call keeps its floor, of 150 kbit/s, less rounding to frames; SRTCP keeps forgers out"),
+                (
+                    Least(100.0),
+                    "a call keeps its floor, of 150 kbit/s, less rounding to frames; SRTCP keeps forgers out",
+                ),
                 |r| Some(r.run.mean(V, 20.0, 90.0, |f| &f.sent_bps) / 1e3),
+            ),
+            alone(Lie::FalseLoss).check(
+                "receiver (or a forger) reports a third lost: rate over that without",
+                "",
+                no_starvation,
+                kept(V, 20.0, 90.0),
             ),
             path(&["copies"])
                 .check("path copies each packet: rate over that without", "", AS_WITHOUT, kept(V, 20.0, 90.0))
@@ -50,11 +73,21 @@ fn misbehaving() -> Question {
             path(&["a tenth marked"]).check(
                 "path marks a tenth: rate over that without",
                 "",
-                (Least(0.1), "marks call for less (RFC 3168, RFC 9331); an attacker who marks can drop as well: no starvation is asked"),
+                no_starvation,
                 kept(V, 20.0, 90.0),
             ),
-            path(&["feedback 300 ms late"]).check("feedback 300 ms late: the same", "", AS_WITHOUT, kept(V, 20.0, 90.0)),
-            path(&["half of the feedback withheld"]).check("half of the feedback withheld: the same", "", AS_WITHOUT, kept(V, 20.0, 90.0)),
+            path(&["feedback 300 ms late"]).check(
+                "feedback 300 ms late: the same",
+                "",
+                AS_WITHOUT,
+                kept(V, 20.0, 90.0),
+            ),
+            path(&["half of the feedback withheld"]).check(
+                "half of the feedback withheld: the same",
+                "",
+                AS_WITHOUT,
+                kept(V, 20.0, 90.0),
+            ),
             Case::row("s").check("70 % of the feedback withheld: extra delay p95", "ms", DELAY, extra(V)),
         ],
     }
@@ -75,7 +108,12 @@ fn reordering() -> Question {
         cases: vec![
             Case::row("r1").check("a fifth held back by 10 ms: use", "", USE, of(10.0, 120.0)),
             Case::row("r2").check("a twentieth held back by 120 ms: use", "", USE, of(10.0, 120.0)),
-            case(&["half by 200 ms"]).check("half held back by 200 ms: rate over that without", "", AS_WITHOUT, kept(V, 20.0, 90.0)),
+            case(&["half by 200 ms"]).check(
+                "half held back by 200 ms: rate over that without",
+                "",
+                AS_WITHOUT,
+                kept(V, 20.0, 90.0),
+            ),
             case(&["each by up to 50 ms"]).check("each by up to 50 ms: the same", "", AS_WITHOUT, kept(V, 20.0, 90.0)),
         ],
     }
@@ -83,7 +121,7 @@ fn reordering() -> Question {
 
 fn transient() -> Question {
     const FILE: &str = "rfc9743/7.8-transient";
-    let back = (Most(10.0), "RFC 8867's phases settle within 5 s of 10 judged; twice that after an event");
+    let back = (Most(10.0), "the report card of RFC 8867 lets a phase settle for 5 s; twice that after an event");
     let again = |from| move |r: &Runs<'_>| r.run.reached(V, from, 3.2e6, 0.5);
     let burst = |r: &Runs<'_>| Some(100.0 * r.run.mean(V, 30.0, 33.0, |f| &f.loss));
     Question {
@@ -93,15 +131,23 @@ fn transient() -> Question {
         cases: vec![
             Case::file(FILE)
                 .only(&["burst"])
-                .check("burst of 90 % of the link for 2 s: lost in 3 s", "%", (Most(50.0), "while 4 + 3.6 Mbit/s meet 4, half is lost until the sender hears"), burst)
+                .check(
+                    "burst of 90 % of the link for 2 s: lost in 3 s",
+                    "%",
+                    (Most(50.0), "while 4 + 3.6 Mbit/s meet 4, half is lost until the sender hears"),
+                    burst,
+                )
                 .check("after the burst: 80 % again", "s", back, again(32.0)),
             Case::file(FILE).only(&["gone"]).check("path gone for 2 s: 80 % again", "s", back, again(32.0)),
             Case::row("e")
                 .check("fall to a quarter: queue under 50 ms again", "s", back, |r| r.run.drained(40.0, 50.0))
                 .check("rise to four times: 80 % again", "s", back, |r| r.run.reached(V, 80.0, 1.6e6, 0.5)),
-            Case::row("x")
-                .check("outage of 4 s: 80 % again", "s", back, again(44.0))
-                .check("outage of 10 s: 80 % again", "s", back, again(80.0)),
+            Case::row("x").check("outage of 4 s: 80 % again", "s", back, again(44.0)).check(
+                "outage of 10 s: 80 % again",
+                "s",
+                back,
+                again(80.0),
+            ),
         ],
     }
 }
@@ -135,9 +181,9 @@ fn path_changes() -> Question {
 fn multipath() -> Question {
     let single = |variants| {
         move |quantity, bound| {
-            Case::file("multipath/shared-bottleneck").only(variants).check(quantity, "", bound, |r| {
-                Some(r.run.goodput("single", 60.0, 120.0) / 2e6)
-            })
+            Case::file("multipath/shared-bottleneck")
+                .only(variants)
+                .check(quantity, "", bound, |r| Some(r.run.goodput("single", 60.0, 120.0) / 2e6))
         }
     };
     let fair = (Least(0.8), "one flow's share each (RFC 6356's first two goals); a fifth is left, as in row w");
@@ -151,7 +197,12 @@ fn multipath() -> Question {
             single(&["always"])("coupled, one bottleneck: the single-path call's share", fair),
             single(&["detected"])("the bottleneck detected: the same", fair),
             single(&["none"])("uncoupled: the same", (SHOWN.0, "two controllers take two shares")),
-            Case::file("multipath/hand-over").only(&["dies"]).check("one of two paths dies: use of the other", "", over_other, call),
+            Case::file("multipath/hand-over").only(&["dies"]).check(
+                "one of two paths dies: use of the other",
+                "",
+                over_other,
+                call,
+            ),
             Case::file("multipath/hand-over").only(&["dies"]).check("the same: the other flow's use", "", USE, |r| {
                 Some(r.run.goodput("single", 40.0, 60.0) / 1.5e6)
             }),

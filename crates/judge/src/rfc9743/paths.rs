@@ -8,7 +8,16 @@ use crate::rows::Reading;
 use weir_lab::scenario::TcpAlgorithm;
 
 pub(super) fn questions() -> Vec<Question> {
-    vec![tail_drop(), tunnels(), wireless(), queue_management(), breakers(), varying_delay(), constrained(), high_delay()]
+    vec![
+        tail_drop(),
+        tunnels(),
+        wireless(),
+        queue_management(),
+        breakers(),
+        varying_delay(),
+        constrained(),
+        high_delay(),
+    ]
 }
 
 fn tail_drop() -> Question {
@@ -42,7 +51,12 @@ fn tunnels() -> Question {
             case("ECN field cleared before CoDel: rate over that without", &["bleached before the queue"]),
             case("marks cleared behind CoDel: the same", &["bleached behind the queue"]),
             case("marks turned into ECT(0): the same", &["CE erased"]),
-            Case::file("queues/ecn-faults").only(&["CE erased"]).check("marks turned into ECT(0): extra delay p95", "ms", DELAY, extra("video")),
+            Case::file("queues/ecn-faults").only(&["CE erased"]).check(
+                "marks turned into ECT(0): extra delay p95",
+                "ms",
+                DELAY,
+                extra("video"),
+            ),
         ],
     }
 }
@@ -130,14 +144,16 @@ fn varying_delay() -> Question {
         title: "Paths with varying delay",
         asks: "be robust to significant changes of the minimum delay",
         cases: vec![
-            without(case(&["grants each 40 ms"])).check("uplink with grants each 40 ms: rate over that without", "", AS_WITHOUT, kept(V, 20.0, 90.0)),
-            without(case(&["jitter of 20 ms"])).check("jitter of 20 ms: the same", "", AS_WITHOUT, kept(V, 20.0, 90.0)),
-            case(&["preempted"]).check(
-                "a higher class on and off: use of what it leaves",
+            without(case(&["grants each 40 ms"])).check(
+                "uplink with grants each 40 ms: rate over that without",
                 "",
-                USE,
-                |r| Some(r.run.goodput(V, 20.0, 90.0) / (4e6 - 0.2 * 1.6e6)),
+                AS_WITHOUT,
+                kept(V, 20.0, 90.0),
             ),
+            without(case(&["jitter of 20 ms"])).check("jitter of 20 ms: the same", "", AS_WITHOUT, kept(V, 20.0, 90.0)),
+            case(&["preempted"]).check("a higher class on and off: use of what it leaves", "", USE, |r| {
+                Some(r.run.goodput(V, 20.0, 90.0) / (4e6 - 0.2 * 1.6e6))
+            }),
             Case::row("v1").check("25 and 75 ms in turn: use", "", USE, of(3e6, 10.0, 120.0)),
             Case::row("v2").check("150 ms longer: use 20 s later on", "", USE, of(3e6, 60.0, 120.0)),
             Case::row("q1").check("jitter of 50 ms in order: use", "", USE, of(4e6, 10.0, 60.0)),
@@ -156,7 +172,10 @@ fn constrained() -> Question {
                 .check(
                     "the same: extra delay p95",
                     "ms",
-                    (Most(500.0), "weaker latency constraints (section 7.4); three packets of 400 B at 20 kbit/s are 480 ms"),
+                    (
+                        Most(500.0),
+                        "weaker latency constraints (section 7.4); three packets of 400 B at 20 kbit/s are 480 ms",
+                    ),
                     extra(V),
                 )
                 .check("the same: lost", "%", LOSS, lost(V)),
@@ -173,9 +192,12 @@ fn high_delay() -> Question {
         asks: "do not presume a low delay: satellites",
         cases: vec![
             Case::row("o1").check("round trip of 400 ms: use, on time", "", USE, of(20.0, 120.0)),
-            Case::row("o2")
-                .check("round trip of 600 ms: use, on time", "", USE, of(20.0, 120.0))
-                .check("round trip of 600 ms: extra delay p95", "ms", DELAY, extra(V)),
+            Case::row("o2").check("round trip of 600 ms: use, on time", "", USE, of(20.0, 120.0)).check(
+                "round trip of 600 ms: extra delay p95",
+                "ms",
+                DELAY,
+                extra(V),
+            ),
             Case::row("h50").check("50 Mbit/s: 80 % after", "s", SHOWN, |r| r.run.reached(V, 0.0, 40e6, 0.2)),
             Case::row("d2").check("CUBIC's share of fair at 200 ms of round trip", "", STARVED, |r| {
                 Some(r.run.goodput("bulk", 40.0, 100.0) / 1e6)

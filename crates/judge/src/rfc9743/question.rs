@@ -190,7 +190,9 @@ mod tests {
     #[test]
     fn variants_are_chosen_by_whole_parts_of_their_names() {
         let case = Case::file("x").only(&["codel", "marks"]);
-        assert!(case.has(Some("codel, marks")) && !case.has(Some("fq-codel, marks")) && !case.has(Some("codel, drops")));
+        assert!(
+            case.has(Some("codel, marks")) && !case.has(Some("fq-codel, marks")) && !case.has(Some("codel, drops"))
+        );
         assert!(Case::file("x").has(None) && Case::file("x").has(Some("any")) && !case.has(None));
     }
 }

@@ -139,7 +139,8 @@ fn read(case: &Case, controllers: &[String], places: &[Place]) -> CaseAnswer {
                 let own: Vec<&Place> = places.iter().filter(|p| p.who == Who::Controller(i)).collect();
                 let mut worst: Option<(Option<f64>, &Place)> = None;
                 for place in &own {
-                    let is_beside = |p: &&Place| p.variant == place.variant && [Who::All, Who::Beside(i)].contains(&p.who);
+                    let is_beside =
+                        |p: &&Place| p.variant == place.variant && [Who::All, Who::Beside(i)].contains(&p.who);
                     let beside = places.iter().find(is_beside);
                     let values: Vec<Option<f64>> = (place.runs.iter().enumerate())
                         .map(|(seed, run)| {

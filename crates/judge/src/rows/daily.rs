@@ -49,7 +49,8 @@ fn slides() -> Row {
     let goal = most(SLIDE / C + PATH.there + frame_ms() / 1e3);
     let metrics = Metrics::default()
         .with("300 kB there after", "s", (Low, goal), |r| {
-            let times: Option<Vec<f64>> = [37.0, 57.0, 77.0, 97.0].iter().map(|at| r.carried(FLOW, *at, SLIDE)).collect();
+            let times: Option<Vec<f64>> =
+                [37.0, 57.0, 77.0, 97.0].iter().map(|at| r.carried(FLOW, *at, SLIDE)).collect();
             times.map(|t| t.iter().sum::<f64>() / t.len() as f64)
         })
         .with("queue peak", "ms", (Low, most(frame_ms())), |r| greatest(&r.queue_ms(37.0, f64::INFINITY)));
@@ -64,7 +65,8 @@ fn slides() -> Row {
 /// Three calls that begin 20 s apart.
 fn three(key: &str, title: &str, link: &[(&str, &str)], c: f64) -> Row {
     let all = move |r: &Reading<'_>| Some(THREE.iter().map(|n| r.goodput(n, 60.0, 120.0)).sum::<f64>() / c);
-    let lost = |r: &Reading<'_>| Some(100.0 * THREE.iter().map(|n| r.mean(n, 60.0, 120.0, |f| &f.loss)).sum::<f64>() / 3.0);
+    let lost =
+        |r: &Reading<'_>| Some(100.0 * THREE.iter().map(|n| r.mean(n, 60.0, 120.0, |f| &f.loss)).sum::<f64>() / 3.0);
     let metrics = Metrics::default()
         .with("use 60-120 s", "", (High, ASKED), all)
         .with("Jain 60-120 s", "", (High, ASKED), |r| jain(&THREE.map(|n| r.goodput(n, 60.0, 120.0))))
@@ -114,16 +116,20 @@ fn fair_queue() -> Row {
     let metrics = Metrics::default()
         .with("use of its half 30-100 s", "", (High, ASKED), used(0.5 * C, 30.0, 100.0))
         .with("extra delay p95", "ms", (Low, most(frame_ms() + packet_ms(C))), p95(FLOW, 25.0));
-    let link = [("rate", "\"10 Mbps\""), ("delay", "\"25 ms\""), ("queue", "{ discipline = \"fq-codel\", limit = \"1 s\" }")];
+    let link =
+        [("rate", "\"10 Mbps\""), ("delay", "\"25 ms\""), ("queue", "{ discipline = \"fq-codel\", limit = \"1 s\" }")];
     let tcp = "\n[tcp.bulk]\nalgorithm = \"cubic\"\nstart = \"20 s\"\n";
     let text = scenario("ae", (100.0, SAMPLE), &link, &[FlowText { ceiling: 15e6, ..CALL }], ("", tcp));
     row("ae", "beside CUBIC under FQ-CoDel, 10 Mbit/s, 25 ms", text, metrics)
 }
 
 fn clocked(key: &str, title: &str, seconds: f64, clock: &str, shown_ms: f64) -> Row {
-    let metrics = Metrics::default()
-        .with("use from 10 s on", "", (High, ASKED), used(4e6, 10.0, seconds))
-        .with("extra delay p95", "ms", (Low, most(frame_ms() + shown_ms)), p95(FLOW, 25.0));
+    let metrics = Metrics::default().with("use from 10 s on", "", (High, ASKED), used(4e6, 10.0, seconds)).with(
+        "extra delay p95",
+        "ms",
+        (Low, most(frame_ms() + shown_ms)),
+        p95(FLOW, 25.0),
+    );
     let flow = FlowText { more: &[("clock.receiver", clock)], ..CALL };
     row(key, title, scenario(key, (seconds, SAMPLE), &LINK, &[flow], NOTHING), metrics)
 }
@@ -140,9 +146,12 @@ fn set_clock() -> Row {
 
 /// Copies are made behind the link, and take nothing of it.
 fn copies() -> Row {
-    let metrics = Metrics::default()
-        .with("use 10-120 s", "", (High, ASKED), used(4e6, 10.0, 120.0))
-        .with("extra delay p95", "ms", (Low, most(frame_ms())), p95(FLOW, 25.0));
+    let metrics = Metrics::default().with("use 10-120 s", "", (High, ASKED), used(4e6, 10.0, 120.0)).with(
+        "extra delay p95",
+        "ms",
+        (Low, most(frame_ms())),
+        p95(FLOW, 25.0),
+    );
     let both = [LINK[0], LINK[1], LINK[2], ("duplicate", "0.1"), ("reverse", "{ duplicate = 0.1 }")];
     let text = scenario("ah", (120.0, SAMPLE), &both, &[CALL], NOTHING);
     row("ah", "a tenth of the packets and of the feedback twice, 4 Mbit/s, 25 ms", text, metrics)
@@ -155,10 +164,17 @@ fn late_feedback() -> Row {
         .with("queue peak after the fall", "ms", (Low, most(1e3 * LATE.queue_after(4e6, 2e6))), |r| {
             greatest(&r.queue_ms(60.0, 100.0))
         })
-        .with("queue under 50 ms again", "s", (Low, most(LATE.drained_after(4e6, 2e6, 150e3))), |r| r.drained(60.0, 50.0))
+        .with("queue under 50 ms again", "s", (Low, most(LATE.drained_after(4e6, 2e6, 150e3))), |r| {
+            r.drained(60.0, 50.0)
+        })
         .with("use at 2 M (70-100 s)", "", (High, ASKED), used(2e6, 70.0, 100.0));
     let rates = format!("{{ steps = {} }}", steps(&[(0.0, 4e6), (60.0, 2e6)]));
-    let link = [("rate", rates.as_str()), ("delay", "\"25 ms\""), ("queue", "\"600 kB\""), ("reverse", "{ delay = \"325 ms\" }")];
+    let link = [
+        ("rate", rates.as_str()),
+        ("delay", "\"25 ms\""),
+        ("queue", "\"600 kB\""),
+        ("reverse", "{ delay = \"325 ms\" }"),
+    ];
     let text = scenario("ai", (100.0, SAMPLE), &link, &[CALL], NOTHING);
     row("ai", "feedback later by 300 ms, 4 and from 60 s on 2 Mbit/s, 25 ms", text, metrics)
 }
@@ -169,11 +185,18 @@ fn twenty_calls() -> Row {
     const COUNT: u32 = 20;
     let names = || (1..=COUNT).map(|i| format!("{FLOW}-{i}"));
     let each = move |r: &Reading<'_>, from| names().map(|n| r.goodput(&n, from, 120.0)).collect::<Vec<f64>>();
-    let slowest = move |r: &Reading<'_>| names().filter_map(|n| r.flow(&n)?.one_way_delay_ms.map(|d| d.p95 - 25.0)).reduce(f64::max);
+    let slowest = move |r: &Reading<'_>| {
+        names().filter_map(|n| r.flow(&n)?.one_way_delay_ms.map(|d| d.p95 - 25.0)).reduce(f64::max)
+    };
     let metrics = Metrics::default()
         .with("use 40-120 s", "", (High, ASKED), move |r| Some(each(r, 40.0).iter().sum::<f64>() / C))
         .with("Jain 80-120 s", "", (High, ASKED), move |r| jain(&each(r, 80.0)))
-        .with("extra delay p95 of the slowest", "ms", (Low, most(frame_ms() + f64::from(COUNT) * packet_ms(C))), slowest);
+        .with(
+            "extra delay p95 of the slowest",
+            "ms",
+            (Low, most(frame_ms() + f64::from(COUNT) * packet_ms(C))),
+            slowest,
+        );
     let count = COUNT.to_string();
     let more = [("count", count.as_str()), ("stagger", "\"500 ms\"")];
     let link = [("rate", "\"20 Mbps\""), ("delay", "\"25 ms\""), ("queue", "\"300 ms\"")];

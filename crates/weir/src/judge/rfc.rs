@@ -57,7 +57,8 @@ pub(super) fn judge_cases(session: &Session, args: &RfcArgs) -> Done {
         return judge_questions(session, args);
     }
     if !args.sections.is_empty() || args.runs.is_some() || args.jobs.is_some() {
-        let message = format!("the suite {} has no sections, and one run of each case, one after the other", args.suite);
+        let message =
+            format!("the suite {} has no sections, and one run of each case, one after the other", args.suite);
         return Err(InputError::whole("--suite", message).help("--sections, --runs and --jobs are of rfc9743").into());
     }
     let controllers: Vec<String> = match &args.controllers[..] {

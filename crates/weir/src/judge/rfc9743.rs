@@ -73,7 +73,10 @@ fn text(answers: &Answers) -> String {
     let mut rows = table(&heads, 2).keys(2);
     for question in &answers.questions {
         for check in question.cases.iter().flat_map(|c| &c.checks) {
-            let values = check.values.iter().map(|v| format!("{}{}", shown(v.value), if v.kept == Some(false) { "x" } else { " " }));
+            let values = check
+                .values
+                .iter()
+                .map(|v| format!("{}{}", shown(v.value), if v.kept == Some(false) { "x" } else { " " }));
             let head = [question.section.clone(), name(check), bound(check.bound)];
             rows.add_row(head.into_iter().chain(values).collect::<Vec<_>>());
         }
@@ -104,7 +107,8 @@ fn markdown(answers: &Answers) -> String {
         for case in &question.cases {
             let first = case.command.strip_prefix("weir ").unwrap_or(&case.command);
             let first = first.split(" --controller").next().unwrap_or(first);
-            let run = if case.variants.is_empty() { format!("`{first}`") } else { format!("`{first}`: {}", case.variants) };
+            let run =
+                if case.variants.is_empty() { format!("`{first}`") } else { format!("`{first}`: {}", case.variants) };
             for check in &case.checks {
                 let values = check.values.iter().map(|v| {
                     let missed = if v.kept == Some(false) { " **missed**" } else { "" };
