@@ -32,7 +32,7 @@ pub struct Answer {
     pub section: String,
     /// Its title.
     pub title: String,
-    /// What it asks.
+    /// The criterion in a few words.
     pub asks: String,
     /// The cases.
     pub cases: Vec<CaseAnswer>,
@@ -56,13 +56,13 @@ pub struct CaseAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Rfc9743Check"))]
 pub struct CheckAnswer {
-    /// What it is.
+    /// The number in words.
     pub quantity: String,
     /// Its unit; empty for a ratio.
     pub unit: String,
-    /// What it has to be.
+    /// The bound that it has to keep.
     pub bound: Bound,
-    /// Why.
+    /// Reason of the bound.
     pub why: String,
     /// By controller.
     pub values: Vec<Value>,

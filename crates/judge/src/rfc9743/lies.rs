@@ -12,7 +12,7 @@ use weir_cc::tunable::SetupError;
 use weir_cc::{Controller, Coupled, Cue, Entry, Limits, Pair, ProbeCluster, Registry, Sender, Target, TimeoutReason};
 use weir_units::{DataRate, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// What a receiver conceals or asks for.
+/// A receiver's lie: concealed queues or losses, forged losses or requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lie {
     HiddenQueue,
@@ -33,7 +33,7 @@ impl Lie {
         Self::AsksForNothing,
     ];
 
-    /// What stands before a controller's name.
+    /// The part before a controller's name.
     pub(super) const fn prefix(self) -> &'static str {
         match self {
             Self::HiddenQueue => "hidden-queue/",

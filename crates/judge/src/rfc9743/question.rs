@@ -12,7 +12,7 @@ pub struct Question {
     pub section: &'static str,
     /// Its title.
     pub title: &'static str,
-    /// What it asks.
+    /// The criterion in a few words.
     pub asks: &'static str,
     /// The runs that answer.
     pub cases: Vec<Case>,
@@ -103,7 +103,7 @@ impl Case {
     }
 }
 
-/// What a value has to be.
+/// The bound of a value.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -143,13 +143,13 @@ type Read = Box<dyn Fn(&Runs<'_>) -> Option<f64> + Send + Sync>;
 
 /// A number with its bound.
 pub struct Check {
-    /// What it is.
+    /// The number in words.
     pub quantity: &'static str,
     /// Its unit; none for a ratio.
     pub unit: &'static str,
-    /// What it has to be.
+    /// The bound that it has to keep.
     pub bound: Bound,
-    /// Why.
+    /// Reason of the bound.
     pub why: &'static str,
     read: Read,
 }
