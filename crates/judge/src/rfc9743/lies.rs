@@ -102,7 +102,7 @@ impl Deceived {
             self.first = f.packets.iter().find_map(|p| Some((p.departure, p.arrival?)));
         }
         if self.lie == Lie::FalseLoss {
-            self.packets.iter_mut().filter(|p| p.sequence % 3 == 0).for_each(|p| p.arrival = None);
+            self.packets.iter_mut().filter(|p| p.sequence.is_multiple_of(3)).for_each(|p| p.arrival = None);
         }
         let mut rtt = f.rtt;
         if let Some((from, to)) = self.first {

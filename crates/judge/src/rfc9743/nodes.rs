@@ -36,16 +36,16 @@ fn misbehaving() -> Question {
         asks: "explore non-compliant senders, receivers and routers, and outside attackers",
         cases: vec![
             alone(Lie::HiddenQueue).check("receiver hides the queue: lost", "%", losses, lost(V)),
-            company(Lie::HiddenQueue).check("the same: CUBIC's share of fair", "", STARVED, |r| share(r)),
+            company(Lie::HiddenQueue).check("the same: CUBIC's share of fair", "", STARVED, share),
             alone(Lie::HiddenLoss).check("receiver hides losses: extra delay p95", "ms", queue, extra(V)).check(
                 "the same: lost",
                 "%",
                 LOSS,
                 lost(V),
             ),
-            company(Lie::HiddenLoss).check("the same: CUBIC's share of fair", "", STARVED, |r| share(r)),
+            company(Lie::HiddenLoss).check("the same: CUBIC's share of fair", "", STARVED, share),
             alone(Lie::HiddenBoth).check("receiver hides both: lost", "%", SHOWN, lost(V)),
-            company(Lie::HiddenBoth).check("the same: CUBIC's share of fair", "", SHOWN, |r| share(r)),
+            company(Lie::HiddenBoth).check("the same: CUBIC's share of fair", "", SHOWN, share),
             alone(Lie::AsksForAll).check(
                 "receiver asks for 1 Gbit/s: rate over that without",
                 "",
