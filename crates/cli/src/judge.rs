@@ -8,6 +8,7 @@ mod harm;
 mod paper;
 mod pathologies;
 mod rfc;
+mod rfc9743;
 pub(crate) mod rows;
 mod stability;
 mod twins;

@@ -14,6 +14,7 @@ pub mod harm;
 pub mod paper;
 pub mod pathologies;
 pub mod rfc;
+pub mod rfc9743;
 pub mod rows;
 pub mod stability;
 pub mod sweep;

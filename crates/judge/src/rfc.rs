@@ -155,12 +155,17 @@ pub fn benchmark(scenario: &Scenario) -> Option<Scenario> {
     if !scenario.flows.iter().any(|f| is_adaptive(f) && crosses_shared_medium(scenario, f)) {
         return None;
     }
+    Some(with_tcp(scenario, TcpAlgorithm::NewReno))
+}
+
+/// The same scenario with a TCP flow of this kind in the place of each adaptive flow.
+pub(crate) fn with_tcp(scenario: &Scenario, algorithm: TcpAlgorithm) -> Scenario {
     let mut with_tcp = scenario.clone();
     for flow in &mut with_tcp.flows {
         let FlowKind::Rtp(media) = &flow.kind else { continue };
         if media.adapts {
             flow.kind = FlowKind::Tcp(TcpFlow {
-                algorithm: TcpAlgorithm::NewReno,
+                algorithm,
                 ecn: false,
                 hystart: false,
                 prr: false,
@@ -177,7 +182,7 @@ pub fn benchmark(scenario: &Scenario) -> Option<Scenario> {
             });
         }
     }
-    Some(with_tcp)
+    with_tcp
 }
 
 /// Judges a run of a case; `None` without its time series. `benchmark` is the run of [`benchmark`]'s scenario with the same

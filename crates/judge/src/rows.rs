@@ -5,6 +5,8 @@
 //! over runs with different seeds, and "never" where at least half of them say so.
 
 mod board;
+mod bounds;
+mod daily;
 mod fluid;
 mod groups;
 mod harder;
@@ -20,6 +22,9 @@ mod trace_row;
 mod traces;
 
 pub(crate) use board::variants;
+pub(crate) use reading::jain;
+pub(crate) use score::mean_of;
+
 pub use board::{LIVE, Maker, Order, scenario, write_rows};
 pub use fluid::Fluid;
 pub use page::{Page, write};
@@ -33,5 +38,6 @@ pub use traces::{Trace, Traces, read_traces};
 pub fn rows() -> Vec<Row> {
     let mut rows = list::rows();
     rows.extend(harder::rows());
+    rows.extend(daily::rows());
     rows
 }

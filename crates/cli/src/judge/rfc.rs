@@ -2,6 +2,7 @@
 
 use crate::Done;
 use crate::args::RfcArgs;
+use crate::judge::rfc9743::judge_questions;
 use crate::output::{Failure, print, print_report};
 use crate::run::failure;
 use crate::session::Session;
@@ -12,9 +13,10 @@ use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use weir_judge::rfc::{Phase, SUITES, Suite, benchmark, judge};
+use weir_judge::rfc9743;
 use weir_lab::results::RunResult;
 use weir_lab::run::run;
-use weir_lab::scenario::Scenario;
+use weir_lab::scenario::{InputError, Scenario};
 
 const LEGEND: &str = "each judged by its last 10 s. use: what the media flows carry over \
                       what fits, at least 85 % (in RFC 8867 beside TCP, the minimum rates). loss: at most 5 %. var: standard deviation over mean of a target, at most 0.15. \
@@ -51,6 +53,14 @@ struct Case {
 type Benchmarks = BTreeMap<(String, Option<String>), RunResult>;
 
 pub(super) fn judge_cases(session: &Session, args: &RfcArgs) -> Done {
+    if args.suite == rfc9743::NAME {
+        return judge_questions(session, args);
+    }
+    if !args.sections.is_empty() || args.runs.is_some() || args.jobs.is_some() {
+        let message =
+            format!("the suite {} has no sections, and one run of each case, one after the other", args.suite);
+        return Err(InputError::whole("--suite", message).help("--sections, --runs and --jobs are of rfc9743").into());
+    }
     let controllers: Vec<String> = match &args.controllers[..] {
         [] => CONTROLLERS.iter().map(|c| (*c).to_owned()).collect(),
         given => given.to_vec(),

@@ -235,7 +235,7 @@ mod tests {
             assert!(s.links.iter().any(|l| l.name == super::super::text::LINK) || row.key == "a0", "{}", row.key);
             goals += row.metrics.iter().filter(|m| m.goal.is_some()).count();
         }
-        assert_eq!(goals, 78);
+        assert_eq!(goals, 114);
         for row in rows() {
             let own = scenario(&row, "gcc:beta=0.9", &registry).unwrap_or_else(|e| panic!("{}: {e}", row.key));
             assert_ne!(

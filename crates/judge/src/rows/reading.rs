@@ -3,7 +3,7 @@
 //! Times are of the run, in s; a span takes the samples that end after its beginning and not after its end.
 
 use weir_lab::results::{FlowSummary, RunResult};
-use weir_lab::series::{FlowSeries, Series};
+use weir_lab::series::{FlowSeries, LinkSeries, Series};
 
 /// Tolerance of times, s: sums of sampling intervals are not exact.
 const CLOSE: f64 = 1e-9;
@@ -25,7 +25,7 @@ impl<'a> Reading<'a> {
     }
 
     /// A flow's summary.
-    pub(super) fn flow(&self, name: &str) -> Option<&'a FlowSummary> {
+    pub(crate) fn flow(&self, name: &str) -> Option<&'a FlowSummary> {
         self.run.flow(name)
     }
 
@@ -34,7 +34,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Mean of a column of a flow within a span; rows without a value count as zero.
-    pub(super) fn mean(&self, flow: &str, from: f64, to: f64, column: fn(&FlowSeries) -> &[f64]) -> f64 {
+    pub(crate) fn mean(&self, flow: &str, from: f64, to: f64, column: fn(&FlowSeries) -> &[f64]) -> f64 {
         let Some(flow) = self.flow_series(flow) else { return 0.0 };
         let rows = self.series.time_s.iter().zip(column(flow)).filter(|(t, _)| from < **t && **t <= to + CLOSE);
         let (sum, count) = rows.fold((0.0, 0u32), |(s, n), (_, v)| (s + or_zero(*v), n + 1));
@@ -42,7 +42,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Mean goodput within a span, bit/s.
-    pub(super) fn goodput(&self, flow: &str, from: f64, to: f64) -> f64 {
+    pub(crate) fn goodput(&self, flow: &str, from: f64, to: f64) -> f64 {
         self.mean(flow, from, to, |f| &f.goodput_bps)
     }
 
@@ -71,7 +71,7 @@ impl<'a> Reading<'a> {
 
     /// Time from `after` until the rate sent, over a window of `window` s that begins after it, is at most `bps`; `None` if
     /// it is not before `before`.
-    pub(super) fn below(&self, flow: &str, after: f64, bps: f64, window: f64, before: f64) -> Option<f64> {
+    pub(crate) fn below(&self, flow: &str, after: f64, bps: f64, window: f64, before: f64) -> Option<f64> {
         let rates = self.trailing(flow, window, |f| &f.sent_bps);
         let found = rates.iter().find(|(t, rate)| after + window - CLOSE <= *t && *t <= before && *rate <= bps);
         found.map(|(t, _)| t - after)
@@ -79,7 +79,7 @@ impl<'a> Reading<'a> {
 
     /// Time from `after` until goodput over `window` s reaches a rate and stays: the mean of the next two seconds is 90 % of
     /// it or more. `None` for never.
-    pub(super) fn reached(&self, flow: &str, after: f64, bps: f64, window: f64) -> Option<f64> {
+    pub(crate) fn reached(&self, flow: &str, after: f64, bps: f64, window: f64) -> Option<f64> {
         let rates = self.trailing(flow, window, |f| &f.goodput_bps);
         let end = rates.last()?.0;
         let holds = |t: f64| self.goodput(flow, t, (t + HOLD.0).min(end)) >= HOLD.1 * bps;
@@ -87,20 +87,47 @@ impl<'a> Reading<'a> {
         found.map(|(t, _)| t - after)
     }
 
+    /// Time from `after` until so many bits have arrived; `None` for never.
+    pub(crate) fn carried(&self, flow: &str, after: f64, bits: f64) -> Option<f64> {
+        let flow = self.flow_series(flow)?;
+        let mut left = bits;
+        for (t, rate) in self.series.time_s.iter().zip(&flow.goodput_bps).filter(|(t, _)| **t > after + CLOSE) {
+            left -= or_zero(*rate) * self.series.interval_s;
+            if left <= CLOSE {
+                return Some(t - after);
+            }
+        }
+        None
+    }
+
     /// The queueing delays of a link within a span, in ms.
-    pub(super) fn queue_ms(&self, from: f64, to: f64) -> Vec<f64> {
+    pub(crate) fn queue_ms(&self, from: f64, to: f64) -> Vec<f64> {
         self.queue().filter(|(t, _)| from < *t && *t <= to).map(|(_, q)| q).collect()
     }
 
+    /// The link that is read: that of the scoreboard's rows, else the first one.
+    fn link(&self) -> Option<&'a LinkSeries> {
+        let links = &self.series.links;
+        links.iter().find(|l| l.name == super::text::LINK).or(links.first())
+    }
+
+    /// Mean capacity of the link within a span, bit/s; `None` if it has none.
+    pub(crate) fn capacity(&self, from: f64, to: f64) -> Option<f64> {
+        let rows = self.series.time_s.iter().zip(&self.link()?.capacity_bps);
+        let inside = rows.filter(|(t, c)| from < **t && **t <= to + CLOSE && !c.is_nan());
+        let (sum, count) = inside.fold((0.0, 0u32), |(s, n), (_, c)| (s + c, n + 1));
+        (sum > 0.0).then(|| sum / f64::from(count))
+    }
+
     fn queue(&self) -> impl Iterator<Item = (f64, f64)> + 'a {
-        let link = self.series.links.iter().find(|l| l.name == super::text::LINK);
+        let link = self.link();
         let delays = link.map_or(&[][..], |l| &l.queue_delay_ms);
         self.series.time_s.iter().copied().zip(delays.iter().map(|q| or_zero(*q)))
     }
 
     /// Time from `after` until the queue, having been longer, is at most so many ms; `None` if it stays longer, 0 if it never
     /// was.
-    pub(super) fn drained(&self, after: f64, ms: f64) -> Option<f64> {
+    pub(crate) fn drained(&self, after: f64, ms: f64) -> Option<f64> {
         let mut was_longer = false;
         for (t, q) in self.queue().filter(|(t, _)| *t > after) {
             was_longer |= q > ms;
@@ -112,7 +139,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Mean delay of a flow beyond `base` ms, sample by sample; `None` if nothing arrived.
-    pub(super) fn extra_in(&self, flow: &str, from: f64, to: f64, base: f64) -> Option<f64> {
+    pub(crate) fn extra_in(&self, flow: &str, from: f64, to: f64, base: f64) -> Option<f64> {
         let flow = self.flow_series(flow)?;
         let rows = self.series.time_s.iter().zip(&flow.delay_ms);
         let inside = rows.filter(|(t, d)| from < **t && **t <= to && !d.is_nan());
@@ -126,7 +153,7 @@ fn or_zero(value: f64) -> f64 {
 }
 
 /// Jain's index; `None` if nobody got anything.
-pub(super) fn jain(values: &[f64]) -> Option<f64> {
+pub(crate) fn jain(values: &[f64]) -> Option<f64> {
     let squares: f64 = values.iter().map(|v| v * v).sum();
     let sum: f64 = values.iter().sum();
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
@@ -135,7 +162,6 @@ pub(super) fn jain(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_lab::series::LinkSeries;
 
     /// Rows of 0.1 s: nothing for a second, then 1 Mbit/s with a dip, and a queue that comes and goes.
     fn run() -> RunResult {
@@ -191,6 +217,10 @@ mod tests {
         assert!((settled - 1.8).abs() < 1e-6, "{settled}");
         assert_eq!(r.reached("v", 0.0, 1.1e6, 0.5), None);
         assert_eq!(r.reached("nobody", 0.0, 1.0, 0.5), None);
+        // 1 Mbit/s from 1.1 s on, but for two rows of 0.1: half a megabit is there by 1.8 s.
+        let carried = r.carried("v", 1.0, 0.515e6).expect("carried");
+        assert!((carried - 0.7).abs() < 1e-6, "{carried}");
+        assert_eq!(r.carried("v", 1.0, 1e9), None);
         let low = r.below("v", 1.0, 0.1e6, 0.2, 6.0).expect("below");
         assert!((low - 0.3).abs() < 1e-6, "{low}");
         assert!((r.goodput("v", 0.0, 2.0) - 0.41e6).abs() < 1.0);

@@ -47,7 +47,7 @@ impl Better {
 }
 
 /// Mean over runs; `None` ("never") where that is the value of at least half of them.
-pub(super) fn mean_of(values: &[Option<f64>]) -> Option<f64> {
+pub(crate) fn mean_of(values: &[Option<f64>]) -> Option<f64> {
     let known: Vec<f64> = values.iter().copied().flatten().collect();
     (known.len() * 2 > values.len()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 pub(super) const EXAMPLES: &str = "\
 Rows a to n are scenarios with goals: a changing link, loss, late comers, TCP beside, falls and rises, starts, limited sources,
 jitter, Wi-Fi, deep and short queues, marks; o to y: long round trips, hand-overs, reordering, lost feedback, audio alone, an upload beside,
-changing paths, other controllers beside, outages, a policer. The rows of traces need recordings of capacity, which do not ship with Weir:
+changing paths, other controllers beside, outages, a policer; aa to an, with goals from causal bounds: a shared screen, policers and short
+queues in company, a fair queue, clocks, copies, late feedback, twenty calls, a video player beside, grants, frames from capture on, a
+cell with stalls. The rows of traces need recordings of capacity, which do not ship with Weir:
 --traces names a folder of them (mahimahi, Norwegian HSDPA, Belgian 4G, Irish 5G, or a table of time and rate); each is
 a row, and each of its folders a group. The page has the worst case first and can be sorted; in the terminal an unmet goal
 has an x. Eleven controllers and three runs take some minutes on two cores; --write DIR writes the scenarios, for weir run.

@@ -23,6 +23,7 @@ fn schema(of: &str) -> Option<Schema> {
         "list" => generate::<lists::Listed>(),
         "twin" => generate::<judge::TwinsJson>(),
         "scorecard" => generate::<judge::RfcJson>(),
+        "questions" => generate::<weir_judge::rfc9743::Answers>(),
         "scoreboard" => generate::<weir_judge::rows::Board>(),
         "stability" => generate::<weir_judge::stability::Map>(),
         "fits" => generate::<judge::FitsJson>(),
