@@ -17,6 +17,9 @@ const CAPACITY: f64 = 0.005;
 const CAPACITY_OF_WINDOW: f64 = 0.05;
 /// Error of round-trip times by the ends' clocks, as a share.
 const CLOCKS: f64 = 0.01;
+/// Longest time in ms for which a receiver that reports each 5 s holds the sender's last report: the interval is drawn up to 1.5 / 1.21828
+/// times as long (RFC 3550, section 6.3.1). It measures that time by its own clock.
+const HELD_MS: f64 = 6_160.0;
 /// A frame's time of capture is its RTP timestamp, of a clock of 90 kHz at least.
 const RTP_TICK_MS: f64 = 1.0 / 90.0 + 1e-6;
 /// Findings of a run that are kept.
@@ -165,7 +168,9 @@ fn one_flow(c: &mut Checks, scenario: &Scenario, spec: &Flow, f: &FlowSummary) {
     }
     if let Some(rtt) = f.rtt_ms {
         let least = base + shortest_ms(scenario, spec, false);
-        c.at_most(("the path's round trip in ms", least), ("mean round trip in ms", rtt), CLOCKS * least + 0.1);
+        let drift = spec.rtp().and_then(|r| r.clocks.receiver.as_ref()).map_or(0.0, |c| c.drift_ppb as f64 / 1e9);
+        let error = CLOCKS * least + HELD_MS * drift.abs() + 0.1;
+        c.at_most(("the path's round trip in ms", least), ("mean round trip in ms", rtt), error);
     }
     frames(c, f, active);
     parts(c, f);
