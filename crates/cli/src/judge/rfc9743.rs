@@ -88,10 +88,13 @@ fn text(answers: &Answers) -> String {
     if answers.undone > 0 {
         let _ = writeln!(out, "stopped: {} runs were not made", answers.undone);
     }
+    let seeds = match answers.runs {
+        1 => "one seed".to_owned(),
+        runs => format!("means over {runs} seeds"),
+    };
     out += &fold(&format!(
-        "Questions of RFC 9743 by section; means over {} seeds, of the worst variant; x: the bound is not kept; -: nothing is asked, or never. \
-         --json has the reason of each bound, the worst variant and the command of each run.\n",
-        answers.runs
+        "Questions of RFC 9743 by section; {seeds}, of the worst variant; x: the bound is not kept; -: nothing is asked, or never. \
+         --json has the reason of each bound, the worst variant and the command of each run.\n"
     ));
     out
 }
