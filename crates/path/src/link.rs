@@ -106,7 +106,7 @@ impl<P: Clone> Link<P> {
     ///
     /// If packets may be reordered, or the queue drops queued packets, the time can be too early, and `pop` then
     /// returns nothing; it is never too late.
-    #[inline]
+    #[inline(always)]
     pub fn next_event(&mut self) -> Option<Timestamp> {
         let line = &mut self.line;
         let mut at = match (&line.flight, line.flight.next_at()) {

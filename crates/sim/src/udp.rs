@@ -25,6 +25,8 @@ pub struct Source {
     next: Option<Timestamp>,
     spurts: Option<Spurts>,
     sent: u64,
+    /// Whether the last call left nothing to send before `next`.
+    settled: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +79,7 @@ impl Source {
             pace: pace.unwrap_or(stopped),
             spurts: None,
             sent: 0,
+            settled: false,
         }
     }
 
@@ -139,11 +142,17 @@ impl Agent for Source {
         packet.size = self.size;
         packet.ecn = self.ecn;
         self.sent += 1;
-        self.next = Some(next + self.pace.step());
+        let following = next + self.pace.step();
+        self.next = Some(following);
+        self.settled = following > now;
         if self.spurts.is_some() {
             self.skip_silence();
         }
         true
+    }
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.settled
     }
 }
 

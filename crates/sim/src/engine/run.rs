@@ -199,8 +199,8 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let packet = self.packets.packet(slot);
         self.observer.on_delivered(self.now, to, from, packet);
         entry.agent.on_packet(self.now, packet);
-        let has_nothing = entry.agent.is_settled() && self.timers[entry.side.index()].agents.get(to.index()) > self.now;
-        let is_polled = !(entry.silent || has_nothing);
+        let is_polled = !entry.silent
+            && !(entry.agent.is_settled() && self.timers[entry.side.index()].agents.get(to.index()) > self.now);
         self.packets.release(slot);
         if is_polled {
             self.pump(to.index());

@@ -215,6 +215,11 @@ impl Agent for Receiver {
         self.ack_at = None;
         true
     }
+
+    #[inline]
+    fn is_settled(&self) -> bool {
+        !self.ack_now && self.ack_at.is_none() && self.before.is_none()
+    }
 }
 
 impl Receiver {

@@ -132,6 +132,8 @@ pub struct Sender {
     /// When the previous transfer ended.
     idle_since: Timestamp,
     first: u64,
+    /// Whether the last call left nothing to send before the timeout.
+    settled: bool,
     stats: SenderStats,
 }
 
@@ -181,6 +183,7 @@ impl Sender {
             began: Timestamp::ZERO,
             idle_since: Timestamp::ZERO,
             first: 0,
+            settled: false,
             stats: SenderStats::default(),
         })
     }
@@ -321,6 +324,7 @@ impl Agent for Sender {
 
     #[inline]
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        self.settled = false;
         match &packet.body {
             Body::Tcp(segment) if segment.is_ack => self.on_ack(now, segment),
             _ => self.stats.ignored += 1,
@@ -328,6 +332,7 @@ impl Agent for Sender {
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
+        self.settled = false;
         self.begin_if_due(now);
         self.check_application();
         self.refill(now);
@@ -355,20 +360,14 @@ impl Agent for Sender {
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
         // Waiting segments may have been acknowledged.
         self.paced_until = None;
-        let mut s = TcpSegment {
-            timestamp: now,
-            window: self.config.receive_window.as_bytes(),
-            has_timestamps: self.config.timestamps,
-            ..TcpSegment::default()
-        };
+        let (mut seq, mut len, mut is_syn, mut is_push, mut is_cwr) = (self.una, 0, false, false, false);
         match self.phase {
             Phase::Idle => return false,
             Phase::Opening => {
                 if self.next > self.una {
                     return false;
                 }
-                s.seq = self.una;
-                s.is_syn = true;
+                is_syn = true;
                 (self.next, self.high) = (self.una + 1, self.una + 1);
                 if !self.config.timestamps && !self.syn_lost {
                     self.timed = Some((self.high, now));
@@ -376,25 +375,41 @@ impl Agent for Sender {
                 self.timer = Some(now + self.rto.rto());
             }
             Phase::Open | Phase::Recovery | Phase::Loss => {
-                let Some((start, len, kind)) = self.choose() else { return false };
+                let Some((start, bytes, kind)) = self.choose() else { return false };
                 if self.paces {
                     if self.waits_for_pacer(now) {
                         return false;
                     }
-                    self.pace(now, len);
+                    self.pace(now, bytes);
                 }
-                self.sent(now, start, len, kind);
-                s.seq = start;
-                s.len = len as u32;
-                s.is_push = start + len == self.limit && self.stream.is_none();
+                self.sent(now, start, bytes, kind);
+                (seq, len) = (start, bytes as u32);
+                is_push = start + bytes == self.limit && self.stream.is_none();
                 if self.config.ecn != EcnFeedback::Off && kind == Kind::New {
                     packet.ecn = self.config.ecn.codepoint();
-                    s.is_cwr = std::mem::take(&mut self.signal_cwr);
+                    is_cwr = std::mem::take(&mut self.signal_cwr);
                 }
+                self.settled = self.is_window_full();
             }
         }
+        let s = TcpSegment {
+            seq,
+            len,
+            timestamp: now,
+            window: self.config.receive_window.as_bytes(),
+            is_syn,
+            is_push,
+            is_cwr,
+            has_timestamps: self.config.timestamps,
+            ..TcpSegment::default()
+        };
         packet.size = s.wire_size();
         packet.body = Body::Tcp(s);
         true
+    }
+
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.settled
     }
 }

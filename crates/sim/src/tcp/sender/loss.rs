@@ -171,6 +171,18 @@ impl Sender {
         (len > 0 && fits).then_some((start, len, kind))
     }
 
+    /// Whether the window surely has no room for what [`Self::choose`] would return; `false` where that takes a longer look.
+    #[inline]
+    pub(super) fn is_window_full(&self) -> bool {
+        let mss = self.window.mss;
+        self.pipe + mss > self.window.cwnd
+            && self.config.sack
+            && self.next == self.high
+            && self.limit.saturating_sub(self.next) >= mss
+            && self.phase != Phase::Loss
+            && self.rack_tlp.is_none()
+    }
+
     /// NextSeg() of RFC 6675, section 4.
     fn next_segment(&self) -> Option<(u64, u64, Kind)> {
         let mss = self.window.mss;
