@@ -52,8 +52,11 @@ impl AlrDetector {
         let Some(last) = self.last.replace(now) else { return };
         let pause = now.saturating_since(last).min(MAX_PAUSE).as_secs_f64();
         let most = WINDOW_SECS * self.rate;
-        let spent = (self.budget - size.as_bytes() as f64).max(-most);
-        self.budget = (spent + pause * self.rate).min(most);
+        // Comparisons, since `f64::max` looks for NaN too, with each packet.
+        let spent = self.budget - size.as_bytes() as f64;
+        let spent = if spent < -most { -most } else { spent };
+        let filled = spent + pause * self.rate;
+        self.budget = if filled > most { most } else { filled };
         if self.since.is_none() && self.budget > self.config.start_level * most {
             self.since = Some(now);
         } else if self.since.is_some() && self.budget < self.config.stop_level * most {

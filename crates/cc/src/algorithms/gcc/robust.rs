@@ -130,26 +130,33 @@ impl RobustThroughput {
     /// Removes what is outside the window. What was outside before the last packet still is: once a message is enough.
     fn expire(&mut self) {
         let Some(last) = self.window.back().map(|p| p.arrival) else { return };
-        let (mut outside, mut departure) = (0, self.discarded_departure);
-        let mut packets = self.window.iter().peekable();
-        while let Some(first) = packets.next() {
-            let (duration, count) = (last - first.arrival, self.window.len() - outside);
-            let is_outside =
-                count > MAX_PACKETS || duration > MAX_WINDOW || (count > WINDOW_PACKETS && duration > MIN_WINDOW);
-            if !is_outside {
+        let mut kept = self.window.len();
+        let mut gone: Option<Packet> = None;
+        let mut latest = Timestamp::from_nanos(i64::MIN);
+        let (front, back) = self.window.as_slices();
+        for p in front.iter().chain(back) {
+            if let Some(gone) = gone {
+                self.reordered -= usize::from(p.departure < gone.departure);
+                self.gaps.remove(p.arrival - gone.arrival);
+            }
+            let duration = last - p.arrival;
+            // The usual ones first: one comparison decides for what stays, two for what goes.
+            let stays = if duration > MIN_WINDOW {
+                kept <= WINDOW_PACKETS && duration <= MAX_WINDOW
+            } else {
+                kept <= MAX_PACKETS
+            };
+            if stays {
                 break;
             }
-            outside += 1;
-            self.size = self.size.saturating_sub(first.size);
-            departure = departure.max(Some(first.departure));
-            if let Some(next) = packets.peek() {
-                self.reordered -= usize::from(next.departure < first.departure);
-                self.gaps.remove(next.arrival - first.arrival);
-            }
+            kept -= 1;
+            self.size = self.size.saturating_sub(p.size);
+            latest = latest.max(p.departure);
+            gone = Some(*p);
         }
-        if outside > 0 {
-            self.discarded_departure = departure;
-            self.window.drain(..outside);
+        if gone.is_some() {
+            self.discarded_departure = self.discarded_departure.max(Some(latest));
+            self.window.drain(..self.window.len() - kept);
         }
     }
 
