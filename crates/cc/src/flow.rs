@@ -103,6 +103,9 @@ impl Flow {
 
     /// Packets are reported, in the order of sending. `held` gives the time from the newest packet's arrival to the report,
     /// as far as known.
+    ///
+    /// Lost packets are reported too, with no arrival: one that is left out is unknown, not lost. It leaves the flight
+    /// only after [`Self::giving_up_after`], and the controller does not see the loss.
     pub fn on_reports(
         &mut self,
         now: Timestamp,
@@ -179,7 +182,9 @@ impl Flow {
     pub fn bytes_in_flight(&self) -> DataSize {
         self.history.bytes_in_flight()
     }
-    /// Whether the controller's window, if it has one, lets a packet of this size into the flight.
+    /// Whether the controller's window, if it has one, lets a packet of this size into the flight. A window can be smaller
+    /// than a packet (the first one of SCReAM version 2, 700 bytes): with nothing in flight ([`Self::bytes_in_flight`]), a
+    /// caller sends even so, or it never sends.
     pub fn has_room_for(&self, size: DataSize) -> bool {
         self.target().window.is_none_or(|window| self.bytes_in_flight() + size <= window)
     }

@@ -16,7 +16,8 @@ const LATE: TimeDelta = TimeDelta::from_secs(1);
 pub struct ReportedPacket {
     /// Transport-wide sequence number, unwrapped.
     pub sequence: u64,
-    /// Arrival by the receiver's clock, `None` if reported lost.
+    /// Arrival by the receiver's clock, `None` if lost. A lost packet has to be reported: see
+    /// [`Flow::on_reports`](crate::Flow::on_reports).
     pub arrival: Option<RemoteTimestamp>,
     /// The ECN field on arrival.
     pub ecn: Ecn,

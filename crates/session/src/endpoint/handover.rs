@@ -91,7 +91,8 @@ impl Endpoint {
     /// `path` does not say how. Its number is the least that is free, unless [`PathConfig::number`] says it: both ends have to add it, so
     /// that they agree on it. It carries media once the other end has answered on it, see [`Path::usage`](super::Path::usage): a round
     /// trip later if the receiver has added it first. The call has to be made for it
-    /// ([`EndConfig::multipath`](crate::EndConfig::multipath)).
+    /// ([`EndConfig::multipath`](crate::EndConfig::multipath)). The example `growing_call` has both ends of it;
+    /// [`Path::stats`](super::Path::stats) shows what the path carries.
     ///
     /// # Errors
     /// The call was made for one path, or has too many; the number is neither the next one nor that of a path that was removed or has

@@ -106,7 +106,8 @@ impl Endpoint {
     }
 
     /// Adds an outgoing stream, which shares the target with the others from now on by its [`Demand`]. The other end has to
-    /// have an incoming stream for it ([`Self::add_incoming`]) before its first packet.
+    /// have an incoming stream for it ([`Self::add_incoming`]) before its first packet. The example `growing_call` has both;
+    /// [`EndStats`](super::EndStats) counts what each stream sends and receives.
     ///
     /// # Errors
     /// [`StreamError`]; nothing changes then.
