@@ -98,7 +98,9 @@ fn call(controller: &str, longest_queue: TimeDelta, duties: Duties) -> Result<Ou
         // The receiver.
         if ms % 50 == 49 {
             let mut report = Vec::new();
-            while let Some((sequence, size, at)) = wire.pop_front_if(|p| p.2.is_none_or(|at| at <= now)) {
+            while wire.front().is_some_and(|p| p.2.is_none_or(|at| at <= now))
+                && let Some((sequence, size, at)) = wire.pop_front()
+            {
                 if at.is_some() && ms >= (SECONDS - 1) * 1_000 {
                     arrived += size;
                 }
@@ -109,7 +111,9 @@ fn call(controller: &str, longest_queue: TimeDelta, duties: Duties) -> Result<Ou
             }
             reports.push_back((now + ONE_WAY, report));
         }
-        while let Some((_, report)) = reports.pop_front_if(|r| r.0 <= now) {
+        while reports.front().is_some_and(|r| r.0 <= now)
+            && let Some((_, report)) = reports.pop_front()
+        {
             flow.on_reports(now, &report, |_| TimeDelta::ZERO);
         }
     }
