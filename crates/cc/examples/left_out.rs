@@ -33,7 +33,7 @@ const PACKET: DataSize = DataSize::from_bytes(1_000);
 const PADDING: DataSize = DataSize::from_bytes(250);
 const SECONDS: i64 = 20;
 
-/// What a call came to: its last target, what arrived in the last second, in kbit/s, and the packets lost.
+/// Result of a call: its last target, the rate that arrived in the last second, both in kbit/s, and the packets lost.
 struct Outcome {
     target: f64,
     arrived: f64,
