@@ -282,6 +282,7 @@ controllers! {
         Linphone(crate::papers::linphone::Linphone),
         Ndtc(crate::papers::ndtc::Ndtc),
         Omniscient(crate::papers::foreseen::Omniscient),
+        Pudica(crate::papers::pudica::Pudica),
         RateSwitching(crate::papers::foreseen::RateSwitching),
         Rrtcc(crate::papers::rrtcc::Rrtcc),
         RtcpAimd(crate::papers::rtcp_aimd::RtcpAimd),
