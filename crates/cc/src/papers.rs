@@ -14,6 +14,7 @@ pub(crate) mod rrtcc;
 pub(crate) mod rtcp_aimd;
 pub(crate) mod rtcp_thresholds;
 pub(crate) mod tmmbr;
+pub(crate) mod vidaptive;
 pub(crate) mod vivace;
 
 pub use cnadu::{Cnadu, CnaduReceiver, Config as CnaduConfig};
@@ -30,4 +31,5 @@ pub use rrtcc::{Config as RrtccConfig, Rrtcc, RrtccReceiver};
 pub use rtcp_aimd::{Config as RtcpAimdConfig, RtcpAimd};
 pub use rtcp_thresholds::{Config as RtcpThresholdsConfig, RtcpThresholds};
 pub use tmmbr::{AssistedConfig, AssistedReceiver, Config as TmmbrConfig, Tmmbr, TmmbrA, TmmbrB, TmmbrReceiver};
+pub use vidaptive::{Config as VidaptiveConfig, Vidaptive};
 pub use vivace::{Config as VivaceConfig, Vivace};

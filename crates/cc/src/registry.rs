@@ -290,6 +290,7 @@ controllers! {
         Tmmbr(crate::papers::tmmbr::Tmmbr),
         TmmbrA(crate::papers::tmmbr::TmmbrA),
         TmmbrB(crate::papers::tmmbr::TmmbrB),
+        Vidaptive(crate::papers::vidaptive::Vidaptive),
         Vivace(crate::papers::vivace::Vivace),
     }
 }

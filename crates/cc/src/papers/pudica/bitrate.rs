@@ -16,6 +16,7 @@ const MAX_SAMPLES: usize = 256;
 struct Recent {
     at: Timestamp,
     arrival: RemoteTimestamp,
+    sent: u64,
     received: u64,
     sample: Sample,
 }
@@ -127,7 +128,13 @@ impl Bitrate {
         }
         let Some(arrival) = m.arrival.filter(|_| m.received > 0) else { return };
         let sample = Sample { utilisation: m.utilisation, bps: m.received as f64 * 8.0 / m.interval };
-        self.recent.push_back(Recent { at: now, arrival, received: m.received, sample });
+        self.recent.push_back(Recent { at: now, arrival, sent: m.sent, received: m.received, sample });
+    }
+
+    /// Share of the window's bytes that arrived.
+    fn arrived(&self) -> f64 {
+        let of = |bytes: fn(&Recent) -> u64| self.recent.iter().map(bytes).sum::<u64>() as f64;
+        of(|r| r.received) / of(|r| r.sent).max(1.0)
     }
 
     /// The receiving rate of the window, in bit/s.
@@ -178,10 +185,11 @@ impl Bitrate {
         let Some(r) = self.smoothed else { return };
         if r <= config.threshold {
             self.bps *= 1.0 + increase(config, r);
-        } else if r <= 1.0 {
-            self.bps += step(config, self.bps, greatest, self.frames);
-        } else {
+        } else if r > 1.0 && r * self.arrived() <= 1.0 {
+            // Only losses bring it above one: the queue is too short to tell, and an increase would be lost too.
             self.bps *= 1.0 - config.decrease;
+        } else {
+            self.bps += step(config, self.bps, greatest, self.frames);
         }
         self.adjusted_at = now;
     }

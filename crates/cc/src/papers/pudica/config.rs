@@ -3,7 +3,7 @@
 use weir_units::TimeDelta;
 
 crate::tunables! {
-    /// Configuration of [`Pudica`](crate::papers::Pudica). Defaults are the paper's, but for the last three, which it leaves open.
+    /// Configuration of [`Pudica`](crate::papers::Pudica). Defaults are the paper's, but for the last four, which it leaves open.
     pub struct Config {
         /// Smoothed utilisation up to which the bitrate grows by multiples (alpha, section 4.2).
         threshold: f64 = 0.85, 0.1 => 0.99;
@@ -27,6 +27,8 @@ crate::tunables! {
         restart: TimeDelta = 5_000.0, 100.0 => 600_000.0;
         /// Greatest growth in one increase, as a share of the bitrate (xi); the paper has no bound.
         greatest_increase: f64 = 1.0, 0.0 => 100.0;
+        /// Greatest step A of the additive increase, as a share of the bitrate; the paper has a bound without a value.
+        greatest_step: f64 = 0.1, 0.0 => 100.0;
         /// Most bytes of probe packets, as a share of the frame before them.
         probe_share: f64 = 0.05, 0.0 => 1.0;
         /// Time without a report after which the bitrate is halved. Zero for never.

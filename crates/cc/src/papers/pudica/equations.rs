@@ -23,7 +23,7 @@ pub(super) fn probe_delay(queueing: f64, since_frame: f64, spacing: f64) -> f64 
 pub(super) struct Sample {
     /// R_k, corrected.
     pub(super) utilisation: f64,
-    /// B_k in bit/s.
+    /// B_k in bit/s: of what arrived.
     pub(super) bps: f64,
 }
 
@@ -55,8 +55,7 @@ pub(super) fn step(config: &Config, bps: f64, greatest: f64, frames: u32) -> f64
     // The logarithm is that of a rate in Mbit/s, which is not positive up to 1.
     let rise = 2.0 * f64::from(frames) / libm::log(rate.max(core::f64::consts::E));
     let linear = (greatest + rise) * config.decrease / 2.0;
-    let most = config.decrease * rate;
-    (linear - config.decrease * rate).clamp(-most, most) * 1e6
+    (linear - config.decrease * rate).min(config.greatest_step * rate) * 1e6
 }
 
 /// The bitrate that drains a queue of `queued` bytes (equation 11), in bit/s; not positive where the queue is too long for the time.

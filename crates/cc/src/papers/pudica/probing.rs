@@ -35,7 +35,8 @@ pub(super) struct Measured {
     pub(super) queued_at: Timestamp,
     /// When the last of its packets to arrive did so; `None` if none has.
     pub(super) arrival: Option<RemoteTimestamp>,
-    /// Bytes that arrived.
+    /// Bytes sent, and those that arrived.
+    pub(super) sent: u64,
     pub(super) received: u64,
     /// L, in seconds.
     pub(super) interval: f64,
@@ -70,6 +71,7 @@ struct Waiting {
 struct Group {
     departure: Timestamp,
     queued_at: Timestamp,
+    sent: u64,
     received: u64,
     /// The one-way delay of its newest packet to arrive, and when that was.
     delay: Option<(TimeDelta, RemoteTimestamp)>,
@@ -232,7 +234,7 @@ impl Probing {
         if let Some(waiting) = self.waiting.take() {
             self.finish(waiting.measured);
         }
-        let measured = self.measure(f.queued_at, f.departure, f.newest_arrival, f.received);
+        let measured = self.measure(f.queued_at, f.departure, f.newest_arrival, [f.bytes, f.received]);
         while self.trains.front().is_some_and(|t| t.last < f.last) {
             self.trains.pop_front();
         }
@@ -252,7 +254,7 @@ impl Probing {
         queued_at: Timestamp,
         departure: Timestamp,
         arrival: Option<RemoteTimestamp>,
-        received: u64,
+        [sent, received]: [u64; 2],
     ) -> Measured {
         let interval = self.interval;
         let utilisation = match (arrival, self.least_delay.get()) {
@@ -262,7 +264,7 @@ impl Probing {
             // Nothing of it has arrived: more than the link takes.
             _ => f64::INFINITY,
         };
-        Measured { queued_at, arrival, received, interval, utilisation }
+        Measured { queued_at, arrival, sent, received, interval, utilisation }
     }
 
     /// A frame of one packet where all are: those of [`GROUP`] count as one, whose delay is that of its last packet.
@@ -272,15 +274,17 @@ impl Probing {
             let passed = f.departure.saturating_since(g.departure).as_secs_f64();
             self.interval = passed.clamp(GROUP, *INTERVALS.end());
             let departure = g.delay.map_or(g.departure, |(delay, at)| sent_at(at, delay));
-            let measured = self.measure(g.queued_at, departure, g.delay.map(|d| d.1), g.received);
+            let measured = self.measure(g.queued_at, departure, g.delay.map(|d| d.1), [g.sent, g.received]);
             self.finish(measured);
         }
         let mut g = before.unwrap_or(Group {
             departure: f.departure,
             queued_at: f.queued_at,
+            sent: 0,
             received: 0,
             delay: None,
         });
+        g.sent = g.sent.saturating_add(f.bytes);
         g.received = g.received.saturating_add(f.received);
         if let Some(arrival) = f.newest_arrival {
             g.delay = Some((one_way(f.departure, arrival), arrival));

@@ -55,11 +55,11 @@ fn increases_are_equations_8_and_10() {
     // At most a doubling.
     near(increase(&config(), 0.01), 1.0);
     near(increase(&config(), 0.0), 1.0);
-    // I = (50 + 2 · 100 / ln 25) · 0.025 = 1.25 + 1.5533..; A = I - 1.25, and at most 0.05 · 25.
+    // I = (50 + 2 · 10 / ln 25) · 0.025; A = I - 1.25, and at most a tenth of the bitrate.
     near(step(&config(), 25e6, 50e6, 0), 0.0);
     near(step(&config(), 25e6, 50e6, 10), 20.0 / libm::log(25.0) * 0.025 * 1e6);
-    near(step(&config(), 25e6, 50e6, 100_000), 1.25e6);
-    near(step(&config(), 2e6, 50e6, 0), 0.1e6);
+    near(step(&config(), 25e6, 50e6, 100_000), 2.5e6);
+    near(step(&config(), 2e6, 50e6, 0), 0.2e6);
     // The higher rate of two gains less: 40 Mbit/s loses 0.05 · 40 - 1.25 Mbit/s.
     near(step(&config(), 40e6, 50e6, 0), -0.75e6);
 }
@@ -75,6 +75,7 @@ fn frame(k: i64, utilisation: f64) -> Measured {
     Measured {
         queued_at: Timestamp::from_micros(16_667 * k),
         arrival: Some(RemoteTimestamp::from_nanos(16_666_667 * k + 20_000_000)),
+        sent: 16_667,
         received: 16_667,
         interval: 1.0 / 60.0,
         utilisation,
@@ -116,7 +117,7 @@ fn an_increase_waits_for_a_frame_of_the_new_bitrate() {
 }
 
 #[test]
-fn above_one_on_average_there_is_no_increase_and_losses_count_as_use() {
+fn losses_count_as_use_and_above_one_by_losses_there_is_no_increase() {
     let c = config();
     let mut b = Bitrate::new(8e6, Timestamp::ZERO);
     // Half of each frame is lost: 0.6 of the link for 4 of 8 Mbit/s.
@@ -124,6 +125,11 @@ fn above_one_on_average_there_is_no_increase_and_losses_count_as_use() {
     b.on_frame(&c, &lossy, |_| 0.0, 50e6, Timestamp::from_millis(50));
     near((b.smoothed().expect("a sample") * 1e3).round(), 1_200.0);
     near(b.next(&c), 0.95 * 8e6);
+    // Above one without losses: (50 - 16) · 0.025 Mbit/s, as far as a tenth.
+    let mut full = Bitrate::new(8e6, Timestamp::ZERO);
+    full.on_frame(&c, &Measured { received: 15_000, sent: 15_000, ..frame(1, 0.99) }, |_| 0.0, 50e6, Timestamp::from_millis(50));
+    assert!(full.smoothed().is_some_and(|r| r > 1.0));
+    near(full.next(&c), 8e6 + 0.8e6);
     // A frame of which nothing arrives is one above one, and no sample.
     let gone = Measured { arrival: None, received: 0, utilisation: f64::INFINITY, ..frame(4, 0.0) };
     b.on_frame(&c, &gone, |_| 0.0, 50e6, Timestamp::from_millis(90));
