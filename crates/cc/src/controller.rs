@@ -162,7 +162,8 @@ pub struct ProbeCluster {
     pub rate: DataRate,
     /// The cluster ends once it holds at least this many packets ...
     pub min_packets: u32,
-    /// ... and at least this many bytes.
+    /// ... and at least this many bytes. Zero where the delay of the packets matters and not their size: padding of such a cluster is as
+    /// small as it can be.
     pub min_size: DataSize,
 }
 

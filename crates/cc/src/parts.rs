@@ -11,4 +11,5 @@ pub(crate) mod mean_size;
 pub(crate) mod receiver_estimate;
 pub(crate) mod recent_least;
 pub(crate) mod rtt;
+pub(crate) mod sent_frames;
 pub(crate) mod split_mix;

@@ -282,6 +282,7 @@ controllers! {
         Linphone(crate::papers::linphone::Linphone),
         Ndtc(crate::papers::ndtc::Ndtc),
         Omniscient(crate::papers::foreseen::Omniscient),
+        Pudica(crate::papers::pudica::Pudica),
         RateSwitching(crate::papers::foreseen::RateSwitching),
         Rrtcc(crate::papers::rrtcc::Rrtcc),
         RtcpAimd(crate::papers::rtcp_aimd::RtcpAimd),
@@ -289,6 +290,7 @@ controllers! {
         Tmmbr(crate::papers::tmmbr::Tmmbr),
         TmmbrA(crate::papers::tmmbr::TmmbrA),
         TmmbrB(crate::papers::tmmbr::TmmbrB),
+        Vidaptive(crate::papers::vidaptive::Vidaptive),
         Vivace(crate::papers::vivace::Vivace),
     }
 }

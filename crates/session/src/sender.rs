@@ -37,6 +37,8 @@ use weir_wire::rtcp::ccfb;
 
 /// Payload of a padding packet: the maximum of RTP's one-byte padding count (RFC 3550, section 5.1).
 pub(crate) const PADDING_SIZE: u8 = 255;
+/// The same of probes for delay alone: the count, which padding cannot be without.
+pub(crate) const LEAST_PADDING: u8 = 1;
 
 /// Outgoing streams and paths. All streams use the first path, or those that a scheduler chooses.
 // Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.

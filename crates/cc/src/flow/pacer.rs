@@ -133,6 +133,12 @@ impl Pacer {
         self.padding > DataRate::ZERO || !self.probes.is_empty()
     }
 
+    /// Whether padding decided by [`Self::poll`] is to be as small as possible ([`ProbeCluster::min_size`]).
+    #[inline]
+    pub fn pads_little(&self) -> bool {
+        self.probes.front().is_some_and(|p| p.cluster.min_size.is_zero())
+    }
+
     /// The decision at `now`; `media_queued` states whether media is queued.
     pub fn poll(&mut self, now: Timestamp, media_queued: bool) -> PacerDecision {
         // A probe that has started but gets no packets, for instance because padding is refused, must not block the

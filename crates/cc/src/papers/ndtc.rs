@@ -3,7 +3,7 @@
 //! P.-L. Ageneau, G. Armitage and S. Danahy, "Network Delivery Time Control", draft-ageneau-ccwg-ndtc, in the authors' repository
 //! (paullouisageneau/draft-ageneau-ccwg-ndtc) at d0799cf of July 2026. The agent is the sender. In the order of a frame's way:
 //!
-//! a frame is queued → its send duration, dithered → `frames` (packets sent, and their reports) → `fdace` (regression of receive over
+//! a frame is queued → its send duration, dithered → `sent_frames` (packets sent, and their reports) → `fdace` (regression of receive over
 //! send durations: available capacity) and `congestion` (additive increase, multiplicative decrease) → size of the next frames → target.
 //!
 //! | rule | source |
@@ -32,7 +32,6 @@
 mod config;
 mod congestion;
 mod fdace;
-mod frames;
 
 #[cfg(test)]
 mod tests;
@@ -40,13 +39,13 @@ mod tests;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket, TransportFeedback};
 use crate::parts::feedback_timeout::FeedbackTimeout;
+use crate::parts::sent_frames::{Frame, SentFrames};
 use crate::parts::split_mix;
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 pub use config::Config;
 use congestion::Congestion;
 use fdace::Fdace;
-use frames::{Frame, Frames};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// RTP header with one extension, in bytes (RFC 3550, RFC 8285).
@@ -66,7 +65,7 @@ pub struct Ndtc {
     /// TFRAME, in seconds.
     interval: f64,
     last_frame: Option<Timestamp>,
-    frames: Frames,
+    frames: SentFrames,
     fdace: Fdace,
     congestion: Congestion,
     /// TARGET as left by the estimate of capacity, in bytes.
@@ -93,7 +92,7 @@ impl Ndtc {
             limits: start.limits,
             interval: USUAL_INTERVAL,
             last_frame: None,
-            frames: Frames::new(),
+            frames: SentFrames::new(),
             fdace: Fdace::default(),
             congestion: Congestion::new(start.limits.ceiling.as_bps_f64() / 8.0 * USUAL_INTERVAL),
             estimated: size,

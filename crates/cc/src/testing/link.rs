@@ -8,8 +8,10 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// Bytes of every packet.
+/// Bytes of every packet, but for probes without payload.
 pub(crate) const PACKET: u64 = 1_000;
+/// Bytes of those: RTP's header, an extension and the count.
+const LITTLE: u64 = 21;
 const STEP: TimeDelta = TimeDelta::from_millis(1);
 
 /// A loss-based flow on the same link: slow start, one packet more per round trip, halved on loss.
@@ -172,7 +174,8 @@ pub(crate) fn run_with(c: &mut dyn Controller, link: &Link, seconds: i64, cross:
                 }
                 PacerDecision::Wait(_) | PacerDecision::Idle => break,
             };
-            let size = DataSize::from_bytes(PACKET);
+            let bytes_sent = if is_padding && pacer.pads_little() { LITTLE } else { PACKET };
+            let size = DataSize::from_bytes(bytes_sent);
             let flight = history.bytes_in_flight();
             if target.window.is_some_and(|w| flight + size > w && !flight.is_zero()) {
                 pacer.stop_waiting();
@@ -192,9 +195,9 @@ pub(crate) fn run_with(c: &mut dyn Controller, link: &Link, seconds: i64, cross:
             history.on_sent(&p);
             p.bytes_in_flight = history.bytes_in_flight();
             c.on_packet_sent(&p);
-            if queued + PACKET <= link.buffer {
-                queue.push_back((Some(next_sequence), PACKET));
-                queued += PACKET;
+            if queued + bytes_sent <= link.buffer {
+                queue.push_back((Some(next_sequence), bytes_sent));
+                queued += bytes_sent;
             }
             next_sequence += 1;
         }

@@ -9,7 +9,7 @@ use crate::receiver::Receiver;
 use crate::repair_format::Format;
 use crate::retransmission::Keep;
 use crate::rtcp::{Compound, NextUnit, ReportContext, report_block, write_bye, write_report};
-use crate::sender::{Outgoing, PADDING_SIZE, Sender};
+use crate::sender::{Outgoing, Sender};
 use crate::session_params::{Profile, RapidSynchronisation};
 use weir_cc::Report;
 use weir_units::cold_path;
@@ -309,7 +309,7 @@ fn header(p: &Outgoing, id: &StreamIdentity, c: &EndConfig, now: Timestamp) -> H
             .extensions
             .abs_send_time
             .then(|| (c.extensions.abs_send_time_id, abs_send_time(now + c.clock_offset))),
-        padding: if p.kind == Kind::Padding { PADDING_SIZE } else { 0 },
+        padding: p.padding,
         ..Header::default()
     }
 }
@@ -327,7 +327,7 @@ fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 
     match sender.outgoing.kind {
         Kind::Padding => {
             cold_path();
-            write_padding(out, PADDING_SIZE);
+            write_padding(out, sender.outgoing.padding);
         }
         _ => {
             let stream = &sender.streams[sender.outgoing.stream];

@@ -326,7 +326,7 @@ impl Sender {
             let (next, probe) = match (p.poll_pacer(now, is_chosen), head) {
                 (PacerDecision::Media { probe }, Some(head)) if is_chosen => (head, probe),
                 (PacerDecision::Padding { probe }, _) if pads && m.usable.contains(p.id) => {
-                    ((padding_stream, NextPacket::PADDING), probe)
+                    ((padding_stream, NextPacket::padding(p.pads_little())), probe)
                 }
                 _ => continue,
             };

@@ -30,6 +30,8 @@ pub(crate) struct Outgoing {
     pub media: QueuedPacket,
     /// The media stream's number of a retransmitted packet.
     pub resent: u64,
+    /// Payload of padding.
+    pub padding: u8,
 }
 
 impl Sender {
@@ -100,7 +102,7 @@ impl Sender {
         };
         let (index, next) = if padding {
             cold_path();
-            (self.padding_stream(), NextPacket::PADDING)
+            (self.padding_stream(), NextPacket::padding(self.path().pads_little()))
         } else {
             let Some(next) = self.next_stream() else { return false };
             next
@@ -162,7 +164,9 @@ impl Sender {
             bytes_in_flight: DataSize::ZERO,
         };
         path.on_sent(packet, headers);
-        self.outgoing = Outgoing { path: path.id, stream: index, transport, sequence, kind: next.kind, media, resent };
+        let padding = if padding { next.payload as u8 } else { 0 };
+        self.outgoing =
+            Outgoing { path: path.id, stream: index, transport, sequence, kind: next.kind, media, resent, padding };
         true
     }
 

@@ -163,6 +163,11 @@ impl SendPath {
         self.pacer.may_pad()
     }
 
+    /// Whether the padding that may be sent is to be as small as possible.
+    pub(crate) fn pads_little(&self) -> bool {
+        self.pacer.pads_little()
+    }
+
     /// The pacer's decision; `None` if the window is closed for a packet of `size`.
     #[inline]
     pub(crate) fn poll_pacer(&mut self, now: Timestamp, is_queued: bool) -> PacerDecision {

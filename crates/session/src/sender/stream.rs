@@ -1,6 +1,6 @@
 //! State of an outgoing stream: source, packetiser, queue, repair, retransmission and pictures.
 
-use super::PADDING_SIZE;
+use super::{LEAST_PADDING, PADDING_SIZE};
 use super::counters::SendCounters;
 use super::key_frames::{self, PictureState};
 use crate::allocation::{Demand, Share};
@@ -413,5 +413,11 @@ pub(crate) struct NextPacket {
 }
 
 impl NextPacket {
-    pub(super) const PADDING: Self = Self { kind: Kind::Padding, payload: PADDING_SIZE as u64 };
+    const PADDING: Self = Self { kind: Kind::Padding, payload: PADDING_SIZE as u64 };
+    const LEAST_PADDING: Self = Self { kind: Kind::Padding, payload: LEAST_PADDING as u64 };
+
+    /// Padding, as small as possible or as large.
+    pub(super) const fn padding(is_little: bool) -> Self {
+        if is_little { Self::LEAST_PADDING } else { Self::PADDING }
+    }
 }

@@ -1,7 +1,7 @@
 //! The bound on frames by losses and marks (*AIMD Logic Implementation*).
 
 use super::config::Config;
-use super::frames::Frame;
+use crate::parts::sent_frames::Frame;
 use weir_units::Timestamp;
 
 /// Weight of a frame's share of marks in the mean: Prague's.

@@ -51,7 +51,7 @@ fn the_pseudo_slope_is_zero_at_the_target_and_one_at_the_greatest_rate() {
 }
 
 /// A frame of `packets` packets of 1,000 bytes, sent from `at_ms` on at one a millisecond.
-fn send(frames: &mut Frames, first: u64, packets: u64, at_ms: i64) {
+fn send(frames: &mut SentFrames, first: u64, packets: u64, at_ms: i64) {
     frames.on_queued(DataSize::from_bytes(packets * 1_000), Timestamp::from_millis(at_ms));
     for k in 0..packets {
         let sent = SentPacket::media(Timestamp::from_millis(at_ms + k as i64), first + k, DataSize::from_bytes(1_000));
@@ -73,7 +73,7 @@ fn fate(sequence: u64, arrival_ms: Option<i64>, ecn: Ecn) -> PacketResult {
 
 #[test]
 fn a_frame_is_measured_without_one_of_its_outer_packets() {
-    let mut frames = Frames::new();
+    let mut frames = SentFrames::new();
     send(&mut frames, 0, 5, 100);
     send(&mut frames, 5, 3, 140);
     for (k, at) in [(0, 130), (1, 132), (2, 134), (3, 136)] {
@@ -98,7 +98,7 @@ fn a_frame_is_measured_without_one_of_its_outer_packets() {
 
 #[test]
 fn padding_and_repair_are_no_part_of_a_frame() {
-    let mut frames = Frames::new();
+    let mut frames = SentFrames::new();
     frames.on_queued(DataSize::from_bytes(2_000), Timestamp::ZERO);
     let sent = |k: u64, at| SentPacket::media(Timestamp::from_millis(at), k, DataSize::from_bytes(1_000));
     frames.on_sent(&SentPacket { queued: DataSize::from_bytes(1_000), ..sent(0, 0) });
@@ -116,7 +116,7 @@ fn padding_and_repair_are_no_part_of_a_frame() {
 fn losses_and_marks_decrease_the_bound_once_a_round_trip() {
     let config = Config::default();
     let frame = |at_ms, lost, marked| {
-        let mut frames = Frames::new();
+        let mut frames = SentFrames::new();
         send(&mut frames, 0, 10, at_ms);
         (0..10).for_each(|k| {
             let ecn = if k < marked { Ecn::Ce } else { Ecn::Ect1 };

@@ -1,4 +1,4 @@
-//! Frames by the packets that were sent of them, until all of those are reported.
+//! Frames by the packets that were sent of them, until all of those are reported: for controllers whose frames are their probes.
 
 use crate::cue::{PacketResult, SentPacket};
 use std::collections::VecDeque;
@@ -12,32 +12,38 @@ const WORDS: usize = (MAX_PACKETS / 64) as usize;
 
 /// A frame of which packets have been sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// Bytes queued since the start, up to the end of this frame.
     end: u64,
-    queued_at: Timestamp,
+    /// When it entered the queue.
+    pub(crate) queued_at: Timestamp,
     first: u64,
-    last: u64,
+    /// Number of its last packet.
+    pub(crate) last: u64,
     is_sent: bool,
     /// When its first packet was sent.
-    pub(super) departure: Timestamp,
-    last_departure: Timestamp,
+    pub(crate) departure: Timestamp,
+    pub(crate) last_departure: Timestamp,
     first_size: u64,
     last_size: u64,
-    bytes: u64,
+    /// Bytes sent, and those that arrived.
+    pub(crate) bytes: u64,
+    pub(crate) received: u64,
     /// Packets sent, and those of them that are reported.
-    pub(super) packets: u32,
+    pub(crate) packets: u32,
     reported: u32,
-    pub(super) lost: u32,
-    pub(super) marked: u32,
+    pub(crate) lost: u32,
+    pub(crate) marked: u32,
     first_arrival: Option<RemoteTimestamp>,
     last_arrival: Option<RemoteTimestamp>,
+    /// The latest arrival of any of its packets.
+    pub(crate) newest_arrival: Option<RemoteTimestamp>,
 }
 
 impl Frame {
-    /// NSEND and NRECV in seconds a byte, where the frame is long enough to sample the capacity; a receive duration counts up to `longest` seconds.
-    pub(super) fn durations(&self, min_length: DataSize, longest: f64) -> Option<(f64, f64)> {
-        // One of the outer packets is not within the durations (*Frame Size Calculation*).
+    /// The durations of sending and receiving in seconds a byte (NSEND and NRECV of draft-ageneau-ccwg-ndtc), where the frame is long enough to sample the capacity; a receive duration counts up to `longest` seconds.
+    pub(crate) fn durations(&self, min_length: DataSize, longest: f64) -> Option<(f64, f64)> {
+        // One of the outer packets is not within the durations (*Frame Size Calculation* of the draft).
         let length = self.bytes as f64 - (self.first_size + self.last_size) as f64 / 2.0;
         if self.packets < 2 || self.lost > 0 || length < min_length.as_bytes() as f64 {
             return None;
@@ -48,8 +54,9 @@ impl Frame {
     }
 }
 
+/// The frames of a path, by what is queued between encoder and pacer.
 #[derive(Clone, Debug)]
-pub(super) struct Frames {
+pub(crate) struct SentFrames {
     /// Bytes that have entered the queue since the start.
     queued: u64,
     /// Frames that have entered the queue and are not sent: their ends in bytes since the start, and when they entered.
@@ -59,8 +66,8 @@ pub(super) struct Frames {
     media: [u64; WORDS],
 }
 
-impl Frames {
-    pub(super) fn new() -> Self {
+impl SentFrames {
+    pub(crate) fn new() -> Self {
         Self {
             queued: 0,
             ends: VecDeque::with_capacity(MAX_FRAMES),
@@ -70,7 +77,7 @@ impl Frames {
     }
 
     /// A frame of `added` bytes has entered the queue.
-    pub(super) fn on_queued(&mut self, added: DataSize, now: Timestamp) {
+    pub(crate) fn on_queued(&mut self, added: DataSize, now: Timestamp) {
         self.queued = self.queued.saturating_add(added.as_bytes());
         if self.ends.len() == MAX_FRAMES {
             self.ends.pop_front();
@@ -79,7 +86,7 @@ impl Frames {
     }
 
     /// A packet has been sent. Returns when its frame entered the queue, if this is the second packet of it.
-    pub(super) fn on_sent(&mut self, p: &SentPacket) -> Option<Timestamp> {
+    pub(crate) fn on_sent(&mut self, p: &SentPacket) -> Option<Timestamp> {
         let is_media = !(p.is_padding || p.is_repair || p.is_retransmission);
         let (word, bit) = place(p.sequence);
         self.media[word] = (self.media[word] & !bit) | if is_media { bit } else { 0 };
@@ -121,32 +128,44 @@ impl Frames {
                     first_size: size,
                     last_size: size,
                     bytes: size,
+                    received: 0,
                     packets: 1,
                     reported: 0,
                     lost: 0,
                     marked: 0,
                     first_arrival: None,
                     last_arrival: None,
+                    newest_arrival: None,
                 });
                 None
             }
         }
     }
 
+    /// The oldest frame that is not wholly reported.
+    pub(crate) fn oldest(&self) -> Option<&Frame> {
+        self.frames.front()
+    }
+
+    /// The frame of the newest packet.
+    pub(crate) fn newest(&self) -> Option<&Frame> {
+        self.frames.back()
+    }
+
     /// The oldest frame if it ends before this packet, which is reported: what it lacks then is not waited for.
-    pub(super) fn take_before(&mut self, sequence: u64) -> Option<Frame> {
+    pub(crate) fn take_before(&mut self, sequence: u64) -> Option<Frame> {
         let ends_before = self.frames.front().is_some_and(|f| f.is_sent && f.last < sequence);
         if ends_before { self.frames.pop_front() } else { None }
     }
 
     /// The oldest frame if all of it is reported.
-    pub(super) fn take_reported(&mut self) -> Option<Frame> {
+    pub(crate) fn take_reported(&mut self) -> Option<Frame> {
         let is_reported = self.frames.front().is_some_and(|f| f.is_sent && f.reported >= f.packets);
         if is_reported { self.frames.pop_front() } else { None }
     }
 
     /// A packet is reported; frames that end before it have been taken.
-    pub(super) fn on_fate(&mut self, p: &PacketResult) {
+    pub(crate) fn on_fate(&mut self, p: &PacketResult) {
         let (word, bit) = place(p.sequence);
         let Some(f) = self.frames.front_mut() else { return };
         if p.sequence < f.first || self.media[word] & bit == 0 {
@@ -159,6 +178,8 @@ impl Frames {
             f.lost = f.lost.saturating_add(1);
             return;
         };
+        f.received = f.received.saturating_add(p.size.as_bytes());
+        f.newest_arrival = f.newest_arrival.max(Some(arrival));
         f.marked = f.marked.saturating_add(u32::from(p.ecn == Ecn::Ce));
         if p.sequence == f.first {
             f.first_arrival = Some(arrival);
