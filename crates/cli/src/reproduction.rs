@@ -2,12 +2,13 @@
 
 use crate::tables::{fold, table};
 use std::fmt::Write as _;
-use weir_judge::paper::{Agreement, Cell, Claim, OpenCondition, Reproduction, Verdict};
+use weir_judge::paper::{Agreement, Cell, Claim, LostOrder, OpenCondition, Reproduction, Verdict};
 
 const LEGEND: &str = "measured: mean over the runs; 95 %: half-width of its confidence interval; difference: measured less \
                       published. Near: within 1.5 dB; percentages up to 0.5 within 0.1 points; times of whole seconds within 20 % or \
                       0.5 s; anything else within 20 %; bounds, if they hold. An order is a pair of algorithms that a number \
-                      distinguishes by more than 2 %.";
+                      distinguishes by more than 2 %; it is open if it is not kept and the two intervals overlap. An end is one of an \
+                      open condition.";
 
 /// Tables for a terminal.
 pub(crate) fn text(r: &Reproduction) -> String {
@@ -44,9 +45,16 @@ pub(crate) fn text(r: &Reproduction) -> String {
     for (what, count, of, goal) in score(&r.agreement) {
         let _ = writeln!(out, "{what}: {}", counted(count, of, goal));
     }
+    if !r.lost_orders.is_empty() {
+        let _ = writeln!(out, "\nOrders not kept: {}", other_orders(&r.agreement));
+        let header = ["algorithms", "condition", "metric", "published", "measured", "kept"];
+        let mut t = table(&header, 3).keys(3).last_is_text();
+        r.lost_orders.iter().for_each(|o| t.add_row(order_row(o)));
+        let _ = writeln!(out, "{t}");
+    }
     if !r.claims.is_empty() {
         let mut t = table(&["holds", "claim", "source"], 3);
-        r.claims.iter().for_each(|c| t.add_row([outcome(c), &c.statement, &c.source]));
+        r.claims.iter().for_each(|c| t.add_row([&outcome(c), &c.statement, &c.source]));
         let _ = write!(out, "\nThe paper's claims: {}\n{t}\n", claims_held(&r.claims));
     }
     out
@@ -58,6 +66,9 @@ pub(crate) fn markdown(r: &Reproduction, command: &str, seconds: Option<f64>) ->
     let mut out = format!("Made by `{command}`{time}.\n\n| score | reached |\n|---|---|\n");
     for (what, count, of, goal) in score(&r.agreement) {
         let _ = writeln!(out, "| {what} | {} |", counted(count, of, goal));
+    }
+    if r.agreement.orders > 0 {
+        let _ = writeln!(out, "| other orders | {} |", other_orders(&r.agreement));
     }
     let _ = writeln!(out, "| claims that hold | {} |\n", claims_held(&r.claims));
     out.push_str(
@@ -80,6 +91,17 @@ pub(crate) fn markdown(r: &Reproduction, command: &str, seconds: Option<f64>) ->
     for e in r.explanations.iter().filter(|e| !e.cells.is_empty()) {
         explanation(&mut out, e);
     }
+    if !r.lost_orders.is_empty() {
+        out.push_str(
+            "\nOrders that are not kept.\n\n| table | condition | number | algorithms | published | measured | kept |\n\
+             |---|---|---|---|---|---|---|\n",
+        );
+        for o in &r.lost_orders {
+            let [algorithms, condition, metric, published, measured, kept] = order_row(o);
+            let cells = [&o.table, &condition, &metric, &algorithms, &published, &measured, &kept];
+            let _ = writeln!(out, "| {} |", cells.map(String::as_str).join(" | "));
+        }
+    }
     if !r.claims.is_empty() {
         out.push_str("\n| claim | source | holds |\n|---|---|---|\n");
         for c in &r.claims {
@@ -91,20 +113,11 @@ pub(crate) fn markdown(r: &Reproduction, command: &str, seconds: Option<f64>) ->
 
 /// The numbers of all papers together.
 pub(crate) fn agreement_of_all(papers: &[Reproduction]) -> Agreement {
-    papers.iter().fold(Agreement::default(), |sum, r| {
-        let a = &r.agreement;
-        Agreement {
-            cells: sum.cells + a.cells,
-            measured: sum.measured + a.measured,
-            near: sum.near + a.near,
-            explained: sum.explained + a.explained,
-            orders: sum.orders + a.orders,
-            orders_kept: sum.orders_kept + a.orders_kept,
-        }
-    })
+    papers.iter().fold(Agreement::default(), |sum, r| sum.plus(r.agreement))
 }
 
-const SUMMARY: [&str; 7] = ["paper", "measured", "near", "near or explained", "orders kept", "claims", "time"];
+const SUMMARY: [&str; 9] =
+    ["paper", "measured", "near", "near or explained", "orders kept", "open, at an end", "claims", "at an end", "time"];
 
 /// The scores of papers for a terminal, one line each, and the goals.
 pub(crate) fn summary_text(papers: &[Reproduction], seconds: &[Option<f64>]) -> String {
@@ -126,21 +139,24 @@ pub(crate) fn summary_markdown(papers: &[Reproduction], seconds: &[Option<f64>],
 }
 
 /// A row for each paper, one for all, and one with the goals.
-fn summary(papers: &[Reproduction], seconds: &[Option<f64>]) -> Vec<[String; 7]> {
+fn summary(papers: &[Reproduction], seconds: &[Option<f64>]) -> Vec<[String; 9]> {
     let time = |s: Option<f64>| s.map_or("-".into(), |s| format!("{s:.0} s"));
-    let row = |name: &str, a: &Agreement, claims: (usize, usize), seconds: Option<f64>| -> [String; 7] {
+    let row = |name: &str, a: &Agreement, claims: &[&Claim], seconds: Option<f64>| -> [String; 9] {
         let [measured, near, explained, orders] = score(a).map(|(_, count, of, _)| share(count, of));
-        [name.into(), measured, near, explained, orders, share(claims.0, claims.1), time(seconds)]
+        let others = format!("{}, {}", a.orders_open, a.orders_explained);
+        let held = share(claims.iter().filter(|c| c.holds == Some(true)).count(), claims.len());
+        let at_ends = claims.iter().filter(|c| c.holds_at.is_some()).count().to_string();
+        [name.into(), measured, near, explained, orders, others, held, at_ends, time(seconds)]
     };
-    let held = |r: &Reproduction| (r.claims.iter().filter(|c| c.holds == Some(true)).count(), r.claims.len());
-    let mut rows: Vec<_> =
-        (papers.iter().zip(seconds)).map(|(r, seconds)| row(&r.paper, &r.agreement, held(r), *seconds)).collect();
-    let claims = papers.iter().map(held).fold((0, 0), |sum, c| (sum.0 + c.0, sum.1 + c.1));
+    let of = |r: &Reproduction, seconds| row(&r.paper, &r.agreement, &r.claims.iter().collect::<Vec<_>>(), seconds);
+    let mut rows: Vec<_> = papers.iter().zip(seconds).map(|(r, seconds)| of(r, *seconds)).collect();
+    let claims: Vec<&Claim> = papers.iter().flat_map(|r| &r.claims).collect();
     let all = agreement_of_all(papers);
-    rows.push(row("all", &all, claims, seconds.iter().copied().sum()));
+    rows.push(row("all", &all, &claims, seconds.iter().copied().sum()));
     let goals = score(&all).map(|(_, _, _, goal)| format!("{:.0} %", goal * 100.0));
     let [measured, near, explained, orders] = goals;
-    rows.push(["goal".into(), measured, near, explained, orders, "-".into(), "-".into()]);
+    let none = || "-".to_owned();
+    rows.push(["goal".into(), measured, near, explained, orders, none(), none(), none(), none()]);
     rows
 }
 
@@ -219,15 +235,41 @@ fn counted(count: usize, of: usize, goal: f64) -> String {
 
 fn claims_held(claims: &[Claim]) -> String {
     let held = claims.iter().filter(|c| c.holds == Some(true)).count();
-    format!("{held} of {}", claims.len())
+    let at_ends = claims.iter().filter(|c| c.holds_at.is_some()).count();
+    let others = if at_ends > 0 { format!(", {at_ends} more at an end") } else { String::new() };
+    format!("{held} of {}{others}", claims.len())
 }
 
-fn outcome(c: &Claim) -> &'static str {
+fn outcome(c: &Claim) -> String {
+    let at = || c.holds_at.as_ref().map_or_else(String::new, |[id, end]| format!("; {}", at_end(id, end)));
     match c.holds {
-        Some(true) => "yes",
-        Some(false) => "NO",
-        None => "not measured",
+        Some(true) => "yes".into(),
+        Some(false) => format!("NO{}", at()),
+        None => "not measured".into(),
     }
+}
+
+fn at_end(id: &str, end: &str) -> String {
+    format!("yes at `{id}`: {end}")
+}
+
+/// Orders that are not kept, by how far the runs and the open conditions decide them.
+fn other_orders(a: &Agreement) -> String {
+    let left = a.orders - a.orders_kept - a.orders_open - a.orders_explained;
+    format!("{} open, {} kept at an end, {left} reversed", a.orders_open, a.orders_explained)
+}
+
+fn order_row(o: &LostOrder) -> [String; 6] {
+    let at = || o.kept_at.as_ref().map_or_else(|| "NO".to_owned(), |[id, end]| at_end(id, end));
+    let measured = [0, 1].map(|i| with_interval(o.measured[i], o.measured_ci95[i]));
+    [
+        o.algorithms.join(", "),
+        o.condition.clone(),
+        format!("{}, {}", o.metric.replace('_', " "), o.unit),
+        o.published.map(plain).join(", "),
+        measured.join(", "),
+        if o.open { "open".into() } else { at() },
+    ]
 }
 
 fn yes(holds: bool) -> &'static str {
@@ -253,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_score_stands_beside_its_goal() {
-        let a = Agreement { cells: 12, measured: 10, near: 6, explained: 2, orders: 0, orders_kept: 0 };
+        let a = Agreement { cells: 12, measured: 10, near: 6, explained: 2, ..Agreement::default() };
         let lines: Vec<String> = score(&a).map(|(what, n, of, goal)| format!("{what} {}", counted(n, of, goal))).into();
         assert_eq!(lines[1], "near 6 of 10, 60 % (goal 70 %)");
         assert_eq!(lines[2], "near or explained 8 of 10, 80 % (goal 95 %)");
@@ -294,23 +336,79 @@ mod tests {
     }
 
     #[test]
+    fn orders_and_claims_that_are_lost_name_the_end_that_keeps_them() {
+        let end = || Some(["queue".to_owned(), "10 packets".to_owned()]);
+        let order = LostOrder {
+            table: "1".into(),
+            scenario: "s".into(),
+            condition: "c".into(),
+            metric: "loss_rate".into(),
+            unit: "percent".into(),
+            algorithms: ["gcc".into(), "nada".into()],
+            published: [4.27, 1.5],
+            measured: [1.25, 2.5],
+            measured_ci95: [Some(0.75), None],
+            open: false,
+            kept_at: end(),
+        };
+        let claim = Claim {
+            paper: "p".into(),
+            id: "x".into(),
+            statement: "gcc loses most".into(),
+            source: "table 1".into(),
+            criterion: String::new(),
+            holds: Some(false),
+            holds_at: end(),
+            measured: vec![],
+        };
+        let open = LostOrder { open: true, ..order.clone() };
+        let agreement =
+            Agreement { orders: 4, orders_kept: 1, orders_open: 1, orders_explained: 1, ..Agreement::default() };
+        let r =
+            Reproduction { agreement, lost_orders: vec![order, open], claims: vec![claim], ..Reproduction::default() };
+        let page = markdown(&r, "weir", None);
+        for line in [
+            "| other orders | 1 open, 1 kept at an end, 1 reversed |",
+            "| claims that hold | 0 of 1, 1 more at an end |",
+            "| 1 | c | loss rate, percent | gcc, nada | 4.27, 1.50 | 1.25 ±0.75, 2.50 | yes at `queue`: 10 packets |",
+            "| 1 | c | loss rate, percent | gcc, nada | 4.27, 1.50 | 1.25 ±0.75, 2.50 | open |",
+            "| gcc loses most | table 1 | NO; yes at `queue`: 10 packets |",
+        ] {
+            assert!(page.contains(line), "{line}\n{page}");
+        }
+        assert!(text(&r).contains("1 open, 1 kept at an end, 1 reversed"));
+    }
+
+    #[test]
     fn the_scores_of_papers_stand_above_their_sum_and_the_goals() {
         let of = |near, seconds| {
-            let agreement = Agreement { cells: 10, measured: 10, near, explained: 1, orders: 4, orders_kept: 3 };
+            let agreement = Agreement {
+                cells: 10,
+                measured: 10,
+                near,
+                explained: 1,
+                orders: 4,
+                orders_kept: 3,
+                ..Agreement::default()
+            };
             (Reproduction { paper: "p".into(), agreement, ..Reproduction::default() }, seconds)
         };
         let (papers, seconds): (Vec<_>, Vec<_>) = [of(7, Some(60.4)), of(4, Some(61.0))].into_iter().unzip();
         let page = summary_markdown(&papers, &seconds, "weir judge paper --all --markdown");
         assert!(page.starts_with("Made by `weir judge paper --all --markdown` in 121 s.\n"), "{page}");
         assert!(
-            page.contains("| p | 10 of 10, 100 % | 7 of 10, 70 % | 8 of 10, 80 % | 3 of 4, 75 % | none | 60 s |"),
+            page.contains(
+                "| p | 10 of 10, 100 % | 7 of 10, 70 % | 8 of 10, 80 % | 3 of 4, 75 % | 0, 0 | none | 0 | 60 s |"
+            ),
             "{page}"
         );
         assert!(
-            page.contains("| all | 20 of 20, 100 % | 11 of 20, 55 % | 13 of 20, 65 % | 6 of 8, 75 % | none | 121 s |"),
+            page.contains(
+                "| all | 20 of 20, 100 % | 11 of 20, 55 % | 13 of 20, 65 % | 6 of 8, 75 % | 0, 0 | none | 0 | 121 s |"
+            ),
             "{page}"
         );
-        assert!(page.ends_with("| goal | 100 % | 70 % | 95 % | 90 % | - | - |\n"), "{page}");
+        assert!(page.ends_with("| goal | 100 % | 70 % | 95 % | 90 % | - | - | - | - |\n"), "{page}");
         // Runs that were kept have no time.
         let text = summary_text(&papers, &[None, Some(1.0)]);
         assert!(text.contains("13 of 20, 65 %") && text.contains("90 %"), "{text}");

@@ -11,6 +11,7 @@
 
 mod claims;
 pub mod data;
+mod ends;
 mod explained;
 mod place;
 
@@ -19,7 +20,8 @@ pub use explained::{Condition, End};
 pub use place::Place;
 use place::{Reduce, split};
 pub use weir_report::published::{
-    Agreement, Cell, Claim, ExplainedCell, Measured, Note, OpenCondition, Reproduction, TableTitle, Verdict, is_near,
+    Agreement, Cell, Claim, ExplainedCell, LostOrder, Measured, Note, OpenCondition, Reproduction, TableTitle, Verdict,
+    is_near,
 };
 
 use serde::{Deserialize, Serialize};
@@ -73,13 +75,15 @@ pub struct Paper {
 pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
     let mut cells: Vec<Cell> = paper.published.iter().map(|p| cell(p, &paper.places, runs)).collect();
     let explanations = paper.explained.iter().map(|e| e.explain(paper, &mut cells, runs)).collect();
+    let lost_orders = ends::lost_orders(paper, &cells, runs);
     Reproduction {
         paper: paper.name.clone(),
         title: paper.title.clone(),
-        agreement: Agreement::of(&cells),
+        agreement: Agreement::of(&cells, &lost_orders),
         cells,
         explanations,
-        claims: paper.claims.iter().map(|c| claims::check(&paper.name, c, runs)).collect(),
+        lost_orders,
+        claims: paper.claims.iter().map(|c| ends::claim(paper, c, runs)).collect(),
         tables: paper.tables.clone(),
         notes: paper.notes.clone(),
     }

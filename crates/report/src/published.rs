@@ -1,9 +1,11 @@
 //! Published numbers and claims beside the measured ones.
 
 mod agreement;
+pub mod orders;
 mod text;
 
 pub use agreement::{Agreement, Verdict, is_near};
+pub use orders::LostOrder;
 
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +122,9 @@ pub struct Reproduction {
     /// The conditions that are to explain numbers that are not near.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<OpenCondition>,
+    /// The published orders between algorithms that the measured numbers do not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_orders: Vec<LostOrder>,
     /// The paper's claims as checks.
     pub claims: Vec<Claim>,
     /// Titles of the tables.
@@ -164,6 +169,9 @@ pub struct Claim {
     pub criterion: String,
     /// Whether it holds here; `None` if a number that it requires was not measured.
     pub holds: Option<bool>,
+    /// If it does not, the open condition, by its short name, and the end in words at which it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds_at: Option<[String; 2]>,
     /// The numbers behind it.
     pub measured: Vec<Measured>,
 }

@@ -34,7 +34,13 @@ pub(crate) struct Json<'a> {
 }
 
 pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
-    let Some(name) = &args.paper else { return all::judge_all(session, args) };
+    if args.all {
+        return all::judge_all(session, args);
+    }
+    let [name] = &args.papers[..] else {
+        let message = format!("{} papers: one at a time", args.papers.len());
+        return Err(InputError::whole("PAPER", message).help("--all shows the scores of several").into());
+    };
     let mut data = session.open_paper(name)?;
     if let Some(table) = &args.table {
         data = data.with_table(table)?;
@@ -99,7 +105,13 @@ fn reproduction_of(data: &PaperData, outcome: &Outcome) -> Reproduction {
 
 /// The command that makes the same numbers.
 fn command(args: &PaperArgs) -> String {
-    let mut words = format!("weir judge paper {}", args.paper.as_deref().unwrap_or("--all"));
+    let mut words = "weir judge paper".to_owned();
+    if args.all {
+        words += " --all";
+    }
+    for paper in &args.papers {
+        words += &format!(" {paper}");
+    }
     if let Some(table) = &args.table {
         words += &format!(" --table {table}");
     }

@@ -62,7 +62,17 @@ const OF_FLOWS: Names = &[
     ),
     (
         None,
-        &["sent_bps", "target_bps", "repair_bps", "active_bps", "i_frames", "ffre", "frcc", "protected_lost_frames"],
+        &[
+            "sent_bps",
+            "target_bps",
+            "repair_bps",
+            "active_bps",
+            "i_frames",
+            "ffre",
+            "frcc",
+            "protected_lost_frames",
+            "tripped_s",
+        ],
     ),
 ];
 

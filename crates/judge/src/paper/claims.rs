@@ -1,6 +1,6 @@
 //! A paper's claims as checks.
 
-use super::{Claim, Measured, measure};
+use super::{Claim, Measured, measure, values};
 use serde::{Deserialize, Serialize};
 use weir_lab::results::{RunResult, Stat};
 
@@ -30,6 +30,9 @@ pub struct Check {
     /// Condition; any if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
+    /// The flow by name in the variant that is the condition, or `*` for the mean over a run's RTP flows; the first RTP flow if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// Controller.
     pub controller: String,
     /// Metric, by the name that [`weir_lab::results::RunResult::values`] or
@@ -66,12 +69,24 @@ impl Check {
     }
 }
 
-pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult]) -> Claim {
+/// Another place for a claim's checks.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Elsewhere<'a> {
+    /// What follows the name of a check's scenario.
+    pub(super) suffix: &'a str,
+    /// Variant in place of a check's condition; the condition itself if absent.
+    pub(super) variant: Option<&'a str>,
+}
+
+/// Checks a claim at a place; checks for which it has no run, in their own scenarios.
+pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult], at: Elsewhere<'_>) -> Claim {
     let mut measured: Vec<Measured> = Vec::new();
     let mut holds = Some(true);
     for c in &spec.checks {
         let mut mean = |controller: &str, condition: Option<&str>| -> Option<f64> {
-            let stat = measure(runs, &c.scenario, condition, controller, &c.metric);
+            let there = format!("{}{}", c.scenario, at.suffix);
+            let stat = measure_check(runs, &there, condition.map(|own| at.variant.unwrap_or(own)), controller, c)
+                .or_else(|| measure_check(runs, &c.scenario, condition, controller, c));
             let scenario = match condition {
                 Some(condition) => format!("{} {condition}", c.scenario),
                 None => c.scenario.clone(),
@@ -121,6 +136,24 @@ pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult]) -> Claim 
         source: spec.source.clone(),
         criterion: spec.criterion.clone(),
         holds: holds.filter(|_| !spec.checks.is_empty()),
+        holds_at: None,
         measured,
+    }
+}
+
+/// A check's metric in one scenario: of the flow that it names, or as in a published cell.
+fn measure_check(
+    runs: &[RunResult],
+    scenario: &str,
+    condition: Option<&str>,
+    controller: &str,
+    check: &Check,
+) -> Option<Stat> {
+    match (&check.flow, condition) {
+        (Some(flow), Some(variant)) => {
+            let all: Vec<&RunResult> = runs.iter().collect();
+            Stat::of(&values(&all, scenario, variant, controller).of(Some(flow), &check.metric))
+        }
+        _ => measure(runs, scenario, condition, controller, &check.metric),
     }
 }

@@ -68,7 +68,19 @@ impl Condition {
     fn scenario(&self, end: usize, p: &Published, place: Option<&Place>) -> String {
         let own = place.and_then(|place| place.measured_in.as_ref()).unwrap_or(&p.scenario);
         let scenario = self.ends[end].scenario.as_ref().unwrap_or(own);
-        if self.ends[end].set.is_empty() { scenario.clone() } else { format!("{scenario}~{}-{}", self.id, end + 1) }
+        format!("{scenario}{}", self.suffix(end))
+    }
+
+    /// Follows the name of a scenario with the values of one end; empty if the end sets none.
+    pub(super) fn suffix(&self, end: usize) -> String {
+        if self.ends[end].set.is_empty() { String::new() } else { format!("~{}-{}", self.id, end + 1) }
+    }
+
+    /// A published number, by its position, as one end measures it; `None` if it does not depend on the condition or was not run.
+    pub(super) fn measured_at(&self, end: usize, paper: &Paper, i: usize, runs: &[RunResult]) -> Option<f64> {
+        let p = paper.published.get(i).filter(|p| self.covers(p))?;
+        let (p, place) = self.at(end, p, paper.place(p));
+        stat(&p, place.as_ref(), runs).map(|s| s.mean)
     }
 
     /// Measures its numbers at both ends, and changes the verdict on those that the ends explain.
@@ -164,7 +176,7 @@ impl Condition {
                 let file = if end.set.is_empty() {
                     file
                 } else {
-                    let name = format!("{}~{}-{}", file.name(), self.id, i + 1);
+                    let name = format!("{}{}", file.name(), self.suffix(i));
                     let text = changed(file.text(), &end.set).map_err(|why| {
                         InputError::whole(&paper.name, why).field(format!("explained.{}.ends[{i}].set", self.id))
                     })?;
@@ -226,7 +238,32 @@ fn changed(text: &str, set: &toml::Table) -> Result<String, String> {
             }
         }
     }
-    toml::to_string(&file).map_err(|e| e.to_string())
+    in_order(file, text)
+}
+
+/// Tables of flows in a scenario's file.
+const FLOWS: [&str; 4] = ["rtp", "tcp", "udp", "dccp"];
+
+/// A file's text with its flows in the order of the original text: a table sorts its names, numbers of a run without a flow's name
+/// are those of its first RTP flow, and what is drawn for a flow depends on its place.
+fn in_order(mut file: toml::Table, original: &str) -> Result<String, String> {
+    let mut flows = Vec::new();
+    for kind in FLOWS {
+        match file.remove(kind) {
+            Some(toml::Value::Table(of_kind)) => {
+                flows.extend(of_kind.into_iter().map(|(name, flow)| (kind, name, flow)))
+            }
+            Some(other) => drop(file.insert(kind.to_owned(), other)),
+            None => {}
+        }
+    }
+    flows.sort_by_key(|(kind, name, _)| original.find(&format!("[{kind}.{name}")).unwrap_or(usize::MAX));
+    let mut text = toml::to_string(&file).map_err(|e| e.to_string())?;
+    for (kind, name, flow) in flows {
+        let flow = toml::Table::from_iter([(kind.to_owned(), toml::Table::from_iter([(name, flow)]).into())]);
+        text += &format!("\n{}", toml::to_string(&flow).map_err(|e| e.to_string())?);
+    }
+    Ok(text)
 }
 
 /// Sets a value, in tables that are made where there are none: the scenario's reader reports unknown names.
@@ -306,6 +343,11 @@ mod tests {
         assert_eq!(out["links"]["l"]["queue"].as_str(), Some("9 packets"));
         assert_eq!(out["variants"][0]["links"]["l"]["queue"].as_str(), Some("9 packets"));
         assert!(out["variants"][1]["links"]["l"].get("queue").is_none());
+        // Flows stay in their order.
+        let text = "title = \"x\"\n[rtp.call]\nfloor = \"1 kbps\"\n[rtp.back]\nfloor = \"2 kbps\"\n[[variants]]\nname = \"a\"\n";
+        let out = changed(text, &set).expect("has the place");
+        assert!(out.find("[rtp.call]") < out.find("[rtp.back]") && out.contains("[rtp.back]"), "{out}");
+        assert_eq!(out.parse::<toml::Table>().expect("TOML")["rtp"].as_table().map(|t| t.len()), Some(2));
         // A table replaces a value, and a place that nobody has is made.
         let set: toml::Table = "links.l.queue.packets = 3\nlinks.m.delay = \"1 ms\"\n".parse().expect("TOML");
         let out: toml::Table = changed(text, &set).expect("has the place").parse().expect("TOML");

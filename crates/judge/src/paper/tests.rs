@@ -253,3 +253,58 @@ fn an_even_share_may_be_that_of_the_tcp_flows_alone() {
     let share = run_value(&r, "tcp_fair_share_of_tcp").expect("measured");
     assert!((share - 0.9).abs() < 1e-12, "{share}");
 }
+
+/// A condition whose second end makes the queue longer, for one algorithm or all.
+fn queue(algorithms: &[&str], variants: &[&str]) -> Condition {
+    let set: toml::Table = "\"links.l.queue\" = \"9 packets\"".parse().expect("TOML");
+    let longer =
+        End { name: "longer".into(), set, variants: variants.iter().map(|&v| v.into()).collect(), ..End::default() };
+    Condition {
+        id: "queue".into(),
+        ends: [End { name: "as run".into(), ..End::default() }, longer],
+        algorithms: algorithms.iter().map(|&a| a.into()).collect(),
+        ..Condition::default()
+    }
+}
+
+#[test]
+fn orders_that_are_lost_name_the_end_that_keeps_them() {
+    let lost = |explained: Condition, more: &[RunResult]| {
+        let paper = Paper {
+            published: vec![published("loss", "1%", "gcc", 85.0), published("loss", "1%", "nada", 95.0)],
+            explained: vec![explained],
+            ..paper()
+        };
+        let r = reproduce(&paper, &[runs(), more.to_vec()].concat());
+        assert_eq!((r.agreement.orders, r.agreement.orders_kept), (1, 0));
+        assert_eq!(r.agreement.orders_explained, r.lost_orders.iter().filter(|o| o.kept_at.is_some()).count());
+        r.lost_orders[0].kept_at.clone()
+    };
+    // gcc has 0.85 as run, nada 0.5.
+    let end = |algorithm: &str, condition: &str, value| run("p/loss~queue-2", condition, algorithm, 1, value);
+    let kept = Some(["queue".to_owned(), "longer".to_owned()]);
+    assert_eq!(lost(queue(&[], &[]), &[]), None);
+    assert_eq!(lost(queue(&[], &[]), &[end("gcc", "1%", 0.6), end("nada", "1%", 0.7)]), kept);
+    assert_eq!(lost(queue(&[], &[]), &[end("gcc", "1%", 0.7), end("nada", "1%", 0.6)]), None);
+    // A condition of one algorithm leaves the other as run.
+    assert_eq!(lost(queue(&["nada"], &[]), &[end("nada", "1%", 0.9)]), kept);
+    assert_eq!(lost(queue(&["nada"], &[]), &[end("nada", "1%", 0.8)]), None);
+    assert_eq!(lost(queue(&["nada"], &["2%"]), &[end("nada", "2%", 0.9)]), kept);
+}
+
+#[test]
+fn claims_that_do_not_hold_are_tried_at_the_ends() {
+    let tried = |explained: Condition, more: RunResult| {
+        let r = reproduce(&Paper { explained: vec![explained], ..paper() }, &[runs(), vec![more]].concat());
+        let claim = |id: &str| r.claims.iter().find(|c| c.id == id).expect("is there").clone();
+        assert!(claim("holds").holds_at.is_none() && claim("unknown").holds_at.is_none());
+        (claim("fails").holds, claim("fails").holds_at, claim("rises").holds_at)
+    };
+    let kept = Some(["queue".to_owned(), "longer".to_owned()]);
+    // "fails" wants at most 0.8 of gcc at 1 %; "rises" wants more at 5 %, of which the end has no run.
+    let at = |condition: &str, value| run("p/loss~queue-2", condition, "gcc", 1, value);
+    assert_eq!(tried(queue(&[], &[]), at("1%", 0.7)), (Some(false), kept.clone(), None));
+    assert_eq!(tried(queue(&[], &[]), at("1%", 0.05)), (Some(false), kept.clone(), kept.clone()));
+    assert_eq!(tried(queue(&[], &[]), at("1%", 0.9)), (Some(false), None, None));
+    assert_eq!(tried(queue(&[], &["2%"]), at("2%", 0.7)).1, kept);
+}

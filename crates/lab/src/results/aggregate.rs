@@ -151,6 +151,7 @@ impl FlowSummary {
             put("protected_lost_frames", Some((r.frames_recovered + r.frames_unrecovered) as f64));
         }
         put("tripped", (self.kind == FlowKind::Rtp).then_some(f64::from(u8::from(self.tripped.is_some()))));
+        put("tripped_s", self.tripped.as_ref().map(|t| t.0));
         put("frcc", self.probing.and_then(|p| p.frcc));
         if let Some(f) = &self.frames {
             put("lost_frames", Some((f.lost + f.late) as f64));

@@ -1,6 +1,7 @@
 //! How far measured numbers agree with published ones: a verdict on each, and counts.
 
 use super::Cell;
+use super::orders::{LostOrder, pairs};
 use serde::{Deserialize, Serialize};
 
 /// Greatest relative difference of a number that is near.
@@ -13,8 +14,6 @@ const SMALL_PERCENT: f64 = 0.5;
 const NEAR_POINTS: f64 = 0.1;
 /// Greatest difference of a time in whole seconds that is near, in seconds: it is rounded.
 const NEAR_SECONDS: f64 = 0.5;
-/// Relative difference of two published numbers up to which neither is the greater.
-const TIE: f64 = 0.02;
 
 /// How a measured number stands beside the published one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -60,6 +59,12 @@ pub struct Agreement {
     pub orders: usize,
     /// Pairs whose order is the published one.
     pub orders_kept: usize,
+    /// Of the others, those whose two 95 % confidence intervals overlap: the runs do not decide them.
+    #[serde(default)]
+    pub orders_open: usize,
+    /// Of the others, those that are not open and kept at one end of a condition that the paper leaves open.
+    #[serde(default)]
+    pub orders_explained: usize,
 }
 
 impl Agreement {
@@ -70,25 +75,36 @@ impl Agreement {
     /// Goal of the share of orders that are kept.
     pub const ORDERS_GOAL: f64 = 0.9;
 
-    /// Of some cells, by their verdicts.
-    pub fn of(cells: &[Cell]) -> Self {
-        let mut a = Self { cells: cells.len(), ..Self::default() };
-        for (i, c) in cells.iter().enumerate() {
-            let Some(measured) = c.measured else { continue };
-            a.measured += 1;
-            a.near += usize::from(c.verdict == Some(Verdict::Near));
-            a.explained += usize::from(c.verdict == Some(Verdict::Explained));
-            let comparable = |o: &&Cell| {
-                (&o.table, &o.scenario, &o.condition, &o.metric) == (&c.table, &c.scenario, &c.condition, &c.metric)
-                    && (o.published - c.published).abs() > TIE * o.published.abs().max(c.published.abs())
-            };
-            for other in cells[i + 1..].iter().filter(comparable) {
-                let Some(theirs) = other.measured else { continue };
-                a.orders += 1;
-                a.orders_kept += usize::from((c.published < other.published) == (measured < theirs));
-            }
+    /// Of some cells, by their verdicts, and of the orders between them that are not kept.
+    pub fn of(cells: &[Cell], lost: &[LostOrder]) -> Self {
+        let measured = || cells.iter().filter(|c| c.measured.is_some());
+        let count = |verdict: Verdict| measured().filter(|c| c.verdict == Some(verdict)).count();
+        let pairs = pairs(cells);
+        Self {
+            cells: cells.len(),
+            measured: measured().count(),
+            near: count(Verdict::Near),
+            explained: count(Verdict::Explained),
+            orders: pairs.len(),
+            orders_kept: pairs.iter().filter(|p| p.kept).count(),
+            orders_open: lost.iter().filter(|o| o.open).count(),
+            orders_explained: lost.iter().filter(|o| !o.open && o.kept_at.is_some()).count(),
         }
-        a
+    }
+
+    /// The counts of two lists of numbers together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            cells: self.cells + other.cells,
+            measured: self.measured + other.measured,
+            near: self.near + other.near,
+            explained: self.explained + other.explained,
+            orders: self.orders + other.orders,
+            orders_kept: self.orders_kept + other.orders_kept,
+            orders_open: self.orders_open + other.orders_open,
+            orders_explained: self.orders_explained + other.orders_explained,
+        }
     }
 }
 
@@ -113,6 +129,7 @@ pub fn is_near(metric: &str, unit: &str, published: f64, measured: f64) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use super::super::orders::lost;
     use super::*;
 
     fn cell(algorithm: &str, metric: &str, published: f64, measured: Option<f64>) -> Cell {
@@ -144,18 +161,39 @@ mod tests {
             cell("b", "loss_at_least", 1.0, Some(0.9)),
         ];
         // 80 is 20 % off 100, 109 more than 20 % off 90; the order of a and b is reversed.
-        let expected = Agreement { cells: 5, measured: 4, near: 2, explained: 0, orders: 1, orders_kept: 0 };
-        assert_eq!(Agreement::of(&cells), expected);
+        let expected = Agreement { cells: 5, measured: 4, near: 2, orders: 1, ..Agreement::default() };
+        assert_eq!(Agreement::of(&cells, &[]), expected);
     }
 
     #[test]
     fn a_tie_is_no_order() {
         let orders = |a: f64, b: f64| {
             let cells = [cell("a", "goodput", a, Some(1.0)), cell("b", "goodput", b, Some(2.0))];
-            (Agreement::of(&cells).orders, Agreement::of(&cells).orders_kept)
+            let counts = Agreement::of(&cells, &[]);
+            (counts.orders, counts.orders_kept)
         };
         assert_eq!([orders(100.0, 98.0), orders(100.0, 97.9), orders(97.9, 100.0)], [(0, 0), (1, 0), (1, 1)]);
         assert_eq!(orders(0.0, 0.0), (0, 0));
+    }
+
+    #[test]
+    fn an_order_is_open_where_intervals_overlap_and_counted_once() {
+        let with = |algorithm: &str, published, measured, interval| Cell {
+            measured_ci95: interval,
+            ..cell(algorithm, "goodput", published, Some(measured))
+        };
+        let order = |a: f64, interval, kept_at: Option<[String; 2]>| {
+            let cells = [with("a", 100.0, a, interval), with("b", 90.0, 109.0, Some(4.0))];
+            let lost: Vec<_> = lost([&cells[0], &cells[1]], kept_at).into_iter().collect();
+            let counts = Agreement::of(&cells, &lost);
+            assert_eq!((counts.orders, counts.orders_kept), (1, 0));
+            (counts.orders_open, counts.orders_explained)
+        };
+        let end = || Some(["queue".to_owned(), "10 packets".to_owned()]);
+        // 104 ± 1 and 109 ± 4 touch, 103 ± 1 does not; without an interval nothing is open.
+        assert_eq!([order(104.0, Some(1.0), None), order(103.0, Some(1.0), None)], [(1, 0), (0, 0)]);
+        assert_eq!([order(104.0, Some(1.0), end()), order(103.0, Some(1.0), end())], [(1, 0), (0, 1)]);
+        assert_eq!(order(104.0, None, end()), (0, 1));
     }
 
     #[test]

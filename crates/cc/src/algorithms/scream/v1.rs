@@ -105,6 +105,7 @@ impl Scream {
         let media_rate = self.limits.clamp(self.stream.target());
         // Before the first round-trip time only the start rate is known.
         let pacing = self.network.pacing_rate(self.config.pacing_head_room).unwrap_or(media_rate);
+        let pacing = self.in_ticks(pacing);
         let age = self.config.max_queue_age;
         self.limit = self.network.limit().max(self.stall_limit);
         self.has_news = true;
@@ -118,6 +119,17 @@ impl Scream {
             overhead: DataSize::ZERO,
             paces_payload: false,
         };
+    }
+
+    /// The pacing rate with which packets are whole ticks of the sender's timer apart.
+    fn in_ticks(&self, rate: DataRate) -> DataRate {
+        let tick = self.config.send_timer.as_secs_f64();
+        if tick <= 0.0 {
+            return rate;
+        }
+        let bits = 8.0 * self.network.window.mss();
+        let ticks = libm::ceil(bits / rate.as_bps_f64().max(1.0) / tick).max(1.0);
+        DataRate::from_bps_f64(bits / (ticks * tick))
     }
 
     /// When a full window lets more out without feedback.

@@ -20,15 +20,16 @@ Examples:
   weir judge paper rmcat-comparison --table 2 --json --runs 20
   weir judge paper rmcat-comparison --out paper --figures svg,pdf
   weir judge paper --all                every paper's score in one table, by the few runs that its folder sets for it
+  weir judge paper --all fbra dp-fec    the scores of these
   weir judge paper papers/my-paper      a folder with a reproduce.toml";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct PaperArgs {
     /// A paper's name (see `weir show papers`), or a folder with a reproduce.toml
     #[arg(value_name = "PAPER|FOLDER", required_unless_present = "all")]
-    pub(crate) paper: Option<String>,
-    /// Every paper that ships with Weir: its score beside the goals, one line each
-    #[arg(long, conflicts_with_all = ["paper", "table", "out", "figures"])]
+    pub(crate) papers: Vec<String>,
+    /// Every paper that ships with Weir, or each that is named: its score beside the goals, one line each
+    #[arg(long, conflicts_with_all = ["table", "out", "figures"])]
     pub(crate) all: bool,
     /// Only this table
     #[arg(long, value_name = "N")]

@@ -1,4 +1,4 @@
-//! `weir judge paper --all`: the scores of every paper.
+//! `weir judge paper --all`: the scores of every paper, or of those that are named.
 
 use super::{command, plan, reproduction_of, timed};
 use crate::args::PaperArgs;
@@ -26,7 +26,10 @@ pub(crate) struct Json<'a> {
 
 /// Runs paper after paper; a stop shows those that have finished.
 pub(super) fn judge_all(session: &Session, args: &PaperArgs) -> Done {
-    let mut papers: Vec<(&str, Option<f64>)> = papers().map(|(name, _)| (name, None)).collect();
+    let every: Vec<&str> = papers().map(|(name, _)| name).collect();
+    let named = args.papers.iter().map(String::as_str);
+    let wanted: Vec<&str> = if args.papers.is_empty() { every } else { named.collect() };
+    let mut papers: Vec<(&str, Option<f64>)> = wanted.into_iter().map(|name| (name, None)).collect();
     let count = papers.len();
     let mut reproductions = Vec::new();
     let mut done = Ok(());

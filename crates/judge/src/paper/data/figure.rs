@@ -113,7 +113,7 @@ pub struct Sweep {
 }
 
 /// One line of a sweep.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineSpec {
     /// Name in the legend; the controller's if empty.
@@ -126,7 +126,11 @@ pub struct LineSpec {
     #[serde(default)]
     pub controller: String,
     /// The variants' name with `{x}` for the number on the horizontal axis.
+    #[serde(default)]
     pub variant: String,
+    /// The paper's own points in place of runs: pairs of a number on the horizontal axis and a value.
+    #[serde(default)]
+    pub points: Vec<[f64; 2]>,
 }
 
 impl Figure {
@@ -181,11 +185,16 @@ impl Figure {
                     .of(sweep.flow.as_deref(), &sweep.metric);
                 (x, values.into_iter().map(|v| v * scale).collect())
             };
+            if !l.points.is_empty() {
+                let points = l.points.iter().map(|&[x, y]| (x, vec![y])).collect();
+                return SweepLine { label: l.label.clone(), points };
+            }
             let label = if l.label.is_empty() { l.controller.clone() } else { l.label.clone() };
             SweepLine { label, points: sweep.x.iter().map(at).collect() }
         };
         let lines: Vec<SweepLine> = sweep.lines.iter().map(line).collect();
-        if lines.iter().all(|l| l.points.iter().all(|p| p.1.is_empty())) {
+        let by_runs = || sweep.lines.iter().zip(&lines).filter(|(spec, _)| spec.points.is_empty());
+        if by_runs().all(|(_, l)| l.points.iter().all(|p| p.1.is_empty())) {
             return vec![];
         }
         figures::sweep(&lines, &sweep.x_label, &self.label)

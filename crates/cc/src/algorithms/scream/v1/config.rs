@@ -41,6 +41,8 @@ crate::tunables! {
         /// MAX_BYTES_IN_FLIGHT_HEAD_ROOM: ratio of the window to the maximum of bytes in flight over 5 s (RFC 8298,
         /// section 4.1.1.1).
         max_bytes_in_flight_head_room: f64 = 1.1, 1.0 => 10.0;
+        /// Whether that bound holds in fast increase too (RFC 8298, section 4.1.2.2: no, 0; C++: 1).
+        bound_fast_increase: bool = 0, 0 => 1;
         /// GAIN while the queue delay is below its target (RFC 8298, section 4.1.1.1).
         gain_up: f64 = 1.0, 0.01 => 10.0;
         /// GAIN while the queue delay is above its target (RFC 8298, section 4.1.1.1: the same GAIN, 1; C++: 2).
@@ -84,6 +86,12 @@ crate::tunables! {
         /// Whether the media rate moves towards the throughput less the queue, rather than adding it (RFC 8298,
         /// section 4.1.3: see `Config`; C++: 1).
         follow_throughput: bool = 1, 0 => 1;
+        /// Whether the throughput is the smaller of the transmitted and the acknowledged rate (RFC 8298, section 4.1.3, and the
+        /// C++: the greater, 0; the program of the comparison of 2018, screamTx.cc of rmcat-ns3: 1).
+        follow_least: bool = 0, 0 => 1;
+        /// Timer that sends one packet at most each time, so that packets are whole ticks apart; 0 for none (RFC 8298: none;
+        /// screamsender.h of rmcat-ns3: 5).
+        send_timer: TimeDelta = 0.0, 0.0 => 1_000.0;
         /// RATE_PACE_MIN: least pacing rate (RFC 8298, section 4.1.1.1).
         rate_pace_min: DataRate = 50.0, 1.0 => 1_000_000.0;
         /// Pacing rate as a multiple of window over RTT (RFC 8298, section 4.1.2.6: 1; C++: 1.5).

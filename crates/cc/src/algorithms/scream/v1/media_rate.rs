@@ -184,7 +184,7 @@ impl MediaRate {
         self.media_median = self.median.push(self.rates.media);
         let interval = config.rate_adjust_interval.as_secs_f64();
         let ramp_up = config.ramp_up_speed.as_bps_f64().min(self.target * config.ramp_up_scale) * interval;
-        let current = self.current();
+        let current = self.current(config);
         let queue_bits = queue.as_bits() as f64;
         // Before the first feedback there is no throughput to measure the queue by.
         let is_known = self.rates.acknowledged_from.is_some();
@@ -235,7 +235,10 @@ impl MediaRate {
     /// those of a subflow's number, are enough to leave another flow next to nothing. It also takes the greater of two
     /// rates over 200 ms, which is too high where a scheduler moves packets between paths. A coupled flow has the mean
     /// of its frames instead.
-    fn current(&self) -> f64 {
+    fn current(&self, config: &Config) -> f64 {
+        if config.follow_least {
+            return self.rates.transmit.min(self.rates.acknowledged);
+        }
         if self.share == 1.0 {
             return self.rates.transmit.max(self.rates.acknowledged);
         }
@@ -330,6 +333,13 @@ mod tests {
         m.on_acknowledged(bytes[2], m.measured_at + TimeDelta::from_millis(200));
         m.adjust(m.measured_at + TimeDelta::from_millis(200), &network, DataSize::from_bytes(queue), &limits(), config);
         m.target().as_kbps_f64()
+    }
+
+    #[test]
+    fn the_throughput_may_be_the_smaller_of_two_rates() {
+        let least = Config { follow_least: true, ..rfc() };
+        let followed = |config: &Config| step(&mut rate(1_000), [1_000, 1_000, 800], CALM, 0, config);
+        assert_eq!([followed(&rfc()), followed(&least)], [1_000.0, 800.0]);
     }
 
     #[test]

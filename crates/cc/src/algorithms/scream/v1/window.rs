@@ -91,6 +91,11 @@ impl Window {
         w
     }
 
+    /// The largest packet, in bytes.
+    pub(super) fn mss(&self) -> f64 {
+        self.mss
+    }
+
     fn raise_mss(&mut self, size: DataSize) {
         self.mss = size.as_bytes() as f64;
         // Room for two packets, since a window below one large packet would block for ever.
@@ -145,6 +150,9 @@ impl Window {
                 if in_flight * 1.5 + newly > self.cwnd {
                     self.cwnd += self.growth * newly;
                 }
+                if config.bound_fast_increase {
+                    self.bound(config);
+                }
                 return;
             }
             self.fast_increase = false;
@@ -156,6 +164,11 @@ impl Window {
             let gain = if off_target > 0.0 { self.growth * config.gain_up } else { config.gain_down };
             self.cwnd += gain * off_target * newly * self.mss / self.cwnd;
         }
+        self.bound(config);
+    }
+
+    /// Bounds the window by what was in flight.
+    fn bound(&mut self, config: &Config) {
         let most = self.peak.get() as f64 * config.max_bytes_in_flight_head_room;
         self.cwnd = self.cwnd.min(most).max(self.min);
     }
@@ -205,6 +218,19 @@ mod tests {
     fn window(cwnd: u64) -> Window {
         Window::new(&Config { initial_cwnd: bytes(cwnd), ..Config::default() }, at(0))
     }
+    #[test]
+    fn what_was_in_flight_may_bound_fast_increase_too() {
+        let grown = |config: &Config| {
+            let mut w = window(20_000);
+            w.on_sent(bytes(1_000), bytes(12_000), at(50));
+            w.on_acknowledgement(&ack(12_000, 12_000, ms(0), 0.0), config);
+            w.cwnd().as_bytes()
+        };
+        // 12,000 bytes more than 20,000, or 1.1 times the 12,000 in flight.
+        assert_eq!(grown(&Config::default()), 32_000);
+        assert_eq!(grown(&Config { bound_fast_increase: true, ..Config::default() }), 13_200);
+    }
+
     fn ack(newly: u64, in_flight: u64, queue_delay: TimeDelta, trend: f64) -> Acknowledged {
         let (newly, in_flight) = (bytes(newly), bytes(in_flight));
         Acknowledged { now: at(100), newly, in_flight, queue_delay, queue_delay_target: ms(100), trend }
