@@ -624,6 +624,8 @@ class Core:
         return max(min(rate, self.ceiling), self.floor)
 
     def pacing(self):
+        if self.answer_bound() is not None and self.view.busy < 0.3:
+            return self.rate * 2
         is_bursty = not self.is_starting and self.use.burst > self.params.burst_least
         return self.rate * self.params.pacing_bursts if is_bursty else self.trains()
 
@@ -878,8 +880,33 @@ class Bound:
         self.least = chance
         self.excess = 0
         self.high = self.part = self.window = self.lossy = self.clean = NO_PACKETS
+        self.dip_from = self.dip_until = now
+        self.dip_low = self.dip_high = NO_PACKETS
+        self.is_dip = False
 
-    def observe(self, counts, dispersion, chance, sluice):
+    def rate_now(self):
+        return self.rate * 0.8 if self.is_dip else self.rate
+
+    def has_fallen(self):
+        return self.rate <= 0.75 * self.most
+
+    def dips(self, counts, sluice):
+        """Whether a dip is on, or the message is of one."""
+        begin, now = sluice.m.begin, sluice.now
+        is_low = begin >= self.dip_from and (self.is_dip or begin < self.dip_until)
+        if is_low:
+            self.dip_low += counts
+        else:
+            self.dip_high = self.dip_high * (1 - min(counts.all / 400, 1)) + counts
+        if self.is_dip and now >= self.dip_from + 0.5:
+            self.is_dip, self.dip_until = False, now
+            if self.dip_low.all > 200:
+                self.dip_low, self.dip_high = self.dip_low * 0.5, self.dip_high * 0.5
+        elif not self.is_dip and not self.has_fallen() and now >= self.dip_until + 1:
+            self.is_dip, self.dip_from = True, now
+        return self.is_dip or is_low
+
+    def observe(self, counts, dispersion, chance, is_own, sluice):
         """Whether the bound goes on."""
         params, now, u = sluice.params, sluice.now, sluice.rate
         self.part += counts
@@ -888,15 +915,18 @@ class Bound:
             s = self.window.lost_share()
             self.least = min(self.least, s + 2 * sqrt(s * (1 - s) / self.window.all))
             self.window = NO_PACKETS
+        if is_own and self.dips(counts, sluice):
+            self.part, self.since = NO_PACKETS, now
+            return True
         if self.has_ended(counts, dispersion, u, params):
             return False
-        if not self.rate <= 0.75 * self.most:
+        if not self.has_fallen():
             self.high = self.high * (1 - min(counts.all / (100 * dispersion), 1)) + counts
         if sluice.timing.newest < self.since or self.part.all < 1:
             return True
         beyond = self.part.lost / self.part.all - chance
         self.excess += (1 - exp(-self.part.all / 150)) * (beyond - self.excess)
-        settled = params.answer_lost * clamp(sqrt(1e6 / max(self.rate, 1)), 0.4, 2)
+        settled = params.answer_lost * clamp(1e6 / max(self.rate, 1), 0.4, 2)
         if self.excess > 0.5 * settled:
             self.clear_since = now
         c = now - self.clear_since
@@ -952,7 +982,7 @@ class Answer:
             return TRIAL, self.trial.rate
         if ended is not None:
             return CHANCE, ended
-        return (FREE, None) if self.bound is None else (OWN, self.bound.rate)
+        return (FREE, None) if self.bound is None else (OWN, self.bound.rate_now())
 
     def needed(self):
         return max(8 * self.dispersion, self.params.answer_losses)
@@ -965,7 +995,9 @@ class Answer:
         sluice, params, now = self.sluice, self.params, self.sluice.now
         elapsed = now - self.updated
         if self.bound is not None:
-            goes_on = self.bound.observe(counts, self.dispersion, self.chance, sluice)
+            goes_on = self.bound.observe(counts, self.dispersion, self.chance, self.is_own, sluice)
+            if self.is_own and likelihood(self.bound.dip_high, self.bound.dip_low) > params.answer_certainty:
+                self.chance = 0
             self.chance = min(self.chance, self.bound.least) * exp(-elapsed / self.memory)
             if not goes_on:
                 self.bound = None
@@ -991,7 +1023,7 @@ class Answer:
     def watch_bound(self):
         """9.4"""
         b, counts = self.bound, self.evidence.counts
-        if not b.rate <= 0.75 * b.most:
+        if not b.has_fallen():
             self.evidence.reset()
             return
         if not self.is_enough():

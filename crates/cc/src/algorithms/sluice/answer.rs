@@ -6,13 +6,14 @@
 //! doing, and the rate stays at what arrives; what does not is left to repair, and asked again later.
 
 mod bound;
+mod dips;
 mod evidence;
 
 use super::config::AnswerConfig;
 use super::quantity::{Rate, Span, Time};
 use super::sample::Sample;
-use bound::LossBound;
 pub(super) use bound::Used;
+use bound::{LossBound, Losses};
 use evidence::{Counts, Evidence};
 
 /// Standing queue beyond the one wanted from which losses are the queue's: its correction answers them.
@@ -159,7 +160,12 @@ impl LossAnswer {
     /// No trial is on: moves the bound, and begins a trial where enough is lost.
     fn watch(&mut self, sample: &Sample, counts: Counts, flow: &Flow, c: &AnswerConfig) {
         if let Some(bound) = &mut self.bound {
-            let goes_on = bound.observe(counts, self.chance, self.dispersion, flow, c);
+            let (chance, dispersion, is_own) = (self.chance, self.dispersion, self.is_own);
+            let losses = Losses { counts, begin: sample.begin, chance, dispersion, is_own };
+            let goes_on = bound.observe(&losses, flow, c);
+            if is_own && bound.refutes_chance(c.certainty) {
+                self.chance = 0.0;
+            }
             self.chance = self.chance.min(bound.least_share()) * forgotten(flow.now - self.updated, self.memory);
             if !goes_on {
                 (self.bound, self.is_own) = (None, false);

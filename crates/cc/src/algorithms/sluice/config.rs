@@ -184,8 +184,8 @@ crate::tunables! {
         doubt as answer_doubt: f64 = 1.5, 0.1 => 20.0;
         /// Time after which losses that have not answered are tested again; twice as long each time, up to 64 s.
         interval as answer_interval: TimeDelta = 8_000.0, 500.0 => 600_000.0;
-        /// Share of packets lost beyond chance at which a bounded rate of 1 Mbit/s settles; by the root of the rate less at
-        /// higher ones, so that flows that lose alike meet.
+        /// Share of packets lost beyond chance at which a bounded rate of 1 Mbit/s settles; in inverse proportion to the rate
+        /// less at higher ones, so that flows that lose alike meet.
         lost as answer_lost: f64 = 0.006, 0.001 => 0.1;
         /// Greatest growth of a bounded rate in each round.
         growth as answer_growth: f64 = 0.02, 0.001 => 0.5;

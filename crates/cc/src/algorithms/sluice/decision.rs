@@ -33,6 +33,8 @@ const ROOM: f64 = 1.8;
 const EVEN_GROWTH: f64 = 1.03;
 /// Share of the pacing rate from which a train of packets has not been slowed.
 const UNSLOWED: f64 = 0.85;
+/// Share of busy time below which packets do not wait.
+const UNQUEUED: f64 = 0.5 * SATURATED;
 /// Mean share of packets lost from which the rate does not exceed the rate at which the link is seen to serve.
 const LOSING: f64 = 0.02;
 
@@ -218,6 +220,7 @@ impl Growth {
     pub(super) fn pacing(&self, rate: Rate, view: &View, answer: Option<Rate>, is_starting: bool) -> Pacing {
         let &View { stall, marked, bound, .. } = view;
         let bound = bound.map(|b| b.at_most(answer)).or(answer);
-        Pacing { rate, is_starting, rounds: self.rounds, stall, marked, bound }
+        let is_policed = answer.is_some() && view.busy < UNQUEUED;
+        Pacing { rate, is_starting, rounds: self.rounds, stall, marked, bound, is_policed }
     }
 }

@@ -3,10 +3,12 @@
 use super::super::config::AnswerConfig;
 use super::super::quantity::{Rate, Span, Time};
 use super::Flow;
+use super::dips::Dips;
 use super::evidence::Counts;
 
-/// Rate at which the share lost settles at `answer_lost`.
+/// Rate at which the share lost settles at `answer_lost`, and the least and greatest factor on it at other rates.
 const REFERENCE: Rate = Rate::bps(1e6);
+const SETTLED: (f64, f64) = (0.4, 2.0);
 /// Packets over which the share lost beyond chance is averaged.
 const MEMORY: f64 = 150.0;
 /// Time without losses beyond chance in which growth becomes twice as fast, and from which the bound is lifted.
@@ -38,6 +40,19 @@ pub(in super::super) struct Used {
     pub(in super::super) share: f64,
 }
 
+/// The losses of one message, and what is known of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Losses {
+    pub(super) counts: Counts,
+    /// Departure of the message's first packet.
+    pub(super) begin: Time,
+    /// Share that is lost whatever is sent.
+    pub(super) chance: f64,
+    pub(super) dispersion: f64,
+    /// Whether losses have answered.
+    pub(super) is_own: bool,
+}
+
 /// The bound. Each round trip it falls by the share lost beyond chance, to what arrives, and grows by a share that is less at
 /// higher rates, so that flows that lose alike meet.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +74,7 @@ pub(super) struct LossBound {
     same: Rate,
     lossy: Counts,
     clean: Counts,
+    dips: Dips,
 }
 
 impl LossBound {
@@ -77,11 +93,18 @@ impl LossBound {
             same: rate,
             lossy: Counts::default(),
             clean: Counts::default(),
+            dips: Dips::from(now),
         }
     }
 
+    /// The greatest rate now: less in a dip.
     pub(super) fn rate(&self) -> Rate {
-        self.rate
+        self.rate * self.dips.factor()
+    }
+
+    /// Whether losses have ended in dips, so that none of them is chance.
+    pub(super) fn refutes_chance(&self, certainty: f64) -> bool {
+        self.dips.answer() > certainty
     }
 
     /// Whether the rate has fallen so far that losses show whether they answer.
@@ -115,16 +138,15 @@ impl LossBound {
     }
 
     /// Takes a message. Whether the bound still holds.
-    pub(super) fn observe(
-        &mut self,
-        counts: Counts,
-        chance: f64,
-        dispersion: f64,
-        flow: &Flow,
-        c: &AnswerConfig,
-    ) -> bool {
+    pub(super) fn observe(&mut self, losses: &Losses, flow: &Flow, c: &AnswerConfig) -> bool {
+        let &Losses { counts, begin, chance, dispersion, is_own } = losses;
         self.round += counts;
         self.count_window(counts);
+        // In a dip the bound stands still: what is lost of a lower rate is not this one's.
+        if is_own && self.dips.observe(counts, begin, flow.now, !self.has_fallen()) {
+            (self.round, self.from) = (Counts::default(), flow.now);
+            return true;
+        }
         if self.has_ended(counts, dispersion, flow.used.rate, c) {
             return false;
         }
@@ -136,7 +158,7 @@ impl LossBound {
         }
         let beyond = self.round.lost / self.round.all() - chance;
         self.excess += (1.0 - libm::exp(-self.round.all() / MEMORY)) * (beyond - self.excess);
-        let settled = c.lost * libm::sqrt(REFERENCE / self.rate).clamp(0.4, 2.0);
+        let settled = c.lost * (REFERENCE / self.rate).clamp(SETTLED.0, SETTLED.1);
         if self.excess > 0.5 * settled {
             self.clear_since = flow.now;
         }

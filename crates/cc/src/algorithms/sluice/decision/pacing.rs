@@ -9,6 +9,9 @@ const BURST_PACKETS: f64 = 5.0;
 const SETTLED_STALL: Span = Span::secs(0.001);
 /// Mean share of marks from which they hold the queue.
 const MARKED: f64 = 0.2;
+/// Factor on the rate where losses bound it and packets do not wait: between trains a policer's bucket fills. Packets sent each when
+/// its tokens have just come would leave none to others.
+const POLICED: f64 = 2.0;
 /// Share of the bound by marks from which it holds the rate.
 const BOUND_NEAR: f64 = 0.95;
 
@@ -27,11 +30,16 @@ pub(in super::super) struct Pacing {
     pub(in super::super) marked: f64,
     /// Bound on the rate by L4S marks.
     pub(in super::super) bound: Option<Rate>,
+    /// Whether losses bound the rate, of packets that do not wait.
+    pub(in super::super) is_policed: bool,
 }
 
 impl Pacing {
     /// The pacing rate of a source that deviates by `burst` from the rate.
     pub(in super::super) fn of_source(&self, burst: Span, c: &PacingConfig) -> Rate {
+        if self.is_policed {
+            return POLICED * self.rate;
+        }
         // A source's bursts in the queue look like a lower capacity, to this flow and to others.
         if !self.is_starting && burst > c.burst_least.into() {
             return self.rate * c.bursts;
@@ -60,8 +68,15 @@ impl Pacing {
 mod tests {
     use super::*;
 
-    const HELD: Pacing =
-        Pacing { rate: Rate::bps(10e6), is_starting: false, rounds: 0, stall: Span::ZERO, marked: 0.0, bound: None };
+    const HELD: Pacing = Pacing {
+        rate: Rate::bps(10e6),
+        is_starting: false,
+        rounds: 0,
+        stall: Span::ZERO,
+        marked: 0.0,
+        bound: None,
+        is_policed: false,
+    };
 
     #[test]
     fn trains_are_faster_than_the_rate_where_they_have_something_to_show() {
@@ -72,6 +87,13 @@ mod tests {
         assert_eq!(mbps(Pacing { rounds: 1, ..HELD }), 15.0);
         assert_eq!(mbps(Pacing { stall: Span::secs(0.01), ..HELD }), 15.0);
         assert_eq!(mbps(Pacing { rate: Rate::bps(1e6), ..HELD }), 2.4, "five packets in 20 ms");
+    }
+
+    #[test]
+    fn a_policers_bucket_fills_between_trains() {
+        let c = PacingConfig::default();
+        let policed = Pacing { is_policed: true, bound: Some(HELD.rate), ..HELD };
+        assert_eq!(policed.of_source(Span::secs(0.02), &c).as_bps(), 20e6);
     }
 
     #[test]
