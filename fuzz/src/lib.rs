@@ -242,7 +242,14 @@ pub fn ice(data: &[u8]) {
     let local = std::net::SocketAddr::from(([192, 0, 2, 1], 5_000));
     let server = std::net::SocketAddr::from(([198, 51, 100, 1], 3_478));
     let (secret, agent) = (Secret::new([7; 32]), AgentConfig::default());
-    let mut end = IcePaths::new(IceConfig { secret, is_controlling: true, servers: vec![server], agent });
+    let mut end = IcePaths::new(IceConfig {
+        secret,
+        is_controlling: true,
+        servers: vec![server],
+        relays: Vec::new(),
+        relay_only: false,
+        agent,
+    });
     let mut now = weir_units::Timestamp::ZERO;
     end.add_interface(local, now).expect("room");
     let other = Credentials::of(&mut Secret::new([8; 32]));
@@ -273,7 +280,7 @@ pub fn ice(data: &[u8]) {
             datagram[8..20].copy_from_slice(&asked);
         }
         let from = if length & 1 == 0 { server } else { candidate.address };
-        end.handle_datagram(now, local, from, &datagram);
+        let _ = end.handle_datagram(now, local, from, &datagram);
         while end.poll_event().is_some() {}
         assert!(end.path_count() <= 8 && end.measures(0).len() <= 32 && end.candidates().len() <= 16);
     }

@@ -17,6 +17,7 @@ mod gather;
 mod ice;
 mod ice_state;
 mod joined;
+mod lent;
 mod liveness;
 mod loopback;
 mod observer;
@@ -42,7 +43,8 @@ pub use config::{CallConfig, FrameModel, announced, endpoints};
 pub use decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 pub use encode::{EncodeSummary, SendingVideo, VideoSend};
 pub use end::{LiveEnd, RunUntil};
-pub use ice_state::{IceEvents, IcePairSummary, IceSummary};
+pub use gather::IceOptions;
+pub use ice_state::{IceEvents, IcePairSummary, IceRelaySummary, IceSummary};
 pub use joined::{IncomingPlan, Joined, JoinedEnd, OutgoingPlan, PlannedSource};
 pub use liveness::{EndReason, Notice};
 pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
@@ -93,6 +95,14 @@ pub enum CallError {
         name: String,
         /// The names of interfaces with an address.
         known: String,
+    },
+    /// An end that is to be reached by relays alone has none.
+    #[error(
+        "no TURN server has lent an address: asked {servers}. Check the user and the password, or leave out --ice-relay-only"
+    )]
+    NoRelay {
+        /// The servers asked.
+        servers: String,
     },
     /// Several paths over DCCP.
     #[error("a call over DCCP has one path: leave out --path, or use --transport udp")]

@@ -9,20 +9,26 @@
 //! addresses of multipath RTCP. The credentials of path `n` follow from those of the call ([`Credentials::of_path`]),
 //! so that an address alone is enough for a further path.
 //!
-//! There are no relayed candidates (TURN, RFC 8656): ends of which neither can be reached through its NAT find no path.
+//! [`Relay`] is an address at a TURN server (RFC 8656), for ends of which neither can be reached through its NAT, or that are
+//! not to be seen.
 
 mod agent;
+mod arrivals;
 mod candidate;
 mod checks;
 mod credentials;
 mod gather;
 mod guard;
 mod paths;
+mod relay;
+mod slot;
 pub mod stun;
 
 pub use agent::{AgentConfig, IceCounters, PathAgent, PathEvent, Selection, Stage, Transmit};
+pub use arrivals::{Arrival, is_check_for};
 pub use candidate::{Candidate, CandidateKind, MAX_CANDIDATES};
 pub use checks::PairMeasure;
 pub use credentials::{Credentials, Secret};
 pub use gather::Gather;
-pub use paths::{IceConfig, IceEvent, IcePaths, is_check_for};
+pub use paths::{IceConfig, IceEvent, IcePaths};
+pub use relay::{FromServer, Relay, RelayCounters, RelayServer, RelayState};

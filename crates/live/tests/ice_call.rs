@@ -11,7 +11,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use weir_cc::{Limits, Registry};
-use weir_live::call::{CallConfig, Party, PartyMedia, PartySummary, PathUse, Unobserved, run_party};
+use weir_live::call::{CallConfig, IceOptions, Party, PartyMedia, PartySummary, PathUse, Unobserved, run_party};
 use weir_live::ice::stun::{HEADER, answer, binding_request};
 use weir_live::sdp::Direction;
 use weir_live::signal::{Listener, Signalling, Trust};
@@ -26,7 +26,7 @@ fn party(direction: Direction, paths: &[&str], stun: &[SocketAddr]) -> Party {
     Party {
         first_path: paths.next(),
         further_paths: paths.collect(),
-        ice: Some(stun.to_vec()),
+        ice: Some(IceOptions { stun: stun.to_vec(), ..IceOptions::default() }),
         ..Party::new(CallConfig { paths: uses, limits, ..CallConfig::default() }, media, Trust::default())
     }
 }

@@ -6,6 +6,7 @@ use crate::call::observer::{CallObserver, LivePacket};
 use crate::call::routes::named_path;
 use crate::call::stats::Part;
 use crate::clock::Clock;
+use crate::ice::Arrival;
 use std::net::SocketAddr;
 use weir_session::{Datagram, Outcome, Refusal};
 use weir_units::{DataSize, PathId, Timestamp};
@@ -52,10 +53,16 @@ impl LiveEnd {
                 let Some(d) = self.ports[port].datagram(index) else { continue };
                 let at = reading.arrival(d.kernel_time).max(self.last_now);
                 self.last_now = at;
-                if self.ice.as_mut().is_some_and(|ice| ice.handle_datagram(at, port, d.from, d.bytes)) {
-                    continue;
-                }
-                let mut route = self.routes.of_datagram(port, d.from);
+                let passed_on;
+                let (from, bytes) = match self.ice.as_mut().map(|ice| ice.handle_datagram(at, port, d.from, d.bytes)) {
+                    Some(Arrival::Taken) => continue,
+                    Some(Arrival::Relayed { from, bytes, .. }) => {
+                        passed_on = bytes;
+                        (from, &passed_on[..])
+                    }
+                    _ => (d.from, d.bytes),
+                };
+                let mut route = self.routes.of_datagram(port, from);
                 if route.is_none() && self.ice.is_some() && self.srtp.is_some() {
                     // Authentic, from a pair that is no longer or not yet selected.
                     route = self.routes.of_port(port).map(|path| (path, true));
@@ -65,24 +72,24 @@ impl LiveEnd {
                     continue;
                 };
                 let over_dccp = self.carrier.is_dccp();
-                let size = DataSize::from_bytes(d.bytes.len() as u64);
-                let (from, ecn) = (d.from, d.ecn);
+                let size = DataSize::from_bytes(bytes.len() as u64);
+                let ecn = d.ecn;
                 let opened;
                 let bytes = match &mut self.srtp {
                     Some(srtp) if !over_dccp => {
-                        if kind_of(d.bytes).is_none() {
+                        if kind_of(bytes).is_none() {
                             self.counters.not_rtp += 1;
                             continue;
                         }
                         self.cpu.enter(Part::Srtp);
-                        opened = srtp.open(d.bytes);
+                        opened = srtp.open(bytes);
                         let Some(bytes) = &opened else {
                             self.liveness.on_unauthentic(at);
                             continue;
                         };
                         &bytes[..]
                     }
-                    _ => d.bytes,
+                    _ => bytes,
                 };
                 self.cpu.enter(Part::Session);
                 let (bytes, outcome) = if over_dccp {

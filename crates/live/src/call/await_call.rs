@@ -6,9 +6,11 @@
 
 use crate::call::CallError;
 use crate::call::joined::Joined;
+use crate::call::lent::Lent;
 use crate::call::party::Party;
 use crate::call::path_sockets::BoundPath;
 use crate::clock::Clock;
+use crate::ice::FromServer;
 use crate::ice::stun::is_stun;
 use crate::sdp::Setup as DccpSetup;
 use crate::signal::{Listener, Refused};
@@ -92,7 +94,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn paths(&mut self, party: &Party, at: Option<IpAddr>, stop: &AtomicBool) -> Result<&[BoundPath], CallError> {
+    fn paths(&mut self, party: &Party, at: Option<IpAddr>, stop: &AtomicBool) -> Result<&mut [BoundPath], CallError> {
         let at = at.filter(|_| party.first_path.is_none());
         let place = match self.paths.iter().position(|(ip, _)| *ip == at) {
             Some(place) => place,
@@ -104,15 +106,35 @@ impl Waiting {
                 self.paths.len() - 1
             }
         };
-        Ok(&self.paths[place].1)
+        Ok(&mut self.paths[place].1)
+    }
+
+    /// The relays of a call's sockets.
+    fn lent_to(&mut self, joined: &Joined) -> Vec<Lent> {
+        let at: Vec<SocketAddr> = joined.sockets.iter().filter_map(|(s, _)| s.local_addr().ok()).collect();
+        let paths = self.paths.iter_mut().flat_map(|(_, paths)| paths).filter(|p| at.contains(&p.address));
+        paths.map(|p| std::mem::replace(&mut p.lent, Lent::none())).collect()
     }
 
     /// The call that has begun. Its first datagram stays in the socket, and what is of no call is dropped.
     fn begun(&mut self) -> Option<Joined> {
-        for path in self.paths.iter().flat_map(|(_, paths)| paths) {
+        for path in self.paths.iter_mut().flat_map(|(_, paths)| paths) {
+            path.lent.turn(&path.socket);
             for _ in 0..MAX_DATAGRAMS {
                 let Ok((length, from)) = path.socket.peek_from(&mut self.buffer) else { break };
-                let datagram = &self.buffer[..length];
+                // The first check that a relay passes on is taken from the socket; the other end repeats it.
+                let passed_on;
+                let is_servers = path.lent.is_server(from);
+                let (from, datagram) = if is_servers {
+                    let _ = path.socket.recv_from(&mut self.buffer);
+                    let FromServer::Data { from, bytes } = path.lent.take(from, &self.buffer[..length]) else {
+                        continue;
+                    };
+                    passed_on = bytes;
+                    (from, &passed_on[..])
+                } else {
+                    (from, &self.buffer[..length])
+                };
                 let source = named_source(datagram);
                 let by = |names: bool| {
                     let fits = move |a: &Answered| {
@@ -127,9 +149,13 @@ impl Waiting {
                 let tried: Vec<Ticket> = by(true).chain(by(false)).take(MAX_TRIED).collect();
                 let is_of = |t: &Ticket| self.answered.get_mut(*t).is_some_and(|a| a.begins_by(datagram, from));
                 if let Some(begun) = tried.into_iter().find(is_of) {
-                    return self.answered.leave(begun).map(|a| a.joined);
+                    let mut joined = self.answered.leave(begun).map(|a| a.joined)?;
+                    joined.lent = self.lent_to(&joined);
+                    return Some(joined);
                 }
-                let _ = path.socket.recv_from(&mut self.buffer);
+                if !is_servers {
+                    let _ = path.socket.recv_from(&mut self.buffer);
+                }
             }
         }
         None
@@ -169,7 +195,7 @@ impl Party {
             if let Some((exchange, offer)) = found {
                 let (who, ip) = (exchange.who(), exchange.peer_ip());
                 let paths = waiting.paths(self, exchange.local_ip(), stop)?;
-                for path in paths {
+                for path in &mut *paths {
                     path.socket.set_nonblocking(true).map_err(CallError::socket("preparing a socket"))?;
                 }
                 let joined = self.answer(exchange, &offer, paths, stop, refused)?;

@@ -215,6 +215,7 @@ impl LiveEnd {
             observer.on_turn(now, self.carrier.endpoint_mut());
             let sent = self.transmit(now, observer);
             if leaving.is_some_and(|since| self.carrier.has_left() || now - since >= CLOSING) {
+                self.leave_relays(clock);
                 return Ok(());
             }
             self.cpu.enter(Part::Observer);
@@ -313,10 +314,18 @@ impl LiveEnd {
             let protected = self.srtp.as_mut().filter(|_| !self.carrier.is_dccp()).map(|s| s.protect(&self.out));
             self.cpu.enter(Part::Socket);
             match protected {
-                None => self.ports[port].send(peer.addr(), t.ecn, &self.out),
+                None => {
+                    let out = std::mem::take(&mut self.out);
+                    if !self.send_by_relay(t.path, peer.addr(), t.ecn, &out, now) {
+                        self.ports[port].send(peer.addr(), t.ecn, &out);
+                    }
+                    self.out = out;
+                }
                 Some(Ok(bytes)) => {
                     size = bytes.len();
-                    self.ports[port].send(peer.addr(), t.ecn, &bytes);
+                    if !self.send_by_relay(t.path, peer.addr(), t.ecn, &bytes, now) {
+                        self.ports[port].send(peer.addr(), t.ecn, &bytes);
+                    }
                 }
                 Some(Err(_)) => {
                     self.counters.unprotected += 1;
@@ -339,7 +348,9 @@ impl LiveEnd {
     fn path_summaries(&self, time: TimeDelta) -> Vec<CallPathSummary> {
         let path = |(route, number): (&Route, u8)| {
             let stats = self.endpoint().path(PathId::new(number)).and_then(|p| p.stats())?;
-            let local = self.ports[route.port].local_addr().map_or_else(|e| e.to_string(), |a| a.to_string());
+            let relay = self.ice.as_ref().and_then(|ice| ice.relay(PathId::new(number)));
+            let local = relay.map_or_else(|| self.ports[route.port].local_addr(), Ok);
+            let local = local.map_or_else(|e| e.to_string(), |a| a.to_string());
             Some(CallPathSummary {
                 local,
                 remote: route.peer.addr().to_string(),

@@ -8,7 +8,8 @@ use crate::call::end::LiveEnd;
 use crate::call::ice_state::{IceSummary, LiveIce, Watched};
 use crate::call::path_sockets::{PathAddress, bind, current_address, use_own_interface};
 use crate::call::routes::{Peer, Route};
-use crate::ice::{IceEvent, Stage};
+use crate::clock::Clock;
+use crate::ice::{IceEvent, Relay, RelayState, Selection, Stage};
 use crate::sdp::IceDescription;
 use crate::udp::UdpPort;
 use std::net::SocketAddr;
@@ -17,6 +18,8 @@ use weir_units::{Ecn, PathId, TimeDelta, Timestamp};
 
 /// Interval at which interfaces are looked at.
 const LOOK: TimeDelta = TimeDelta::from_millis(250);
+/// Time for the servers of relays at the end of a call (calibrated: a round trip and one more for a newer nonce).
+const LEAVE: TimeDelta = TimeDelta::from_millis(300);
 /// Sockets of a call, those of interfaces that are gone included.
 const MAX_PORTS: usize = 32;
 
@@ -27,6 +30,7 @@ impl LiveEnd {
         &mut self,
         mut ice: LiveIce,
         begins: Vec<(PathAddress, Option<SocketAddr>)>,
+        mut relays: Vec<Relay>,
         theirs: &IceDescription,
         now: Timestamp,
     ) {
@@ -35,7 +39,13 @@ impl LiveEnd {
         for (n, (at, seen)) in begins.into_iter().enumerate() {
             let local = if n == 0 || current_address(&at).is_some() { unused.next() } else { None };
             let path = local.and_then(|local| {
-                let path = ice.paths.add_interface(local, now)?;
+                let (lent, others): (Vec<_>, Vec<_>) = relays.drain(..).partition(|r| r.local() == local);
+                relays = others;
+                let path = if lent.is_empty() {
+                    ice.paths.add_interface(local, now)?
+                } else {
+                    ice.paths.add_interface_with(local, lent, now)?
+                };
                 if let Some(seen) = seen {
                     ice.paths.add_reflexive(path, seen);
                 }
@@ -59,8 +69,9 @@ impl LiveEnd {
         while let Some(event) = ice.paths.poll_event() {
             match event {
                 IceEvent::Selected { path, selection } => {
-                    let Some(port) = ice.locals.iter().rposition(|l| *l == selection.local) else { continue };
-                    self.open_path(&mut ice, path, (port, selection.remote), selection.stage, now);
+                    let socket = ice.paths.socket_of(selection.local);
+                    let Some(port) = ice.locals.iter().rposition(|l| *l == socket) else { continue };
+                    self.open_path(&mut ice, path, port, selection, now);
                 }
                 IceEvent::Lost { path } => {
                     ice.events.lost += 1;
@@ -76,12 +87,7 @@ impl LiveEnd {
                 }
             }
         }
-        while let Some(t) = ice.paths.poll_transmit() {
-            if let Some(port) = ice.locals.iter().rposition(|l| *l == t.from) {
-                self.ports[port].send(t.to, Ecn::NotEct, &t.bytes);
-            }
-        }
-        self.ports.iter_mut().for_each(UdpPort::flush);
+        self.send_messages(&mut ice);
         let next = ice.paths.poll_timeout().into_iter().chain([ice.next_look]).min();
         self.ice = Some(ice);
         next
@@ -96,16 +102,16 @@ impl LiveEnd {
     }
 
     /// A path is to use this socket and address; the session gets it if it does not have it.
-    fn open_path(&mut self, ice: &mut LiveIce, path: usize, route: (usize, SocketAddr), stage: Stage, now: Timestamp) {
+    fn open_path(&mut self, ice: &mut LiveIce, path: usize, port: usize, selection: Selection, now: Timestamp) {
+        let Selection { local, remote, stage } = selection;
         // A single path's first packets would go to whoever sends a copy of a check.
         if path == 0 && stage < Stage::Valid {
             return;
         }
-        let (port, remote) = route;
         ice.open.resize(ice.open.len().max(path + 1), None);
         ice.added.resize(ice.added.len().max(path + 1), false);
         ice.events.opened += u64::from(ice.open[path].is_none());
-        ice.open[path] = Some(remote);
+        ice.open[path] = Some((local, remote));
         self.routes.set(path, Route::new(port, Peer::At(remote)));
         let endpoint = self.carrier.endpoint_mut();
         for number in 0..=path {
@@ -167,6 +173,56 @@ impl LiveEnd {
             ice.events.appeared += 1;
             ice.watched[n].now = ice.paths.add_interface(local, now).map(|path| (ip, path));
         }
+    }
+
+    /// Sends a datagram of a path through its relay. Returns `false` if the path has none.
+    pub(super) fn send_by_relay(
+        &mut self,
+        path: PathId,
+        to: SocketAddr,
+        ecn: Ecn,
+        bytes: &[u8],
+        now: Timestamp,
+    ) -> bool {
+        let Some(ice) = &mut self.ice else { return false };
+        let Some(local) = ice.relay(path) else { return false };
+        let wrapped = ice.paths.wrap(now, local, to, bytes);
+        let port = wrapped.as_ref().and_then(|t| ice.locals.iter().rposition(|l| *l == t.from));
+        if let (Some(t), Some(port)) = (wrapped, port) {
+            self.ports[port].send(t.to, ecn, &t.bytes);
+        }
+        true
+    }
+
+    /// Tells the servers of relays that the call is over, and gives them a moment to ask for a newer nonce (RFC 8656, section 7).
+    pub(super) fn leave_relays(&mut self, clock: &Clock) {
+        let Some(mut ice) = self.ice.take() else { return };
+        if ice.paths.relays().next().is_some() {
+            ice.paths.close(clock.now());
+            let until = clock.now() + LEAVE;
+            while clock.now() < until && ice.paths.relays().any(|(_, r)| r.state() == RelayState::Ready) {
+                self.send_messages(&mut ice);
+                let _ = UdpPort::wait_any(&self.ports, std::time::Duration::from_millis(10), None);
+                for port in 0..self.ports.len() {
+                    for index in 0..self.ports[port].receive().unwrap_or(0) {
+                        if let Some(d) = self.ports[port].datagram(index) {
+                            ice.handle_datagram(clock.now(), port, d.from, d.bytes);
+                        }
+                    }
+                }
+                ice.paths.handle_timeout(clock.now());
+            }
+        }
+        self.ice = Some(ice);
+    }
+
+    fn send_messages(&mut self, ice: &mut LiveIce) {
+        while let Some(t) = ice.paths.poll_transmit() {
+            if let Some(port) = ice.locals.iter().rposition(|l| *l == t.from) {
+                self.ports[port].send(t.to, Ecn::NotEct, &t.bytes);
+            }
+        }
+        self.ports.iter_mut().for_each(UdpPort::flush);
     }
 
     /// The state of ICE; `None` without.

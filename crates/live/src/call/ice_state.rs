@@ -1,7 +1,7 @@
 //! State of ICE at an end of a call, and its report.
 
 use crate::call::path_sockets::PathAddress;
-use crate::ice::{IceCounters, IcePaths};
+use crate::ice::{Arrival, IceCounters, IcePaths, RelayCounters, RelayState};
 use crate::udp::UdpConfig;
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
@@ -26,8 +26,8 @@ pub(super) struct LiveIce {
     pub(super) udp: UdpConfig,
     /// The address of each socket.
     pub(super) locals: Vec<SocketAddr>,
-    /// The other end's address by path, while it consents.
-    pub(super) open: Vec<Option<SocketAddr>>,
+    /// This end's address, which may be one of a relay, and the other end's, by path, while it consents.
+    pub(super) open: Vec<Option<(SocketAddr, SocketAddr)>>,
     /// Paths that the session has.
     pub(super) added: Vec<bool>,
     pub(super) announced: Vec<SocketAddr>,
@@ -60,6 +60,24 @@ pub struct IceSummary {
     pub messages: IceCounters,
     /// Every pair of addresses that was checked.
     pub pairs: Vec<IcePairSummary>,
+    /// Addresses at relays that were asked for.
+    pub relays: Vec<IceRelaySummary>,
+}
+
+/// An address of this end at a relay.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IceRelaySummary {
+    /// The path.
+    pub path: usize,
+    /// The server's address.
+    pub server: String,
+    /// The address there; `None` if the server has lent none, or no longer does.
+    pub relayed: Option<String>,
+    /// How far it is.
+    pub state: RelayState,
+    /// Datagrams.
+    pub datagrams: RelayCounters,
 }
 
 /// The measurements by the checks of one pair of addresses, whether or not it carries media.
@@ -74,6 +92,8 @@ pub struct IcePairSummary {
     pub remote: String,
     /// Whether the path uses it.
     pub is_selected: bool,
+    /// Whether this end's address is one of a relay.
+    pub is_relayed: bool,
     /// Checks sent.
     pub sent: u64,
     /// Those that were answered.
@@ -101,14 +121,20 @@ impl LiveIce {
     }
     /// The other end's address on a path that may be used.
     pub(super) fn remote(&self, path: PathId) -> Option<SocketAddr> {
-        self.open.get(path.index()).copied().flatten()
+        self.open.get(path.index()).copied().flatten().map(|o| o.1)
+    }
+    /// This end's address at a relay, if a path uses one.
+    pub(super) fn relay(&self, path: PathId) -> Option<SocketAddr> {
+        let (local, _) = self.open.get(path.index()).copied().flatten()?;
+        (!self.locals.contains(&local)).then_some(local)
     }
     pub(super) fn is_any_open(&self) -> bool {
         self.open.iter().any(Option::is_some)
     }
-    /// Takes a datagram if it is STUN.
-    pub(super) fn handle_datagram(&mut self, now: Timestamp, port: usize, from: SocketAddr, bytes: &[u8]) -> bool {
-        self.locals.get(port).is_some_and(|&local| self.paths.handle_datagram(now, local, from, bytes))
+    /// Takes a datagram if it is of ICE or a relay.
+    pub(super) fn handle_datagram(&mut self, now: Timestamp, port: usize, from: SocketAddr, bytes: &[u8]) -> Arrival {
+        let local = self.locals.get(port);
+        local.map_or(Arrival::Other, |&local| self.paths.handle_datagram(now, local, from, bytes))
     }
 
     pub(super) fn summary(&self) -> IceSummary {
@@ -119,6 +145,7 @@ impl LiveIce {
                 local: m.local.to_string(),
                 remote: m.remote.to_string(),
                 is_selected: selected.is_some_and(|s| (s.local, s.remote) == (m.local, m.remote)),
+                is_relayed: !self.locals.contains(&m.local),
                 sent: m.sent,
                 answered: m.answered,
                 rtt_ms: m.rtt.map(TimeDelta::as_millis_f64),
@@ -126,6 +153,13 @@ impl LiveIce {
             })
         };
         let pairs = (0..self.paths.path_count()).flat_map(of).collect();
-        IceSummary { events: self.events, messages: self.paths.counters(), pairs }
+        let relays = self.paths.relays().map(|(path, r)| IceRelaySummary {
+            path,
+            server: r.server().to_string(),
+            relayed: r.relayed().map(|at| at.to_string()),
+            state: r.state(),
+            datagrams: r.counters(),
+        });
+        IceSummary { events: self.events, messages: self.paths.counters(), pairs, relays: relays.collect() }
     }
 }

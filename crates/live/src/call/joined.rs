@@ -5,6 +5,7 @@ use crate::call::config::{CallConfig, adaptive};
 use crate::call::end::LiveEnd;
 use crate::call::gather::PreparedIce;
 use crate::call::ice_state::LiveIce;
+use crate::call::lent::Lent;
 use crate::call::path_factory::PathFactory;
 use crate::call::path_sockets::{PathAddress, use_own_interface};
 use crate::call::routes::Peer;
@@ -37,6 +38,8 @@ pub struct Joined {
     pub agreement: Agreement,
     /// Of this end's paths, at least one.
     pub(super) sockets: Vec<(UdpSocket, PathAddress)>,
+    /// The relays of the sockets.
+    pub(super) lent: Vec<Lent>,
     /// Where its further paths begin, with ICE.
     pub(super) begins: Vec<PathAddress>,
     pub(super) own: Description,
@@ -159,7 +162,9 @@ impl Joined {
         let incoming: Vec<_> = receives.iter().map(|p| builder.incoming_identity(p)).collect();
         let here = self.own.media().find_map(|m| m.transport.as_ref()).map(|t| t.address.ip());
         // One machine has one time of day; those of two may differ.
-        let synchronised_clocks = a.remote.ip().is_loopback() || Some(a.remote.ip()) == here;
+        // Two ends at one relay share its address and no clock.
+        let is_hidden = self.ice.as_ref().is_some_and(PreparedIce::is_relay_only);
+        let synchronised_clocks = a.remote.ip().is_loopback() || Some(a.remote.ip()) == here && !is_hidden;
         let end = EndConfig {
             cname: self.own.cname.clone().unwrap_or_default(),
             synchronised_clocks,
@@ -250,7 +255,8 @@ impl Joined {
             }
             let paths = IcePaths::new(ice.config(self.offered));
             let live = LiveIce::new(paths, factory.into_new_path(), config.udp);
-            end.set_ice(live, all, theirs, now);
+            let relays = self.lent.into_iter().flat_map(|lent| lent.into_relays(now)).collect();
+            end.set_ice(live, all, relays, theirs, now);
         }
         Ok(JoinedEnd { end, outgoing, incoming: ids, synchronised_clocks })
     }

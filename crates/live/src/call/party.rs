@@ -1,8 +1,9 @@
 //! A call between two processes: description and agreement.
 
 use crate::call::config::CallConfig;
-use crate::call::gather::{PreparedIce, gather};
+use crate::call::gather::{IceOptions, PreparedIce, gather};
 use crate::call::joined::Joined;
+use crate::call::lent::Lent;
 use crate::call::path_sockets::{BoundPath, PathAddress, current_address};
 use crate::call::streams::AUDIO_PAYLOAD_TYPE;
 use crate::call::{CallError, random};
@@ -12,7 +13,7 @@ use crate::sdp::{
 };
 use crate::signal::{Exchange, Listener, Refused, SignalError, Signalling, Token, Trust};
 use crate::srtp::{SrtpKey, Suite};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::AtomicBool;
 use weir_cc::Transport;
 use weir_media::audio::{AudioCodec, OpusParams};
@@ -44,8 +45,8 @@ pub struct Party {
     pub further_paths: Vec<PathAddress>,
     /// Whether several paths are offered even if this end has one address.
     pub offers_paths: bool,
-    /// STUN servers, if paths are to be found by ICE with an end that takes part too; `None` without.
-    pub ice: Option<Vec<SocketAddr>>,
+    /// The servers, if paths are to be found by ICE with an end that takes part too; `None` without.
+    pub ice: Option<IceOptions>,
     /// The expected identity of the other end, and whether media may be sent to another machine unencrypted.
     pub trust: Trust,
     /// The secret that an end presents when it connects, to a listener that expects it.
@@ -174,8 +175,8 @@ impl Party {
         let answer = exchange.offer(&own, self.token.as_ref(), stop)?;
         let agreement = own.accept(&answer)?;
         self.check_protection(&agreement)?;
-        let sockets = paths.into_iter().map(BoundPath::into_socket).collect();
-        Ok(Joined { agreement, sockets, begins: self.begins(), own, ice, offered: true })
+        let (sockets, lent) = paths.into_iter().map(BoundPath::into_parts).unzip();
+        Ok(Joined { agreement, sockets, lent, begins: self.begins(), own, ice, offered: true })
     }
 
     /// Waits for a usable offer and answers it. `refused` receives each connection without one, with the reason.
@@ -190,8 +191,9 @@ impl Party {
     ) -> Result<Joined, CallError> {
         loop {
             let (exchange, offer) = listener.next(stop, refused)?;
-            let paths = self.bind_paths(exchange.local_ip(), stop)?;
-            if let Some(joined) = self.answer(exchange, &offer, &paths, stop, refused)? {
+            let mut paths = self.bind_paths(exchange.local_ip(), stop)?;
+            if let Some(mut joined) = self.answer(exchange, &offer, &mut paths, stop, refused)? {
+                joined.lent = paths.into_iter().map(|p| p.into_parts().1).collect();
                 return Ok(joined);
             }
         }
@@ -205,12 +207,19 @@ impl Party {
         &self,
         exchange: Exchange,
         offer: &Description,
-        paths: &[BoundPath],
+        paths: &mut [BoundPath],
         stop: &AtomicBool,
         refused: &mut dyn FnMut(&Refused),
     ) -> Result<Option<Joined>, CallError> {
         let who = exchange.who();
-        let ice = self.prepare_ice(paths)?;
+        let ice = match self.prepare_ice(paths) {
+            Err(e @ CallError::NoRelay { .. }) => {
+                exchange.refuse(&e.to_string(), stop);
+                refused(&Refused { why: format!("{who}: {e}"), who });
+                return Ok(None);
+            }
+            other => other?,
+        };
         let own = self.describe(paths, true, ice.as_ref())?;
         let answered = own.answer(offer).map_err(CallError::from).and_then(|(own, agreement)| {
             self.check_protection(&agreement)?;
@@ -219,8 +228,15 @@ impl Party {
         let why = match answered {
             Ok((own, agreement)) => match exchange.answer(&own, stop) {
                 Ok(()) => {
+                    // Checks come through this end's relays from there.
+                    let theirs = || agreement.ice.iter().flat_map(|ice| ice.candidates.iter().map(|c| c.address.ip()));
+                    for path in &mut *paths {
+                        path.lent.permit(theirs());
+                        path.lent.turn(&path.socket);
+                    }
                     let sockets = paths.iter().map(BoundPath::share).collect::<Result<Vec<_>, _>>()?;
-                    return Ok(Some(Joined { agreement, sockets, begins: self.begins(), own, ice, offered: false }));
+                    let (begins, lent) = (self.begins(), Vec::<Lent>::new());
+                    return Ok(Some(Joined { agreement, sockets, lent, begins, own, ice, offered: false }));
                 }
                 Err(SignalError::Stopped) => return Err(SignalError::Stopped.into()),
                 Err(e) => e.to_string(),
@@ -249,7 +265,7 @@ impl Party {
     }
 
     fn prepare_ice(&self, paths: &[BoundPath]) -> Result<Option<PreparedIce>, CallError> {
-        self.ice.as_ref().map(|servers| PreparedIce::new(paths, servers)).transpose()
+        self.ice.as_ref().map(|options| PreparedIce::new(paths, options)).transpose()
     }
 
     /// Where the further paths of a call by ICE begin, also those that are not there yet.
@@ -269,8 +285,8 @@ impl Party {
         let further = self.further_paths.iter().take(MAX_PATHS - 1).filter(is_there).map(|at| BoundPath::new(at, 0));
         let paths = [BoundPath::new(&first, self.port)].into_iter().chain(further);
         let mut paths = paths.collect::<Result<Vec<_>, _>>()?;
-        if let Some(servers) = self.ice.as_ref().filter(|servers| !servers.is_empty()) {
-            gather(&mut paths, servers, stop)?;
+        if let Some(options) = self.ice.as_ref().filter(|o| !o.stun.is_empty() || !o.relays.is_empty()) {
+            gather(&mut paths, options, stop)?;
         }
         Ok(paths)
     }
@@ -281,7 +297,10 @@ impl Party {
         has_paths: bool,
         ice: Option<&PreparedIce>,
     ) -> Result<Description, CallError> {
-        let interfaces: Vec<_> = paths.iter().map(|p| p.address).collect();
+        // An end behind relays names those (RFC 8839, section 4.2.2: the default candidate).
+        let is_hidden = ice.is_some_and(PreparedIce::is_relay_only);
+        let shown = |p: &BoundPath| if is_hidden { p.lent.addresses().next() } else { Some(p.address) };
+        let interfaces: Vec<_> = paths.iter().filter_map(shown).collect();
         let address = *interfaces.first().ok_or(CallError::NoStreams)?;
         let number = random()?;
         let sends = self.media.iter().any(|m| m.direction.sends());

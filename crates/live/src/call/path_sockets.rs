@@ -5,6 +5,7 @@
 //! 5.7 and later allow any user.
 
 use crate::call::CallError;
+use crate::call::lent::Lent;
 use crate::udp::UdpConfig;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, setsockopt, socket, sockopt};
@@ -80,21 +81,22 @@ pub(super) struct BoundPath {
     pub(super) address: SocketAddr,
     /// As a STUN server has seen it.
     pub(super) reflexive: Option<SocketAddr>,
+    pub(super) lent: Lent,
     begins: PathAddress,
 }
 
 impl BoundPath {
     pub(super) fn new(begins: &PathAddress, port: u16) -> Result<Self, CallError> {
         let (socket, address) = bind(begins, port)?;
-        Ok(Self { socket, address, reflexive: None, begins: begins.clone() })
+        Ok(Self { socket, address, reflexive: None, lent: Lent::none(), begins: begins.clone() })
     }
     /// The same socket for a call, and where it begins.
     pub(super) fn share(&self) -> Result<(UdpSocket, PathAddress), CallError> {
         let socket = self.socket.try_clone().map_err(CallError::socket("sharing a socket"))?;
         Ok((socket, self.begins.clone()))
     }
-    pub(super) fn into_socket(self) -> (UdpSocket, PathAddress) {
-        (self.socket, self.begins)
+    pub(super) fn into_parts(self) -> ((UdpSocket, PathAddress), Lent) {
+        ((self.socket, self.begins), self.lent)
     }
 }
 

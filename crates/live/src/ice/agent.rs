@@ -127,6 +127,8 @@ pub struct PathAgent {
     zero: Instant,
     config: AgentConfig,
     local: Vec<SocketAddr>,
+    /// The socket's address, unless the agent is at relays alone.
+    host: Option<SocketAddr>,
     announced: Vec<Candidate>,
     /// Those of which checks were answered by a check at once.
     triggered: Vec<SocketAddr>,
@@ -164,6 +166,7 @@ impl PathAgent {
             zero: any_instant(),
             config,
             local: Vec::new(),
+            host: None,
             announced: Vec::new(),
             triggered: Vec::new(),
             checks: Checks::default(),
@@ -187,8 +190,20 @@ impl PathAgent {
     pub fn add_host(&mut self, at: SocketAddr) -> bool {
         let Ok(candidate) = is::Candidate::host(at, Protocol::Udp) else { return false };
         self.local.push(at);
+        self.host = Some(at);
         self.agent.add_local_candidate(candidate);
         true
+    }
+    /// Whether the agent is at this socket.
+    pub(super) fn is_host(&self, at: SocketAddr) -> bool {
+        self.host == Some(at)
+    }
+    /// An address of a relay for this end's socket `base`.
+    pub fn add_relayed(&mut self, at: SocketAddr, base: SocketAddr) {
+        if let Ok(candidate) = is::Candidate::relayed(at, base, Protocol::Udp) {
+            self.local.push(at);
+            self.agent.add_local_candidate(candidate);
+        }
     }
     /// The address of this end's socket `base` as seen by a STUN server.
     pub fn add_reflexive(&mut self, at: SocketAddr, base: SocketAddr) {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Candidates that are kept of an end's, and sent: those of eight paths with a host and a reflexive address each.
-pub const MAX_CANDIDATES: usize = 16;
+/// Candidates that are kept of an end's, and sent: those of eight paths with a host, a reflexive and a relayed address each.
+pub const MAX_CANDIDATES: usize = 24;
 
 /// The type of a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -8,11 +8,10 @@
 use super::agent::{AgentConfig, IceCounters, PathAgent, PathEvent, Selection, Stage, Transmit};
 use super::candidate::{Candidate, CandidateKind, MAX_CANDIDATES, is_of_an_end};
 use super::checks::PairMeasure;
-use super::credentials::{Credentials, Hmac, Secret};
+use super::credentials::{Credentials, Secret};
 use super::gather::Gather;
-use super::stun::{MAX_MESSAGE, transaction_of};
-use is::Sha1HmacProvider as _;
-use is::stun::StunMessage;
+use super::relay::{Relay, RelayServer};
+use super::slot::Slot;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use weir_session::multipath::MAX_PATHS;
@@ -21,8 +20,9 @@ use weir_units::{TimeDelta, Timestamp};
 /// A new interface's addresses wait this long for the servers' answers before they are announced to the other end: RTCP carries one
 /// early message, and the next only with a regular report (calibrated).
 const PATIENCE: TimeDelta = TimeDelta::from_millis(200);
-/// STUN servers that are asked.
+/// STUN servers that are asked, and TURN servers.
 const MAX_SERVERS: usize = 4;
+const MAX_RELAYS: usize = 2;
 /// Priority of the first address that is offered in-band: that of a host's (RFC 8445, section 5.1.2.1).
 const OFFERED_PRIORITY: u32 = 126 << 24 | 65_535 << 8 | 255;
 
@@ -35,6 +35,10 @@ pub struct IceConfig {
     pub is_controlling: bool,
     /// STUN servers that are asked for each interface's address; more than four are left out.
     pub servers: Vec<SocketAddr>,
+    /// TURN servers that are asked for a relayed address of each interface; more than two are left out.
+    pub relays: Vec<RelayServer>,
+    /// Whether this end is reached by relays alone, so that the other one sees none of its addresses.
+    pub relay_only: bool,
     /// Times of the agents.
     pub agent: AgentConfig,
 }
@@ -58,51 +62,25 @@ pub enum IceEvent {
     Candidates,
 }
 
-/// A path of this end.
-#[derive(Debug)]
-struct Slot {
-    local: SocketAddr,
-    agent: PathAgent,
-    gathers: Vec<Gather>,
-    reflexive: Vec<SocketAddr>,
-    /// Whether its addresses are its own, not those of the first path's socket.
-    is_own: bool,
-    /// Latest time at which they are announced to the other end.
-    tell_at: Option<Timestamp>,
-}
-
-impl Slot {
-    fn is_gathering(&self) -> bool {
-        self.gathers.iter().any(|g| !g.is_over())
-    }
-    /// Whether it is to be announced to the other end now.
-    fn take_telling(&mut self, now: Timestamp) -> bool {
-        let is_due = self.tell_at.is_some_and(|at| now >= at || !self.is_gathering());
-        if is_due {
-            self.tell_at = None;
-        }
-        is_due
-    }
-}
-
 /// The agents of a call's paths.
 #[derive(Debug)]
 pub struct IcePaths {
     config: IceConfig,
-    own: Credentials,
+    pub(super) own: Credentials,
     theirs: Option<Credentials>,
     tie_breaker: u64,
-    slots: Vec<Option<Slot>>,
+    pub(super) slots: Vec<Option<Slot>>,
     remote: Vec<Candidate>,
     out: VecDeque<Transmit>,
     events: VecDeque<IceEvent>,
-    counters: IceCounters,
+    pub(super) counters: IceCounters,
 }
 
 impl IcePaths {
     /// An end without paths.
     pub fn new(mut config: IceConfig) -> Self {
         config.servers.truncate(MAX_SERVERS);
+        config.relays.truncate(MAX_RELAYS);
         let own = Credentials::of(&mut config.secret);
         let tie_breaker = u64::from_be_bytes(config.secret.next());
         Self {
@@ -148,12 +126,23 @@ impl IcePaths {
         self.slots.iter().flatten().for_each(|s| sum += s.agent.counters());
         sum
     }
+    /// The relays of all paths, each with its path.
+    pub fn relays(&self) -> impl Iterator<Item = (usize, &Relay)> {
+        self.slots
+            .iter()
+            .enumerate()
+            .flat_map(|(path, s)| s.iter().flat_map(move |s| s.relays.iter().map(move |r| (path, r))))
+    }
+    /// The socket of an address of this end, which may be one of a relay.
+    pub fn socket_of(&self, local: SocketAddr) -> SocketAddr {
+        self.relays().find(|(_, r)| r.relayed() == Some(local)).map_or(local, |(_, r)| r.local())
+    }
     /// Whether servers may still answer.
     pub fn is_gathering(&self) -> bool {
         self.slots.iter().flatten().any(Slot::is_gathering)
     }
 
-    fn slot(&self, path: usize) -> Option<&Slot> {
+    pub(super) fn slot(&self, path: usize) -> Option<&Slot> {
         self.slots.get(path)?.as_ref()
     }
 
@@ -161,15 +150,32 @@ impl IcePaths {
     /// `None` if the call has as many paths as are possible, or no end can be reached at the address.
     pub fn add_interface(&mut self, local: SocketAddr, now: Timestamp) -> Option<usize> {
         let path = self.add_slot(self.next_number()?, local, true, now)?;
-        let servers = self.config.servers.clone();
+        let relays = self.config.relays.clone();
+        let fits = |r: &RelayServer| r.address.is_ipv4() == local.is_ipv4();
+        let relays: Vec<Relay> =
+            relays.iter().filter(|r| fits(r)).map(|server| Relay::new(local, server, now)).collect();
+        self.add_asked(path, relays, now);
+        Some(path)
+    }
+
+    /// Likewise, and servers were asked for relayed addresses of the socket before.
+    pub fn add_interface_with(&mut self, local: SocketAddr, relays: Vec<Relay>, now: Timestamp) -> Option<usize> {
+        let path = self.add_slot(self.next_number()?, local, true, now)?;
+        self.add_asked(path, relays, now);
+        Some(path)
+    }
+
+    fn add_asked(&mut self, path: usize, relays: Vec<Relay>, now: Timestamp) {
+        let Some(local) = self.local(path) else { return };
+        let servers = if self.config.relay_only { Vec::new() } else { self.config.servers.clone() };
         let secret = &mut self.config.secret;
         let fits = |s: &SocketAddr| s.is_ipv4() == local.is_ipv4();
         let gathers = servers.into_iter().filter(fits).map(|server| Gather::new(server, secret.next(), now)).collect();
         if let Some(Some(slot)) = self.slots.get_mut(path) {
             (slot.gathers, slot.tell_at) = (gathers, Some(now + PATIENCE));
+            slot.relays = relays;
         }
         self.drain(now);
-        Some(path)
     }
 
     /// The address of a path's socket as it is seen from outside, as far as the caller knows.
@@ -178,6 +184,7 @@ impl IcePaths {
             && is_of_an_end(at)
             && at != slot.local
             && !slot.reflexive.contains(&at)
+            && !self.config.relay_only
             && slot.reflexive.len() < MAX_SERVERS
         {
             slot.reflexive.push(at);
@@ -200,20 +207,25 @@ impl IcePaths {
         unused.or_else(|| self.slots.iter().position(Option::is_none))
     }
 
-    fn add_slot(&mut self, path: usize, local: SocketAddr, is_own: bool, now: Timestamp) -> Option<usize> {
+    pub(super) fn add_slot(&mut self, path: usize, local: SocketAddr, is_own: bool, now: Timestamp) -> Option<usize> {
         if path >= MAX_PATHS || !is_of_an_end(local) {
             return None;
         }
         let (config, controlling) = (self.config.agent, self.config.is_controlling);
         let mut agent = PathAgent::new(config, &self.own.of_path(path), controlling, self.tie_breaker, now);
-        if !agent.add_host(local) {
+        if !self.config.relay_only && !agent.add_host(local) {
             return None;
         }
         if let Some(theirs) = &self.theirs {
             agent.set_remote(&theirs.of_path(path));
         }
-        let mut slot = Slot { local, agent, gathers: Vec::new(), reflexive: Vec::new(), is_own, tell_at: None };
-        tell(&mut slot, path, &self.remote);
+        let mut slot = Slot::new(local, agent, is_own);
+        if !is_own {
+            // It uses the relays of the socket that it shares.
+            let shared = self.relays().filter(|(_, r)| r.local() == local).filter_map(|(_, r)| r.relayed());
+            shared.for_each(|at| slot.add_relayed(at));
+        }
+        slot.tell(path, &self.remote);
         if self.slots.len() <= path {
             self.slots.resize_with(path + 1, || None);
         }
@@ -241,7 +253,7 @@ impl IcePaths {
         for (path, slot) in self.slots.iter_mut().enumerate() {
             let Some(slot) = slot else { continue };
             slot.agent.set_remote(&theirs.of_path(path));
-            tell(slot, path, &self.remote);
+            slot.tell(path, &self.remote);
         }
         self.drain(now);
     }
@@ -281,75 +293,33 @@ impl IcePaths {
     /// This end's candidates, for its description.
     pub fn candidates(&self) -> Vec<Candidate> {
         let own = self.slots.iter().zip(0u8..).filter_map(|(s, path)| Some((s.as_ref().filter(|s| s.is_own)?, path)));
-        let of = |(s, path): (&Slot, u8)| {
-            let host = Candidate::new(s.local, CandidateKind::Host, path);
-            let seen = s.reflexive.iter().filter_map(|at| Candidate::new(*at, CandidateKind::ServerReflexive, path));
-            host.into_iter().chain(seen).collect::<Vec<_>>()
-        };
-        own.flat_map(of).take(MAX_CANDIDATES).collect()
+        own.flat_map(|(s, path)| s.candidates(path, self.config.relay_only)).take(MAX_CANDIDATES).collect()
     }
 
     /// This end's addresses for an offer in-band: those of paths that have no pair yet first.
     pub fn offers(&self) -> Vec<SocketAddr> {
         let mut all: Vec<&Slot> = self.slots.iter().flatten().filter(|s| s.is_own).collect();
         all.sort_by_key(|s| s.agent.selection().is_some());
-        all.into_iter().flat_map(|s| std::iter::once(s.local).chain(s.reflexive.iter().copied())).collect()
+        all.into_iter().flat_map(|s| s.candidates(0, self.config.relay_only)).map(|c| c.address).collect()
     }
 
-    /// Takes a datagram that has arrived at a socket of this end. Returns `false` if it is no STUN, and is to be read by
-    /// others.
-    pub fn handle_datagram(&mut self, now: Timestamp, local: SocketAddr, from: SocketAddr, bytes: &[u8]) -> bool {
-        let Some(id) = transaction_of(bytes) else { return false };
-        for slot in self.slots.iter_mut().flatten().filter(|s| s.local == local) {
-            let found = slot.gathers.iter_mut().position(|g| g.handle_datagram(from, bytes));
-            if let Some(found) = found {
-                let mapped = slot.gathers[found].mapped().filter(|at| *at != local && !slot.reflexive.contains(at));
-                if let Some(at) = mapped {
-                    slot.reflexive.push(at);
-                    slot.agent.add_reflexive(at, local);
-                    slot.tell_at.get_or_insert(now);
-                }
-                self.drain(now);
-                return true;
+    /// The datagram that sends these bytes from an address of this end, which may be one of a relay. `None` if the relay
+    /// cannot pass them on, or not yet.
+    pub fn wrap(&mut self, now: Timestamp, from: SocketAddr, to: SocketAddr, bytes: &[u8]) -> Option<Transmit> {
+        let mut relays = self.slots.iter_mut().flatten().flat_map(|s| s.relays.iter_mut());
+        match relays.find(|r| r.relayed() == Some(from)) {
+            None => Some(Transmit { from, to, bytes: bytes.to_vec() }),
+            Some(relay) => {
+                let (from, server) = (relay.local(), relay.server());
+                relay.wrap(now, to, bytes).map(|bytes| Transmit { from, to: server, bytes })
             }
         }
-        let parsed = if bytes.len() <= MAX_MESSAGE { StunMessage::parse(bytes).ok() } else { None };
-        let Some(message) = parsed else {
-            self.counters.malformed += 1;
-            return true;
-        };
-        let path = if message.is_binding_request() {
-            self.path_of_request(&message, local, now)
-        } else {
-            let awaits = |s: &Option<Slot>| s.as_ref().is_some_and(|s| s.agent.awaits(id, local, from));
-            let found = self.slots.iter().position(awaits);
-            self.counters.unexpected += u64::from(found.is_none());
-            found
-        };
-        if let Some(Some(slot)) = path.and_then(|path| self.slots.get_mut(path)) {
-            slot.agent.handle_message(now, (id, message), local, from);
-        }
-        self.drain(now);
-        true
     }
 
-    /// The path of a check, which is added if there was none of this number and the check is authentic.
-    fn path_of_request(&mut self, message: &StunMessage<'_>, local: SocketAddr, now: Timestamp) -> Option<usize> {
-        let named = message.split_username().and_then(|(name, _)| self.own.path_of(name));
-        let Some(path) = named.filter(|path| *path < MAX_PATHS) else {
-            self.counters.unauthentic += 1;
-            return None;
-        };
-        if self.slot(path).is_some_and(|s| s.local == local) {
-            return Some(path);
-        }
-        let is_first_socket = self.slots.iter().flatten().next().is_some_and(|s| s.local == local);
-        let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
-        if path < self.slots.len() || !is_first_socket || !message.verify(self.own.password().as_bytes(), hmac) {
-            self.counters.unauthentic += 1;
-            return None;
-        }
-        self.add_slot(path, local, false, now)
+    /// The call is over: servers are told that allocations are no longer needed.
+    pub fn close(&mut self, now: Timestamp) {
+        self.slots.iter_mut().flatten().flat_map(|s| s.relays.iter_mut()).for_each(|r| r.close(now));
+        self.drain(now);
     }
 
     fn report(&mut self, event: IceEvent) {
@@ -359,18 +329,33 @@ impl IcePaths {
         }
     }
 
-    fn drain(&mut self, now: Timestamp) {
+    pub(super) fn drain(&mut self, now: Timestamp) {
         for path in 0..self.slots.len() {
+            self.add_allocated(path, now);
+            while let Some(t) = self.slots[path].as_mut().and_then(|s| s.agent.poll_transmit()) {
+                let wrapped = self.wrap(now, t.from, t.to, &t.bytes);
+                self.out.extend(wrapped);
+            }
+            while let Some(event) = self.slots[path].as_mut().and_then(|s| s.agent.poll_event()) {
+                let event = match event {
+                    PathEvent::Selected(selection) => {
+                        self.prefer(selection, now);
+                        IceEvent::Selected { path, selection }
+                    }
+                    PathEvent::Lost => IceEvent::Lost { path },
+                };
+                self.events.push_back(event);
+            }
             let Some(slot) = &mut self.slots[path] else { continue };
             let is_told = slot.take_telling(now);
-            while let Some(t) = slot.agent.poll_transmit() {
-                self.out.push_back(t);
-            }
-            while let Some(event) = slot.agent.poll_event() {
-                self.events.push_back(match event {
-                    PathEvent::Selected(selection) => IceEvent::Selected { path, selection },
-                    PathEvent::Lost => IceEvent::Lost { path },
-                });
+            let local = slot.local;
+            for relay in &mut slot.relays {
+                let to = relay.server();
+                self.out.extend(std::iter::from_fn(|| relay.poll_transmit()).map(|bytes| Transmit {
+                    from: local,
+                    to,
+                    bytes,
+                }));
             }
             if is_told {
                 self.report(IceEvent::Candidates);
@@ -378,9 +363,31 @@ impl IcePaths {
         }
     }
 
+    /// Gives the addresses of a path's new allocations to the agents that are at its socket.
+    fn add_allocated(&mut self, path: usize, now: Timestamp) {
+        let Some(slot) = &mut self.slots[path] else { return };
+        let (socket, new) = (slot.local, slot.new_allocations());
+        for at in new {
+            if let Some(slot) = &mut self.slots[path] {
+                slot.tell_at.get_or_insert(now);
+            }
+            self.slots.iter_mut().flatten().filter(|s| s.local == socket).for_each(|s| s.add_relayed(at));
+        }
+    }
+
+    /// Media will go this way.
+    fn prefer(&mut self, selection: Selection, now: Timestamp) {
+        let mut relays = self.slots.iter_mut().flatten().flat_map(|s| s.relays.iter_mut());
+        let relay = relays.find(|r| r.relayed() == Some(selection.local) && selection.stage >= Stage::Valid);
+        if let Some(relay) = relay {
+            relay.prefer(selection.remote, now);
+        }
+    }
+
     /// Timers that are due.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         for slot in self.slots.iter_mut().flatten() {
+            slot.relays.iter_mut().for_each(|r| r.handle_timeout(now));
             if slot.agent.poll_timeout() <= now {
                 slot.agent.handle_timeout(now);
             }
@@ -398,7 +405,8 @@ impl IcePaths {
     pub fn poll_timeout(&mut self) -> Option<Timestamp> {
         let of = |s: &mut Slot| {
             let gathers = s.gathers.iter().filter_map(Gather::poll_timeout).min();
-            gathers.into_iter().chain(s.tell_at).fold(s.agent.poll_timeout(), Timestamp::min)
+            let relays = s.relays.iter().filter_map(Relay::poll_timeout).min();
+            gathers.into_iter().chain(relays).chain(s.tell_at).fold(s.agent.poll_timeout(), Timestamp::min)
         };
         self.slots.iter_mut().flatten().map(of).min()
     }
@@ -411,23 +419,4 @@ impl IcePaths {
     pub fn poll_event(&mut self) -> Option<IceEvent> {
         self.events.pop_front()
     }
-}
-
-/// Gives a path the other end's candidates of its number. If there are none, a path with a socket of its own gets the first
-/// path's.
-fn tell(slot: &mut Slot, path: usize, remote: &[Candidate]) {
-    let of = |n: usize| remote.iter().filter(move |c| c.path.map_or(0, usize::from) == n);
-    let number = if of(path).next().is_some() || !slot.is_own { path } else { 0 };
-    of(number).for_each(|c| _ = slot.agent.add_remote(c));
-}
-
-/// Whether a datagram is an authentic check for the end with these credentials, on any path.
-pub fn is_check_for(own: &Credentials, datagram: &[u8]) -> bool {
-    let is_short = datagram.len() <= MAX_MESSAGE && transaction_of(datagram).is_some();
-    let message = if is_short { StunMessage::parse(datagram).ok() } else { None };
-    let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
-    message.is_some_and(|m| {
-        let is_named = m.split_username().is_some_and(|(name, _)| own.path_of(name).is_some());
-        m.is_binding_request() && is_named && m.verify(own.password().as_bytes(), hmac)
-    })
 }

@@ -1,6 +1,8 @@
 //! Second paths through NATs of four kinds, in memory.
 
 mod attacks;
+mod relays;
+mod turn;
 mod world;
 
 use weir_live::ice::{AgentConfig, IceEvent};

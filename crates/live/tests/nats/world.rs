@@ -1,12 +1,13 @@
 //! Two ends of a call, each behind NATs, with a STUN server between them, in memory: ICE and the session as they are live,
 //! and every datagram under way for a fixed time.
 
+use crate::turn::{Lie, TurnServer};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 use weir_cc::{Limits, Registry, Setup};
 use weir_live::ice::stun::{answer, is_stun};
-use weir_live::ice::{AgentConfig, Gather, IceConfig, IceEvent, IcePaths, Secret, Stage};
+use weir_live::ice::{AgentConfig, Arrival, Gather, IceConfig, IceEvent, IcePaths, Secret, Stage};
 use weir_media::PerfectCodec;
 use weir_path::{Nat, NatConfig};
 use weir_session::{CallPlan, Control, Datagram, EndConfig, EndName, Endpoint, Handover, Kind, Outcome, PathConfig};
@@ -84,6 +85,7 @@ pub(crate) struct World {
     pub tap: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
     /// The server's answer in place of the truth.
     lie: Option<SocketAddr>,
+    pub turn: TurnServer,
     seed: u64,
 }
 
@@ -99,6 +101,11 @@ impl World {
         Self::with_server(other, delays, agent, seed, None)
     }
 
+    /// Likewise with a TURN server, that may lie, for both ends; or for relays alone.
+    pub(crate) fn with_relays(other: Option<NatConfig>, delays: Delays, seed: u64, lie: Lie, relay_only: bool) -> Self {
+        Self::made(other, delays, AgentConfig::default(), seed, None, Some((lie, relay_only)))
+    }
+
     /// Likewise with a server that tells everybody this address.
     pub(crate) fn with_server(
         other: Option<NatConfig>,
@@ -107,6 +114,18 @@ impl World {
         seed: u64,
         lie: Option<SocketAddr>,
     ) -> Self {
+        Self::made(other, delays, agent, seed, lie, None)
+    }
+
+    fn made(
+        other: Option<NatConfig>,
+        delays: Delays,
+        agent: AgentConfig,
+        seed: u64,
+        lie: Option<SocketAddr>,
+        relays: Option<(Lie, bool)>,
+    ) -> Self {
+        let turn = TurnServer::new(relays.map_or(Lie::None, |r| r.0));
         let now = Timestamp::ZERO;
         let source = PerfectCodec::frames(TimeDelta::from_millis(33), now).into();
         let config = EndConfig { multipath: true, seed, ..EndConfig::default() };
@@ -118,7 +137,14 @@ impl World {
             let mut octets = [n; 32];
             octets[..8].copy_from_slice(&seed.to_be_bytes());
             let secret = Secret::new(octets);
-            IcePaths::new(IceConfig { secret, is_controlling: n == 0, servers: vec![server()], agent })
+            IcePaths::new(IceConfig {
+                secret,
+                is_controlling: n == 0,
+                servers: vec![server()],
+                relays: relays.map(|_| turn.account()).into_iter().collect(),
+                relay_only: relays.is_some_and(|r| r.1),
+                agent,
+            })
         };
         let end = |call, ice| End {
             ice,
@@ -141,6 +167,7 @@ impl World {
             in_band: true,
             tap: Vec::new(),
             lie,
+            turn,
             seed,
         };
         let a0 = world.add_socket(0, "192.0.2.1:5000", None);
@@ -187,7 +214,7 @@ impl World {
 
     /// A datagram from this outer address.
     pub(crate) fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, payload: u32) {
-        let is_server = to == server() || from == server();
+        let is_server = [to.ip(), from.ip()].iter().any(|ip| *ip == server().ip() || *ip == self.turn.at.ip());
         let delay = if is_server { self.delays.server } else { self.delays.ends };
         self.count += 1;
         self.flights.push(Reverse((self.now + delay, self.count, from, to, bytes, payload)));
@@ -200,6 +227,17 @@ impl World {
             }
             return;
         }
+        if to.ip() == self.turn.at.ip() {
+            let sent = if to == self.turn.at {
+                self.turn.on_client(self.now, from, &bytes)
+            } else {
+                self.turn.on_peer(self.now, to, from, &bytes).into_iter().collect()
+            };
+            for (from, to, bytes) in sent {
+                self.launch(from, to, bytes, payload);
+            }
+            return;
+        }
         let inside = match self.nats.iter_mut().position(|n| n.external() == to.ip()) {
             Some(n) => self.nats[n].inbound(self.now, from, to),
             None => self.sockets.iter().find(|s| s.at == to && s.nat.is_none()).map(|s| s.at),
@@ -208,9 +246,14 @@ impl World {
         let Some(end) = self.sockets.iter().find(|s| s.at == at).map(|s| s.end) else { return };
         let now = self.now;
         let end = &mut self.ends[end];
-        if end.ice.handle_datagram(now, at, from, &bytes) {
-            return;
-        }
+        let (at, from) = match end.ice.handle_datagram(now, at, from, &bytes) {
+            Arrival::Taken => return,
+            Arrival::Other => (at, from),
+            Arrival::Relayed { local, from, bytes: inner } => {
+                bytes = inner;
+                (local, from)
+            }
+        };
         let is_here = |r: &Option<(SocketAddr, SocketAddr)>| *r == Some((at, from));
         let at_socket = |r: &Option<(SocketAddr, SocketAddr)>| r.is_some_and(|r| r.0 == at);
         let found = end.routes.iter().position(is_here).or_else(|| end.routes.iter().position(at_socket));
@@ -251,7 +294,8 @@ impl World {
                 {
                     if let Some(Some((from, to))) = end.routes.get(t.path.index()).copied() {
                         let payload = if matches!(t.rtp, Some((_, Kind::Media))) { t.payload } else { 0 };
-                        sent.push((from, to, out.clone(), payload));
+                        let wrapped = end.ice.wrap(now, from, to, &out);
+                        sent.extend(wrapped.map(|t| (t.from, t.to, t.bytes, payload)));
                     }
                 }
                 if sent.is_empty() {

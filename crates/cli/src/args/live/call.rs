@@ -29,6 +29,7 @@ Examples:
   weir live call listen --signal tls:0.0.0.0:5060 --path wlan0 --path eth0
   weir live call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --path 10.0.0.2 --path 10.1.0.2
   weir live call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --path wlan0 --path wwan0 --ice --stun 192.0.2.9:3478
+  weir live call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --ice --turn 192.0.2.9:3478 --turn-key KEY.txt
   weir live call loopback --controller scream --ecn --json
   weir live call listen --map https://map.example:6580 --map-key KEY.txt --map-route '_p~iF~ps|U_ulLnnqC' --map-speed 80
   weir live call connect --controller sluice+map --duration 30s
@@ -112,12 +113,23 @@ pub(crate) struct PartyArgs {
 #[derive(clap::Args, Debug)]
 pub(crate) struct IceArgs {
     /// Find the call's paths by ICE, through NATs, if the other end takes part too: each --path is an agent, paths follow the
-    /// addresses that answer, and are added and removed as interfaces come and go. There are no relays
+    /// addresses that answer, and are added and removed as interfaces come and go
     #[arg(long)]
     pub(crate) ice: bool,
     /// With --ice: a STUN server that says how this end's addresses are seen from outside; up to four
     #[arg(long, value_name = "HOST:PORT", requires = "ice")]
     pub(crate) stun: Vec<String>,
+    /// With --ice: a TURN server, reached by UDP, that lends each path an address and passes datagrams on, for ends that cannot
+    /// reach each other otherwise; it is asked as a STUN server too. Up to two
+    #[arg(long, value_name = "HOST:PORT", requires = "ice", requires = "turn_key")]
+    pub(crate) turn: Vec<String>,
+    /// With --turn: the file with USER:PASSWORD in its first line
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "turn")]
+    pub(crate) turn_key: Option<PathBuf>,
+    /// With --turn: use and name addresses of relays alone, so that the other end sees none of this one's. An end that calls
+    /// must have been lent one
+    #[arg(long, requires = "turn")]
+    pub(crate) ice_relay_only: bool,
 }
 
 #[derive(clap::Args, Debug)]

@@ -1,6 +1,6 @@
 //! Common parts of calls between two processes, with one stream or several.
 
-use crate::args::live::call::{MediaDirection, PartyArgs};
+use crate::args::live::call::{IceArgs, MediaDirection, PartyArgs};
 use crate::output::{Failure, remark};
 use crate::session::Session;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -8,19 +8,24 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use weir_cc::Transport;
 use weir_lab::scenario::InputError;
-use weir_live::call::{CallConfig, Joined, Party, PartyMedia, PathAddress, PathUse};
+use weir_live::call::{CallConfig, IceOptions, Joined, Party, PartyMedia, PathAddress, PathUse};
+use weir_live::ice::RelayServer;
 use weir_live::sdp::{Agreement, Direction};
 use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Token, Trust};
 use weir_session::multipath::{MAX_PATHS, PathClass, PathPolicy};
 
 /// Maximum refusals printed individually per second; the others are counted.
 const MAX_LINES: u32 = 10;
+/// Largest file of --turn-key, and longest user and password there, in bytes (RFC 8489, section 14.3: a user name has less than 509).
+const MAX_KEY_FILE: u64 = 4_096;
+const MAX_ACCOUNT: usize = 508;
 
 pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
     match e {
         weir_live::call::CallError::Signal(e) => signalling_failure(e),
         weir_live::call::CallError::DccpInTheClear => InputError::whole("--no-srtp", e.to_string()).into(),
         weir_live::call::CallError::PathsOverDccp => InputError::whole("--path", e.to_string()).into(),
+        weir_live::call::CallError::NoRelay { .. } => InputError::whole("--turn", e.to_string()).into(),
         weir_live::call::CallError::NoInterface { .. } => InputError::whole("--path", e.to_string()).into(),
         e => Failure::work(e),
     }
@@ -87,9 +92,11 @@ fn path_class(name: &str) -> Result<PathClass, InputError> {
 }
 
 /// Addresses of STUN servers.
-fn servers(names: &[String]) -> Result<Vec<SocketAddr>, Failure> {
-    if names.len() > 4 {
-        return Err(InputError::whole("--stun", format!("given {} times: four servers at most", names.len())).into());
+/// The addresses of servers; `option` names them in errors.
+fn servers(option: &str, names: &[String], most: usize) -> Result<Vec<SocketAddr>, Failure> {
+    if names.len() > most {
+        let what = format!("given {} times: {most} servers at most", names.len());
+        return Err(InputError::whole(option, what).into());
     }
     let resolve = |name: &String| {
         let found = name.to_socket_addrs().map(|mut all| all.next());
@@ -98,9 +105,39 @@ fn servers(names: &[String]) -> Result<Vec<SocketAddr>, Failure> {
             Ok(None) => "it has no address".to_string(),
             Err(e) => e.to_string(),
         };
-        Err(InputError::whole("--stun", format!("{name}: expected HOST:PORT of a STUN server: {why}")).into())
+        Err(InputError::whole(option, format!("{name}: expected HOST:PORT of a server: {why}")).into())
     };
     names.iter().map(resolve).collect()
+}
+
+/// The user and the password at a TURN server, from the first line of a file.
+fn account(text: &str) -> Option<(String, String)> {
+    let (user, password) = text.lines().next()?.trim().split_once(':')?;
+    let fits = |s: &str| !s.is_empty() && s.len() <= MAX_ACCOUNT;
+    (fits(user) && fits(password)).then(|| (user.to_owned(), password.to_owned()))
+}
+
+/// The servers by which a call finds its paths; `None` without ICE.
+fn ice_options(args: &IceArgs) -> Result<Option<IceOptions>, Failure> {
+    if !args.ice {
+        return Ok(None);
+    }
+    let mut stun = servers("--stun", &args.stun, 4)?;
+    let relays = servers("--turn", &args.turn, 2)?;
+    let mut options = IceOptions { relay_only: args.ice_relay_only, ..IceOptions::default() };
+    if let Some(file) = args.turn_key.as_ref().filter(|_| !relays.is_empty()) {
+        let wrong = |what: String| InputError::whole("--turn-key", what);
+        let text = weir_files::read_text(file, MAX_KEY_FILE).map_err(|e| wrong(e.to_string()))?;
+        let expected = || wrong(format!("{}: expected USER:PASSWORD in the first line", file.display()));
+        let (user, password) = account(&text).ok_or_else(expected)?;
+        for address in relays {
+            options.relays.push(RelayServer { address, user: user.clone(), password: password.clone() });
+            if stun.len() < 4 && !stun.contains(&address) {
+                stun.push(address);
+            }
+        }
+    }
+    Ok(Some(IceOptions { stun, ..options }))
 }
 
 /// This end's description: its streams and paths.
@@ -137,7 +174,7 @@ pub(super) fn described(args: &PartyArgs, call: CallConfig, media: Vec<PartyMedi
     if args.ice.ice && matches!(call.transport, Some(Transport::Dccp { .. })) {
         return Err(InputError::whole("--ice", "a call over DCCP is at one address: use --transport udp").into());
     }
-    let ice = args.ice.ice.then(|| servers(&args.ice.stun)).transpose()?;
+    let ice = ice_options(&args.ice)?;
     let offers_paths = !paths.is_empty();
     let mut paths = paths.into_iter();
     Ok(Party {

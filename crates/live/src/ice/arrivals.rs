@@ -1,0 +1,128 @@
+//! Datagrams that arrive at an end: answers of servers, those that relays pass on, and checks, each for its path.
+
+use super::credentials::{Credentials, Hmac};
+use super::paths::IcePaths;
+use super::relay::FromServer;
+use super::slot::Slot;
+use super::stun::{MAX_MESSAGE, transaction_of};
+use is::Sha1HmacProvider as _;
+use is::stun::StunMessage;
+use std::net::SocketAddr;
+use weir_session::multipath::MAX_PATHS;
+use weir_units::Timestamp;
+
+/// A datagram that has arrived, after ICE has looked at it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// A message of ICE or a server's, which is dealt with.
+    Taken,
+    /// Neither: it is to be read by others.
+    Other,
+    /// Likewise, and it has come through a relay.
+    Relayed {
+        /// The relay's address of this end.
+        local: SocketAddr,
+        /// The other end's, as the relay sees it.
+        from: SocketAddr,
+        /// The datagram.
+        bytes: Vec<u8>,
+    },
+}
+
+impl IcePaths {
+    /// Takes a datagram that has arrived at a socket of this end.
+    pub fn handle_datagram(&mut self, now: Timestamp, local: SocketAddr, from: SocketAddr, bytes: &[u8]) -> Arrival {
+        if self.is_answer_of_stun(now, local, from, bytes) {
+            return Arrival::Taken;
+        }
+        let mut relays = self.slots.iter_mut().flatten().flat_map(|s| s.relays.iter_mut());
+        if let Some(relay) = relays.find(|r| r.local() == local && r.server() == from) {
+            let at = relay.relayed();
+            match (relay.handle_datagram(now, bytes), at) {
+                (FromServer::Data { from, bytes }, Some(local)) => {
+                    return match self.take(now, local, from, &bytes) {
+                        true => Arrival::Taken,
+                        false => Arrival::Relayed { local, from, bytes },
+                    };
+                }
+                (FromServer::Other, _) => {}
+                _ => {
+                    self.drain(now);
+                    return Arrival::Taken;
+                }
+            }
+        }
+        if self.take(now, local, from, bytes) { Arrival::Taken } else { Arrival::Other }
+    }
+
+    fn is_answer_of_stun(&mut self, now: Timestamp, local: SocketAddr, from: SocketAddr, bytes: &[u8]) -> bool {
+        for slot in self.slots.iter_mut().flatten().filter(|s| s.local == local) {
+            let found = slot.gathers.iter_mut().position(|g| g.handle_datagram(from, bytes));
+            if let Some(found) = found {
+                let mapped = slot.gathers[found].mapped().filter(|at| *at != local && !slot.reflexive.contains(at));
+                if let Some(at) = mapped {
+                    slot.reflexive.push(at);
+                    slot.agent.add_reflexive(at, local);
+                    slot.tell_at.get_or_insert(now);
+                }
+                self.drain(now);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes a message of ICE that has come to an address of this end, of the host or of a relay. Returns `false` if it is
+    /// none.
+    fn take(&mut self, now: Timestamp, local: SocketAddr, from: SocketAddr, bytes: &[u8]) -> bool {
+        let Some(id) = transaction_of(bytes) else { return false };
+        let parsed = if bytes.len() <= MAX_MESSAGE { StunMessage::parse(bytes).ok() } else { None };
+        let Some(message) = parsed else {
+            self.counters.malformed += 1;
+            return true;
+        };
+        let path = if message.is_binding_request() {
+            self.path_of_request(&message, local, now)
+        } else {
+            let awaits = |s: &Option<Slot>| s.as_ref().is_some_and(|s| s.agent.awaits(id, local, from));
+            let found = self.slots.iter().position(awaits);
+            self.counters.unexpected += u64::from(found.is_none());
+            found
+        };
+        if let Some(Some(slot)) = path.and_then(|path| self.slots.get_mut(path)) {
+            slot.agent.handle_message(now, (id, message), local, from);
+        }
+        self.drain(now);
+        true
+    }
+
+    /// The path of a check, which is added if there was none of this number and the check is authentic.
+    fn path_of_request(&mut self, message: &StunMessage<'_>, local: SocketAddr, now: Timestamp) -> Option<usize> {
+        let named = message.split_username().and_then(|(name, _)| self.own.path_of(name));
+        let Some(path) = named.filter(|path| *path < MAX_PATHS) else {
+            self.counters.unauthentic += 1;
+            return None;
+        };
+        if self.slot(path).is_some_and(|s| s.is_at(local)) {
+            return Some(path);
+        }
+        let is_first_socket = self.slots.iter().flatten().next().is_some_and(|s| s.is_at(local));
+        let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
+        if path < self.slots.len() || !is_first_socket || !message.verify(self.own.password().as_bytes(), hmac) {
+            self.counters.unauthentic += 1;
+            return None;
+        }
+        self.add_slot(path, self.socket_of(local), false, now)
+    }
+}
+
+/// Whether a datagram is an authentic check for the end with these credentials, on any path.
+pub fn is_check_for(own: &Credentials, datagram: &[u8]) -> bool {
+    let is_short = datagram.len() <= MAX_MESSAGE && transaction_of(datagram).is_some();
+    let message = if is_short { StunMessage::parse(datagram).ok() } else { None };
+    let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
+    message.is_some_and(|m| {
+        let is_named = m.split_username().is_some_and(|(name, _)| own.path_of(name).is_some());
+        m.is_binding_request() && is_named && m.verify(own.password().as_bytes(), hmac)
+    })
+}
