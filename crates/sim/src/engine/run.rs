@@ -199,10 +199,10 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let packet = self.packets.packet(slot);
         self.observer.on_delivered(self.now, to, from, packet);
         entry.agent.on_packet(self.now, packet);
-        let is_polled = !entry.silent
-            && !(entry.agent.is_settled() && self.timers[entry.side.index()].agents.get(to.index()) > self.now);
+        let has_nothing = entry.silent
+            || entry.agent.is_settled() && self.timers[entry.side.index()].agents.get(to.index()) > self.now;
         self.packets.release(slot);
-        if is_polled {
+        if !has_nothing {
             self.pump(to.index());
         }
     }
