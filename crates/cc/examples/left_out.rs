@@ -1,4 +1,4 @@
-//! A [`Flow`] on a link of 1 Mbit/s, with and without each of four duties that a stack easily leaves out.
+//! A [`Flow`] on a link of 1 Mbit/s, with and without each of three duties that a stack easily leaves out.
 //!
 //! ```text
 //! cargo run --release -p weir-cc --example left_out
@@ -20,13 +20,11 @@ struct Duties {
     losses: bool,
     /// Probe clusters, and padding where the controller wants more sent than there is media, are sent.
     probes: bool,
-    /// With nothing in flight a packet is sent, however small the window.
-    empty_flight: bool,
     /// The controller is informed of the queue before the pacer.
     queue: bool,
 }
 
-const ALL: Duties = Duties { losses: true, probes: true, empty_flight: true, queue: true };
+const ALL: Duties = Duties { losses: true, probes: true, queue: true };
 const LINK: DataRate = DataRate::from_kbps(1_000);
 const ONE_WAY: TimeDelta = TimeDelta::from_millis(50);
 const PACKET: DataSize = DataSize::from_bytes(1_000);
@@ -74,8 +72,7 @@ fn call(controller: &str, longest_queue: TimeDelta, duties: Duties) -> Result<Ou
             pacer.add_probe(cluster, now);
         }
         loop {
-            let may_send = flow.has_room_for(PACKET) || (duties.empty_flight && flow.bytes_in_flight().is_zero());
-            if waiting > 0 && !may_send {
+            if waiting > 0 && !flow.has_room_for(PACKET) {
                 break;
             }
             let (size, is_padding, probe) = match pacer.poll(now, waiting > 0) {
@@ -127,7 +124,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("losses in reports", "sluice", short, Duties { losses: false, ..ALL }),
         ("probes and padding", "gcc", long, Duties { probes: false, ..ALL }),
         ("probes and padding", "bbr-rtc", long, Duties { probes: false, ..ALL }),
-        ("an empty flight may send", "scream2", long, Duties { empty_flight: false, ..ALL }),
         ("the queue", "ndtc", long, Duties { queue: false, ..ALL }),
     ];
     println!("After {SECONDS} s, target and arrived in kbit/s, and packets lost in all, without and with:");

@@ -182,11 +182,11 @@ impl Flow {
     pub fn bytes_in_flight(&self) -> DataSize {
         self.history.bytes_in_flight()
     }
-    /// Whether the controller's window, if it has one, lets a packet of this size into the flight. A window can be smaller
-    /// than a packet (the first one of SCReAM version 2, 700 bytes): with nothing in flight ([`Self::bytes_in_flight`]), a
-    /// caller sends even so, or it never sends.
+    /// Whether the controller's window, if it has one, lets a packet of this size into the flight. An empty flight has room for any: a
+    /// window can be smaller than a packet (the first one of SCReAM version 2, 700 bytes).
     pub fn has_room_for(&self, size: DataSize) -> bool {
-        self.target().window.is_none_or(|window| self.bytes_in_flight() + size <= window)
+        let in_flight = self.bytes_in_flight();
+        in_flight.is_zero() || self.target().window.is_none_or(|window| in_flight + size <= window)
     }
     /// Counters of feedback that does not match what was sent.
     pub fn counters(&self) -> HistoryCounters {
@@ -320,6 +320,15 @@ mod tests {
         assert_eq!((flow.rtt(), flow.bytes_in_flight()), (Some(TimeDelta::from_millis(50)), DataSize::ZERO));
         flow.on_timeout(at(5_000));
         assert!(flow.poll_timeout().is_none_or(|(due, _)| due > at(5_000)));
+    }
+
+    #[test]
+    fn an_empty_flight_has_room_for_a_packet_larger_than_the_window() {
+        let mut flow = Flow::by_name(&Registry::builtin(), "scream2", &setup()).expect("made");
+        let size = DataSize::from_bytes(1_000);
+        assert!(flow.target().window.is_some_and(|w| w < size) && flow.has_room_for(size));
+        flow.on_sent(SentPacket::media(Timestamp::ZERO, flow.next(), size));
+        assert!(!flow.has_room_for(size));
     }
 
     #[test]
