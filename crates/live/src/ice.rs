@@ -21,6 +21,8 @@ mod gather;
 mod guard;
 mod paths;
 mod relay;
+mod relaying;
+mod restart;
 mod slot;
 pub mod stun;
 

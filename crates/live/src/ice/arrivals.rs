@@ -3,7 +3,6 @@
 use super::credentials::{Credentials, Hmac};
 use super::paths::IcePaths;
 use super::relay::FromServer;
-use super::slot::Slot;
 use super::stun::{MAX_MESSAGE, transaction_of};
 use is::Sha1HmacProvider as _;
 use is::stun::StunMessage;
@@ -56,13 +55,13 @@ impl IcePaths {
     }
 
     fn is_answer_of_stun(&mut self, now: Timestamp, local: SocketAddr, from: SocketAddr, bytes: &[u8]) -> bool {
-        for slot in self.slots.iter_mut().flatten().filter(|s| s.local == local) {
+        for slot in self.slots.iter_mut().flatten().filter(|s| s.newest_local() == local) {
             let found = slot.gathers.iter_mut().position(|g| g.handle_datagram(from, bytes));
             if let Some(found) = found {
                 let mapped = slot.gathers[found].mapped().filter(|at| *at != local && !slot.reflexive.contains(at));
                 if let Some(at) = mapped {
                     slot.reflexive.push(at);
-                    slot.agent.add_reflexive(at, local);
+                    slot.newest().add_reflexive(at, local);
                     slot.tell_at.get_or_insert(now);
                 }
                 self.drain(now);
@@ -81,30 +80,45 @@ impl IcePaths {
             self.counters.malformed += 1;
             return true;
         };
-        let path = if message.is_binding_request() {
+        let found = if message.is_binding_request() {
             self.path_of_request(&message, local, now)
         } else {
-            let awaits = |s: &Option<Slot>| s.as_ref().is_some_and(|s| s.agent.awaits(id, local, from));
-            let found = self.slots.iter().position(awaits);
+            let agents = self.slots.iter().enumerate().flat_map(|(path, s)| s.iter().map(move |s| (path, s)));
+            let agents = agents.flat_map(|(path, s)| s.agents().zip([false, true]).map(move |(a, new)| (path, new, a)));
+            let found = agents.filter(|(_, _, a)| a.awaits(id, local, from)).map(|(path, new, _)| (path, new)).next();
             self.counters.unexpected += u64::from(found.is_none());
             found
         };
-        if let Some(Some(slot)) = path.and_then(|path| self.slots.get_mut(path)) {
-            slot.agent.handle_message(now, (id, message), local, from);
+        if let Some((path, is_new)) = found
+            && let Some(Some(slot)) = self.slots.get_mut(path)
+        {
+            let agent = if is_new { slot.newest() } else { &mut slot.agent };
+            agent.handle_message(now, (id, message), local, from);
         }
         self.drain(now);
         true
     }
 
-    /// The path of a check, which is added if there was none of this number and the check is authentic.
-    fn path_of_request(&mut self, message: &StunMessage<'_>, local: SocketAddr, now: Timestamp) -> Option<usize> {
-        let named = message.split_username().and_then(|(name, _)| self.own.path_of(name));
+    /// The path of a check, which is added if there was none of this number and the check is authentic; and whether it is
+    /// for the agent after a restart.
+    fn path_of_request(
+        &mut self,
+        message: &StunMessage<'_>,
+        local: SocketAddr,
+        now: Timestamp,
+    ) -> Option<(usize, bool)> {
+        let name = message.split_username().map(|(name, _)| name);
+        let before = name.and_then(|name| self.restart.as_ref()?.0.path_of(name));
+        if let Some(path) = before.filter(|path| self.slot(*path).is_some_and(|s| s.next.is_some() && s.is_at(local))) {
+            return Some((path, false));
+        }
+        let named = name.and_then(|name| self.own.path_of(name));
         let Some(path) = named.filter(|path| *path < MAX_PATHS) else {
             self.counters.unauthentic += 1;
             return None;
         };
         if self.slot(path).is_some_and(|s| s.is_at(local)) {
-            return Some(path);
+            return Some((path, true));
         }
         let is_first_socket = self.slots.iter().flatten().next().is_some_and(|s| s.is_at(local));
         let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
@@ -112,7 +126,7 @@ impl IcePaths {
             self.counters.unauthentic += 1;
             return None;
         }
-        self.add_slot(path, self.socket_of(local), false, now)
+        self.add_slot(path, self.socket_of(local), false, now).map(|path| (path, true))
     }
 }
 

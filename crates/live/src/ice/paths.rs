@@ -65,10 +65,12 @@ pub enum IceEvent {
 /// The agents of a call's paths.
 #[derive(Debug)]
 pub struct IcePaths {
-    config: IceConfig,
+    pub(super) config: IceConfig,
     pub(super) own: Credentials,
+    /// Those before a restart that is not over, and when it is given up.
+    pub(super) restart: Option<(Credentials, Timestamp)>,
     theirs: Option<Credentials>,
-    tie_breaker: u64,
+    pub(super) tie_breaker: u64,
     pub(super) slots: Vec<Option<Slot>>,
     remote: Vec<Candidate>,
     out: VecDeque<Transmit>,
@@ -86,6 +88,7 @@ impl IcePaths {
         Self {
             config,
             own,
+            restart: None,
             theirs: None,
             tie_breaker,
             slots: Vec::new(),
@@ -99,6 +102,9 @@ impl IcePaths {
     /// This end's credentials, for its description.
     pub fn credentials(&self) -> &Credentials {
         &self.own
+    }
+    pub(super) const fn theirs(&self) -> Option<&Credentials> {
+        self.theirs.as_ref()
     }
     /// Whether it nominates.
     pub fn set_controlling(&mut self, is_controlling: bool) {
@@ -123,19 +129,8 @@ impl IcePaths {
     /// Messages received on all paths.
     pub fn counters(&self) -> IceCounters {
         let mut sum = self.counters;
-        self.slots.iter().flatten().for_each(|s| sum += s.agent.counters());
+        self.slots.iter().flatten().for_each(|s| sum += s.counters());
         sum
-    }
-    /// The relays of all paths, each with its path.
-    pub fn relays(&self) -> impl Iterator<Item = (usize, &Relay)> {
-        self.slots
-            .iter()
-            .enumerate()
-            .flat_map(|(path, s)| s.iter().flat_map(move |s| s.relays.iter().map(move |r| (path, r))))
-    }
-    /// The socket of an address of this end, which may be one of a relay.
-    pub fn socket_of(&self, local: SocketAddr) -> SocketAddr {
-        self.relays().find(|(_, r)| r.relayed() == Some(local)).map_or(local, |(_, r)| r.local())
     }
     /// Whether servers may still answer.
     pub fn is_gathering(&self) -> bool {
@@ -195,7 +190,7 @@ impl IcePaths {
     /// This end's socket of a path is gone, and the path with it.
     pub fn remove_interface(&mut self, path: usize) {
         if let Some(slot) = self.slots.get_mut(path).and_then(Option::take) {
-            self.counters += slot.agent.counters();
+            self.counters += slot.counters();
             self.report(IceEvent::Candidates);
         }
     }
@@ -236,6 +231,9 @@ impl IcePaths {
     /// The other end's credentials and candidates, as it has described them. More candidates than an end can have are
     /// left out.
     pub fn set_remote(&mut self, theirs: &Credentials, candidates: &[Candidate], now: Timestamp) {
+        if self.restart.is_some() && self.theirs.as_ref().is_some_and(|t| t != theirs) {
+            self.remote.clear();
+        }
         self.theirs = Some(theirs.clone());
         for candidate in candidates {
             let is_known = self.remote.iter().any(|c| c.address == candidate.address);
@@ -252,7 +250,7 @@ impl IcePaths {
         }
         for (path, slot) in self.slots.iter_mut().enumerate() {
             let Some(slot) = slot else { continue };
-            slot.agent.set_remote(&theirs.of_path(path));
+            slot.newest().set_remote(&theirs.of_path(path));
             slot.tell(path, &self.remote);
         }
         self.drain(now);
@@ -285,7 +283,8 @@ impl IcePaths {
             }
         }
         for slot in self.slots.iter_mut().flatten().filter(|s| waits(s)) {
-            new.iter().for_each(|c| _ = slot.agent.add_remote(c));
+            let agent = slot.newest();
+            new.iter().for_each(|c| _ = agent.add_remote(c));
         }
         self.drain(now);
     }
@@ -303,25 +302,6 @@ impl IcePaths {
         all.into_iter().flat_map(|s| s.candidates(0, self.config.relay_only)).map(|c| c.address).collect()
     }
 
-    /// The datagram that sends these bytes from an address of this end, which may be one of a relay. `None` if the relay
-    /// cannot pass them on, or not yet.
-    pub fn wrap(&mut self, now: Timestamp, from: SocketAddr, to: SocketAddr, bytes: &[u8]) -> Option<Transmit> {
-        let mut relays = self.slots.iter_mut().flatten().flat_map(|s| s.relays.iter_mut());
-        match relays.find(|r| r.relayed() == Some(from)) {
-            None => Some(Transmit { from, to, bytes: bytes.to_vec() }),
-            Some(relay) => {
-                let (from, server) = (relay.local(), relay.server());
-                relay.wrap(now, to, bytes).map(|bytes| Transmit { from, to: server, bytes })
-            }
-        }
-    }
-
-    /// The call is over: servers are told that allocations are no longer needed.
-    pub fn close(&mut self, now: Timestamp) {
-        self.slots.iter_mut().flatten().flat_map(|s| s.relays.iter_mut()).for_each(|r| r.close(now));
-        self.drain(now);
-    }
-
     fn report(&mut self, event: IceEvent) {
         // Each reports a state that can be read again.
         if !self.events.contains(&event) {
@@ -332,11 +312,11 @@ impl IcePaths {
     pub(super) fn drain(&mut self, now: Timestamp) {
         for path in 0..self.slots.len() {
             self.add_allocated(path, now);
-            while let Some(t) = self.slots[path].as_mut().and_then(|s| s.agent.poll_transmit()) {
+            while let Some(t) = self.slots[path].as_mut().and_then(Slot::poll_transmit) {
                 let wrapped = self.wrap(now, t.from, t.to, &t.bytes);
                 self.out.extend(wrapped);
             }
-            while let Some(event) = self.slots[path].as_mut().and_then(|s| s.agent.poll_event()) {
+            while let Some(event) = self.slots[path].as_mut().and_then(Slot::poll_event) {
                 let event = match event {
                     PathEvent::Selected(selection) => {
                         self.prefer(selection, now);
@@ -348,9 +328,8 @@ impl IcePaths {
             }
             let Some(slot) = &mut self.slots[path] else { continue };
             let is_told = slot.take_telling(now);
-            let local = slot.local;
             for relay in &mut slot.relays {
-                let to = relay.server();
+                let (local, to) = (relay.local(), relay.server());
                 self.out.extend(std::iter::from_fn(|| relay.poll_transmit()).map(|bytes| Transmit {
                     from: local,
                     to,
@@ -363,41 +342,24 @@ impl IcePaths {
         }
     }
 
-    /// Gives the addresses of a path's new allocations to the agents that are at its socket.
-    fn add_allocated(&mut self, path: usize, now: Timestamp) {
-        let Some(slot) = &mut self.slots[path] else { return };
-        let (socket, new) = (slot.local, slot.new_allocations());
-        for at in new {
-            if let Some(slot) = &mut self.slots[path] {
-                slot.tell_at.get_or_insert(now);
-            }
-            self.slots.iter_mut().flatten().filter(|s| s.local == socket).for_each(|s| s.add_relayed(at));
-        }
-    }
-
-    /// Media will go this way.
-    fn prefer(&mut self, selection: Selection, now: Timestamp) {
-        let mut relays = self.slots.iter_mut().flatten().flat_map(|s| s.relays.iter_mut());
-        let relay = relays.find(|r| r.relayed() == Some(selection.local) && selection.stage >= Stage::Valid);
-        if let Some(relay) = relay {
-            relay.prefer(selection.remote, now);
-        }
-    }
-
     /// Timers that are due.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         for slot in self.slots.iter_mut().flatten() {
             slot.relays.iter_mut().for_each(|r| r.handle_timeout(now));
-            if slot.agent.poll_timeout() <= now {
-                slot.agent.handle_timeout(now);
+            for agent in slot.agents_mut() {
+                if agent.poll_timeout() <= now {
+                    agent.handle_timeout(now);
+                }
             }
+            let local = slot.newest_local();
             for gather in &mut slot.gathers {
                 if let Some(request) = gather.poll_transmit(now) {
-                    let (from, to) = (slot.local, gather.server());
+                    let (from, to) = (local, gather.server());
                     self.out.push_back(Transmit { from, to, bytes: request.to_vec() });
                 }
             }
         }
+        self.end_restart(now);
         self.drain(now);
     }
 
@@ -406,9 +368,11 @@ impl IcePaths {
         let of = |s: &mut Slot| {
             let gathers = s.gathers.iter().filter_map(Gather::poll_timeout).min();
             let relays = s.relays.iter().filter_map(Relay::poll_timeout).min();
-            gathers.into_iter().chain(relays).chain(s.tell_at).fold(s.agent.poll_timeout(), Timestamp::min)
+            let agents = s.agents_mut().map(PathAgent::poll_timeout).min();
+            gathers.into_iter().chain(relays).chain(s.tell_at).chain(agents).min().unwrap_or(Timestamp::MAX)
         };
-        self.slots.iter_mut().flatten().map(of).min()
+        let given_up = self.restart.as_ref().map(|r| r.1);
+        self.slots.iter_mut().flatten().map(of).chain(given_up).min()
     }
 
     /// The next datagram to be sent.

@@ -63,6 +63,8 @@ pub enum RelayState {
     Ready,
     /// The server refused, did not answer, or let it expire.
     Failed,
+    /// It was given back.
+    Returned,
 }
 
 /// Datagrams of a relay.
@@ -112,6 +114,7 @@ pub struct Relay {
     held: VecDeque<(SocketAddr, Vec<u8>)>,
     out: VecDeque<Vec<u8>>,
     counters: RelayCounters,
+    is_closing: bool,
 }
 
 /// Whether a datagram of the server is data by a channel (section 12.4), an answer, or a Data indication.
@@ -146,6 +149,7 @@ impl Relay {
             held: VecDeque::new(),
             out: VecDeque::new(),
             counters: RelayCounters::default(),
+            is_closing: false,
         }
     }
 
@@ -229,7 +233,7 @@ impl Relay {
             return FromServer::Other;
         }
         let at = self.instant(now);
-        let answer = if is_expected(bytes) && self.state != RelayState::Failed {
+        let answer = if is_expected(bytes) && !self.is_over() {
             self.client.recv(Transmit::new(bytes, TransportType::Udp, self.server, self.local), at)
         } else {
             TurnRecvRet::Ignored(Transmit::new(bytes, TransportType::Udp, self.server, self.local))
@@ -257,7 +261,7 @@ impl Relay {
 
     /// When [`Self::handle_timeout`] is due; `None` without an allocation.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        (self.state != RelayState::Failed).then_some(self.next)
+        (!self.is_over()).then_some(self.next)
     }
 
     /// The next datagram for the server, from the socket.
@@ -267,21 +271,25 @@ impl Relay {
 
     /// The allocation is no longer needed; one message says so to the server.
     pub fn close(&mut self, now: Timestamp) {
-        if self.state == RelayState::Ready && self.client.delete(self.instant(now)).is_ok() {
+        if self.state == RelayState::Ready && !self.is_closing && self.client.delete(self.instant(now)).is_ok() {
+            (self.is_closing, self.relayed) = (true, None);
             self.held.clear();
             self.step(now);
-            self.relayed = None;
         }
     }
 
+    const fn is_over(&self) -> bool {
+        matches!(self.state, RelayState::Failed | RelayState::Returned)
+    }
     fn fail(&mut self) {
-        (self.state, self.relayed) = (RelayState::Failed, None);
+        let state = if self.is_closing { RelayState::Returned } else { RelayState::Failed };
+        (self.state, self.relayed) = (state, None);
         self.held.clear();
     }
 
     /// Takes what the library has to say and to send.
     fn step(&mut self, now: Timestamp) {
-        if self.state == RelayState::Failed {
+        if self.is_over() {
             return;
         }
         let at = self.instant(now);

@@ -1,6 +1,6 @@
 //! A path of this end: its socket, its agent, and the servers that are asked for addresses of the socket.
 
-use super::agent::PathAgent;
+use super::agent::{IceCounters, PathAgent, PathEvent, Stage, Transmit};
 use super::candidate::{Candidate, CandidateKind};
 use super::gather::Gather;
 use super::relay::{Relay, RelayState};
@@ -12,6 +12,10 @@ use weir_units::Timestamp;
 pub(super) struct Slot {
     pub(super) local: SocketAddr,
     pub(super) agent: PathAgent,
+    /// Where the path will be after a restart, and its agent there. Until that one has a pair, the other is in use.
+    pub(super) next: Option<(SocketAddr, PathAgent)>,
+    /// Messages of agents before restarts.
+    retired: IceCounters,
     pub(super) gathers: Vec<Gather>,
     pub(super) reflexive: Vec<SocketAddr>,
     /// Allocations for the socket; none of a path that shares another one's.
@@ -25,10 +29,12 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) const fn new(local: SocketAddr, agent: PathAgent, is_own: bool) -> Self {
+    pub(super) fn new(local: SocketAddr, agent: PathAgent, is_own: bool) -> Self {
         Self {
             local,
             agent,
+            next: None,
+            retired: IceCounters::default(),
             gathers: Vec::new(),
             reflexive: Vec::new(),
             relays: Vec::new(),
@@ -51,7 +57,47 @@ impl Slot {
     }
     /// Whether its agent is at this address.
     pub(super) fn is_at(&self, local: SocketAddr) -> bool {
-        self.agent.is_host(local) || self.relayed.contains(&local)
+        self.agents().any(|a| a.is_host(local)) || self.relayed.contains(&local)
+    }
+    pub(super) fn agents(&self) -> impl Iterator<Item = &PathAgent> {
+        std::iter::once(&self.agent).chain(self.next.iter().map(|n| &n.1))
+    }
+    pub(super) fn agents_mut(&mut self) -> impl Iterator<Item = &mut PathAgent> {
+        std::iter::once(&mut self.agent).chain(self.next.iter_mut().map(|n| &mut n.1))
+    }
+    /// The agent that is in use after a restart, if there is one.
+    pub(super) fn newest(&mut self) -> &mut PathAgent {
+        self.next.as_mut().map_or(&mut self.agent, |n| &mut n.1)
+    }
+    /// The socket that is in use after it.
+    pub(super) fn newest_local(&self) -> SocketAddr {
+        self.next.as_ref().map_or(self.local, |n| n.0)
+    }
+    /// Messages received.
+    pub(super) fn counters(&self) -> IceCounters {
+        let mut sum = self.retired;
+        self.agents().for_each(|a| sum += a.counters());
+        sum
+    }
+    pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.agents_mut().find_map(PathAgent::poll_transmit)
+    }
+    /// The next event. A restart is over once a check was answered after it.
+    pub(super) fn poll_event(&mut self) -> Option<PathEvent> {
+        if let Some(event) = self.agent.poll_event() {
+            return Some(event);
+        }
+        while let Some(event) = self.next.as_mut()?.1.poll_event() {
+            if matches!(event, PathEvent::Selected(s) if s.stage >= Stage::Valid) {
+                let (local, agent) = self.next.take()?;
+                self.retired += self.agent.counters();
+                (self.local, self.agent) = (local, agent);
+                self.relays.retain(|r| r.local() == local);
+                self.relayed = self.relays.iter().filter_map(Relay::relayed).collect();
+                return Some(event);
+            }
+        }
+        None
     }
     /// Addresses of its relays at which its agent is not yet.
     pub(super) fn new_allocations(&self) -> Vec<SocketAddr> {
@@ -60,13 +106,14 @@ impl Slot {
     pub(super) fn add_relayed(&mut self, at: SocketAddr) {
         if !self.relayed.contains(&at) {
             self.relayed.push(at);
-            self.agent.add_relayed(at, self.local);
+            let local = self.local;
+            self.agents_mut().for_each(|a| a.add_relayed(at, local));
         }
     }
 
     /// The addresses of its socket for the other end.
     pub(super) fn candidates(&self, path: u8, relay_only: bool) -> Vec<Candidate> {
-        let host = Candidate::new(self.local, CandidateKind::Host, path);
+        let host = Candidate::new(self.newest_local(), CandidateKind::Host, path);
         let seen = self.reflexive.iter().filter_map(|at| Candidate::new(*at, CandidateKind::ServerReflexive, path));
         let direct = host.into_iter().chain(seen).filter(|_| !relay_only);
         let relayed = self.relays.iter().filter_map(Relay::relayed);
@@ -78,6 +125,7 @@ impl Slot {
     pub(super) fn tell(&mut self, path: usize, remote: &[Candidate]) {
         let of = |n: usize| remote.iter().filter(move |c| c.path.map_or(0, usize::from) == n);
         let number = if of(path).next().is_some() || !self.is_own { path } else { 0 };
-        of(number).for_each(|c| _ = self.agent.add_remote(c));
+        let agent = self.newest();
+        of(number).for_each(|c| _ = agent.add_remote(c));
     }
 }

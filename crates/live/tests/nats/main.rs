@@ -2,6 +2,7 @@
 
 mod attacks;
 mod relays;
+mod restarts;
 mod turn;
 mod world;
 

@@ -156,7 +156,7 @@ fn an_allocation_is_kept_for_hours_and_given_back() {
         turn(&mut relay, &mut server, now);
         now += TimeDelta::from_millis(60);
     }
-    assert_eq!((server.allocations(now), relay.state()), (0, RelayState::Failed));
+    assert_eq!((server.allocations(now), relay.state()), (0, RelayState::Returned));
 }
 
 proptest::proptest! {

@@ -354,6 +354,23 @@ impl World {
         }
     }
 
+    /// The first end restarts, its first path at this socket if there is one. Its description takes this time to the other end,
+    /// and the answer as long.
+    pub(crate) fn restart(&mut self, moved: Option<SocketAddr>, delay: TimeDelta) {
+        let moves: Vec<_> = moved.map(|at| (0, at)).into_iter().collect();
+        self.ends[0].ice.restart(&moves, self.now);
+        self.run_until(self.now + self.delays.server * 2 + TimeDelta::from_millis(1));
+        for n in [1, 0] {
+            let other = &self.ends[1 - n].ice;
+            let (credentials, candidates) = (other.credentials().clone(), other.candidates());
+            self.run_until(self.now + delay);
+            let (now, end) = (self.now, &mut self.ends[n].ice);
+            assert!(end.is_restart(&credentials));
+            end.restart(&[], now);
+            end.set_remote(&credentials, &candidates, now);
+        }
+    }
+
     /// Asks the STUN server from a socket that ICE does not know yet.
     fn ask_server(&mut self, at: SocketAddr) -> SocketAddr {
         let mut gather = Gather::new(server(), [9; 12], self.now);

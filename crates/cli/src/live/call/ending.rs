@@ -3,6 +3,7 @@
 use crate::Done;
 use crate::output::Failure;
 use weir_live::call::{CallPathSummary, EndSummary};
+use weir_live::ice::RelayState;
 
 /// Rows about how an end's call ended, and about refused packets.
 pub(super) fn rows(end: &EndSummary) -> Vec<(&'static str, String)> {
@@ -29,9 +30,15 @@ pub(super) fn paths(end: &EndSummary) -> Vec<(&'static str, String)> {
     let row = |p: &CallPathSummary| {
         let rtt = p.rtt_ms.map_or(String::new(), |ms| format!(", round trip {ms:.1} ms"));
         let (sent, received) = (mbps(p.sent_rate_bps), mbps(p.received_rate_bps));
-        ("path", format!("{} - {}: sent {sent}, received {received}{rtt}", p.local, p.remote))
+        let pairs = end.ice.iter().flat_map(|ice| &ice.pairs);
+        let is_relayed = pairs.filter(|i| i.is_relayed).any(|i| (&i.local, &i.remote) == (&p.local, &p.remote));
+        let by = if is_relayed { ", by this end's relay" } else { "" };
+        ("path", format!("{} - {}: sent {sent}, received {received}{rtt}{by}", p.local, p.remote))
     };
-    end.paths.iter().map(row).collect()
+    let failed = end.ice.iter().flat_map(|ice| &ice.relays).filter(|r| r.state == RelayState::Failed);
+    let failed =
+        failed.map(|r| ("relay", format!("{} lent path {} no address, or not for long enough", r.server, r.path)));
+    end.paths.iter().map(row).chain(failed).collect()
 }
 
 /// A call that ended without either end's intention is a failure.
