@@ -91,7 +91,6 @@ fn path_class(name: &str) -> Result<PathClass, InputError> {
     })
 }
 
-/// Addresses of STUN servers.
 /// The addresses of servers; `option` names them in errors.
 fn servers(option: &str, names: &[String], most: usize) -> Result<Vec<SocketAddr>, Failure> {
     if names.len() > most {
