@@ -909,7 +909,8 @@ class Bound:
             self.is_dip, self.dip_until = False, now
             if self.dip_low.all > 200:
                 self.dip_low, self.dip_high = self.dip_low * 0.5, self.dip_high * 0.5
-        elif not self.is_dip and not self.has_fallen() and now >= self.dip_until + 1:
+        elif (not self.is_dip and not self.has_fallen() and self.dip_high.lost_share() < 0.1
+              and now >= self.dip_until + 1):
             self.is_dip, self.dip_from = True, now
         return self.is_dip or is_low
 
