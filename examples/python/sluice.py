@@ -208,6 +208,7 @@ class Core:
         self.mode = START
         self.is_starting = True
         self.due = self.before_silence = None
+        self.silent_since = 0
         self.now = self.share = 0
         self.used = self.arrived = 1
         self.m = self.rtt = None
@@ -251,6 +252,8 @@ class Core:
             return
         self.m = m
         self.rtt = None if rtt_ns is None else clamp(rtt_ns * 1e-9, 0, 3)
+        if self.before_silence is not None and now - self.silent_since > 1:
+            self.pass_over()
         self.end_silence()
         self.update_use()
         self.update_timing()
@@ -277,7 +280,8 @@ class Core:
             self.due = now_ns + 25_000_000
             q = now - self.awaited() - timing.rtt - timing.interval - timing.lateness
             if not (self.is_competing and q < 1):
-                self.before_silence = either(self.before_silence, either(drain.then, self.rate))
+                if self.before_silence is None:
+                    self.before_silence, self.silent_since = either(drain.then, self.rate), now
                 drain.then = None
                 factor = clamp(1 + (self.queue.wanted - q) / self.params.drain_time, 0, 1)
                 self.mode = UNREPORTED
@@ -389,7 +393,7 @@ class Core:
         residual = self.residual
         self.update_marks()
         window = min(max(params.stall_window * stall, params.jitter_window * noise), 0.2)
-        time = 0.5 if self.use.burst > params.burst_least else params.service_time
+        time = 0.5 if self.use.burst > params.burst_least and self.weight >= 1 else params.service_time
         steady = self.served(max(time, window), 0)
         newest = self.served(max(params.service_time_fall, params.fall_stalls * stall), params.fall_packets)
         fall = None
@@ -658,6 +662,9 @@ class Core:
     def hint(self):
         return 0
 
+    def pass_over(self):
+        """[ANSWER]"""
+
     def find_answer(self):
         return self.answer
 
@@ -902,7 +909,8 @@ class Bound:
             self.is_dip, self.dip_until = False, now
             if self.dip_low.all > 200:
                 self.dip_low, self.dip_high = self.dip_low * 0.5, self.dip_high * 0.5
-        elif not self.is_dip and not self.has_fallen() and now >= self.dip_until + 1:
+        elif (not self.is_dip and not self.has_fallen() and self.dip_high.lost_share() < 0.1
+              and now >= self.dip_until + 1):
             self.is_dip, self.dip_from = True, now
         return self.is_dip or is_low
 
@@ -959,7 +967,7 @@ class Answer:
         self.sluice = sluice
         self.params = sluice.params
         self.evidence = Evidence()
-        self.dispersion = self.chance = self.memory = self.updated = self.due = self.asked = 0
+        self.dispersion = self.chance = self.memory = self.updated = self.due = self.asked = self.passed_over = 0
         self.trial = self.bound = None
         self.is_own = False
 
@@ -1002,7 +1010,7 @@ class Answer:
             if not goes_on:
                 self.bound = None
                 self.is_own = False
-        if sluice.view.standing.delay - sluice.queue.wanted > 0.05:
+        if sluice.view.standing.delay - sluice.queue.wanted > 0.05 or sluice.m.begin < self.passed_over:
             self.evidence.reset()
             return
         least = params.answer_share if self.bound is None else min(0.003, params.answer_share)
@@ -1205,6 +1213,10 @@ class Sluice(Core):
     @property
     def is_competing(self):
         return self.competition.contest is not None
+
+    def pass_over(self):
+        """[ANSWER] 7.1"""
+        self.losses.passed_over = self.now
 
     def find_answer(self):
         return self.losses.observe()

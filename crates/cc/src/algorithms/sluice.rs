@@ -58,6 +58,8 @@ const EVEN: (Span, Span) = (Span::secs(0.0012), Span::secs(0.0016));
 const OVERFULL: Span = Span::secs(0.05);
 /// Packets received for each one lost from which most of a message's packets have arrived.
 const MOSTLY: u32 = 4;
+/// Time for which feedback is missing from which packets sent in it say nothing of losses: a policer lets some pass.
+const OUTAGE: Span = Span::secs(1.0);
 /// Shortest and longest time until feedback counts as missing.
 const PATIENCE: (Span, Span) = (Span::secs(0.025), Span::secs(10.0));
 
@@ -81,8 +83,8 @@ pub struct Sluice {
     history: RateHistory,
     /// When feedback counts as missing.
     due: Option<Timestamp>,
-    /// The rate before it was cut since feedback is missing.
-    before_silence: Option<Rate>,
+    /// The rate before it was cut since feedback is missing, and since when it is.
+    before_silence: Option<(Rate, Time)>,
     /// The target in force: it is asked for after every packet, and changes with cues and timeouts only.
     target: Target,
 }
@@ -161,8 +163,12 @@ impl Sluice {
     fn end_silence(&mut self, sample: &Sample, now: Time) {
         let have_arrived = sample.received > MOSTLY * sample.lost;
         let is_feedbacks = self.timing.judge_silence(now, have_arrived.then_some(sample.queue.most));
-        if let Some(rate) = self.before_silence.take().filter(|_| is_feedbacks) {
+        let Some((rate, since)) = self.before_silence.take() else { return };
+        if is_feedbacks {
             self.set_rates(Rates::same(rate), now);
+        }
+        if now - since > OUTAGE {
+            self.losses.pass_over(now);
         }
     }
 

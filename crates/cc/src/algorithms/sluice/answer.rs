@@ -124,12 +124,19 @@ pub(super) struct LossAnswer {
     /// Trials since losses have answered, and when the next is due.
     asked: i32,
     due: Time,
+    /// Packets sent before say nothing.
+    passed_over: Time,
 }
 
 impl LossAnswer {
     /// Share that is lost whatever is sent, as far as it is known.
     pub(super) fn chance(&self) -> f64 {
         self.chance
+    }
+
+    /// An outage ends at `now`: what was sent in it was lost at any rate.
+    pub(super) fn pass_over(&mut self, now: Time) {
+        self.passed_over = now;
     }
 
     /// Takes a message.
@@ -171,7 +178,7 @@ impl LossAnswer {
                 (self.bound, self.is_own) = (None, false);
             }
         }
-        if flow.excess > QUEUED {
+        if flow.excess > QUEUED || sample.begin < self.passed_over {
             self.evidence = Evidence::default();
             return;
         }

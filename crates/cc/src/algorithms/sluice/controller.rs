@@ -128,7 +128,7 @@ impl Sluice {
         }
         // The end of a drain would raise the rate again while nothing is known of the path.
         let before = self.state.drains.cut_short().unwrap_or(self.history.rate());
-        self.before_silence.get_or_insert(before);
+        self.before_silence.get_or_insert((before, now));
         let factor = 1.0 + (self.queue.wanted - queue) / Span::from(self.config.correction.time);
         let base = self.history.rate().at_most(self.path.view().capacity());
         self.state.mode = Mode::Unreported;

@@ -120,7 +120,9 @@ impl Path {
         self.observe_residual(sample, sender, jitter, c.memory.into());
         let window = (c.stall_window * stall).max(c.jitter_window * noise).min(LONGEST_WINDOW);
         let is_classic = self.marks.observe(sample, sender, self.view.capacity(), config.marks.weight);
-        let least = if sender.is_bursty { BURSTY_SERVICE } else { config.service.time.into() };
+        // The bursts on one of several paths are those of the sender that divides the packets: it yields as others do.
+        let is_long = sender.is_bursty && sender.weight >= 1.0;
+        let least = if is_long { BURSTY_SERVICE } else { config.service.time.into() };
         let steady = self.service.served(least.max(window));
         let fall = steady.and_then(|s| self.fall(sample, s, stall, sender.wanted.max(window), config));
         self.view = View {

@@ -387,5 +387,29 @@ fn bounds() -> Vec<Case> {
                 Plan { others: vec![(0.0, 0.5e6)], ..Plan::even(1.6e6) },
             )
         },
+        Case {
+            sections: &["7.1", "9.4"],
+            requires: &["ANSWER"],
+            outputs: LOSSES,
+            seconds: 9.0,
+            floor: 300_000,
+            ..case(
+                "answer-outage",
+                "A link of 1.1 Mbit/s that serves nothing from 2 s to 6 s: what is lost of the packets sent meanwhile is no evidence.",
+                Plan { capacity: vec![(0.0, 1.1e6), (2.0, 0.0), (6.0, 1.1e6)], ..Plan::even(0.0) },
+            )
+        },
+        Case {
+            sections: &["8.7", "10"],
+            requires: &["BURST", "COUPLED"],
+            seconds: 7.0,
+            is_bursty: true,
+            acts: vec![(4.0, Act::Coupled(0.5))],
+            ..case(
+                "coupled-bursts",
+                "A link of 1.6 Mbit/s with 0.5 Mbit/s of others; the source sends in bursts, and is coupled at one half from 4 s on.",
+                Plan { others: vec![(0.0, 0.5e6)], ..Plan::even(1.6e6) },
+            )
+        },
     ]
 }

@@ -11,6 +11,8 @@ const APART: Span = Span::secs(1.0);
 const LENGTH: Span = Span::secs(0.5);
 /// Share of the bound that is sent in a dip: a third of the time, it costs 7 % where the bucket is too small to make up for it.
 const DEPTH: f64 = 0.8;
+/// Share lost outside dips from which there are none: who loses so much leaves no tokens, and has to find out whether losses end.
+const MOST_LOST: f64 = 0.1;
 /// Newest packets outside dips that count, and packets in dips from which older ones count half.
 const NEWEST: f64 = 400.0;
 const MOST: f64 = 200.0;
@@ -50,7 +52,7 @@ impl Dips {
             if self.low.all() > MOST {
                 (self.low, self.high) = (self.low.scaled(0.5), self.high.scaled(0.5));
             }
-        } else if !self.is_on && may_begin && now >= self.until + APART {
+        } else if !self.is_on && may_begin && self.high.share() < MOST_LOST && now >= self.until + APART {
             (self.is_on, self.from) = (true, now);
         }
         self.is_on || is_low
@@ -85,7 +87,7 @@ mod tests {
     #[test]
     fn a_dip_of_half_a_second_follows_each_second() {
         let mut d = Dips::from(Time::START);
-        let begun = drive(&mut d, 4.5, (1.0, 0.0));
+        let begun = drive(&mut d, 4.5, (0.9, 0.0));
         assert_eq!(begun.len(), 3, "{begun:?}");
         assert!(begun.iter().zip([1.0, 2.5, 4.0]).all(|(at, expected)| (at - expected).abs() < 0.051), "{begun:?}");
         assert_eq!(d.factor(), DEPTH);
@@ -98,8 +100,8 @@ mod tests {
     #[test]
     fn losses_that_end_in_dips_are_no_chance_and_those_that_go_on_are() {
         let (mut own, mut chance) = (Dips::from(Time::START), Dips::from(Time::START));
-        drive(&mut own, 6.0, (1.0, 0.0));
-        drive(&mut chance, 6.0, (1.0, 1.0));
+        drive(&mut own, 6.0, (0.9, 0.0));
+        drive(&mut chance, 6.0, (0.9, 0.9));
         assert!(own.answer() > 3.0 && chance.answer() < 0.0, "{} {}", own.answer(), chance.answer());
     }
 }
