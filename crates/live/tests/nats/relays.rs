@@ -81,7 +81,7 @@ fn a_server_that_lies_costs_its_address_and_no_more() {
         (Lie::Lifetime(0), RelayState::Failed, 40),
         (Lie::Lifetime(1), RelayState::Failed, 60),
         (Lie::Lifetime(u32::MAX), RelayState::Ready, 400),
-        (Lie::Unprotected, RelayState::Failed, 40),
+        (Lie::Unprotected, RelayState::Asking, 14),
         (Lie::Refusal, RelayState::Ready, 40),
         (Lie::Victim(victim), RelayState::Ready, 400),
         (Lie::Victim("0.0.0.0:1".parse().expect("an address")), RelayState::Failed, 40),
