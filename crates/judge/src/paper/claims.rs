@@ -72,7 +72,7 @@ impl Check {
 /// Another place for a claim's checks.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Elsewhere<'a> {
-    /// What follows the name of a check's scenario.
+    /// Suffix of the name of a check's scenario.
     pub(super) suffix: &'a str,
     /// Variant in place of a check's condition; the condition itself if absent.
     pub(super) variant: Option<&'a str>,
