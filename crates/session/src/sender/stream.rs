@@ -1,8 +1,8 @@
 //! State of an outgoing stream: source, packetiser, queue, repair, retransmission and pictures.
 
-use super::{LEAST_PADDING, PADDING_SIZE};
 use super::counters::SendCounters;
 use super::key_frames::{self, PictureState};
+use super::{LEAST_PADDING, PADDING_SIZE};
 use crate::allocation::{Demand, Share};
 use crate::config::OutgoingConfig;
 use crate::datagram::Kind;
