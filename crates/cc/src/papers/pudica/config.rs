@@ -28,7 +28,7 @@ crate::tunables! {
         /// Greatest growth in one increase, as a share of the bitrate (xi); the paper has no bound.
         greatest_increase: f64 = 1.0, 0.0 => 100.0;
         /// Greatest step A of the additive increase, as a share of the bitrate; the paper has a bound without a value.
-        greatest_step: f64 = 0.1, 0.0 => 100.0;
+        greatest_step: f64 = 0.25, 0.0 => 100.0;
         /// Most bytes of probe packets, as a share of the frame before them.
         probe_share: f64 = 0.05, 0.0 => 1.0;
         /// Time without a report after which the bitrate is halved. Zero for never.
