@@ -2,6 +2,9 @@
 //!
 //! A NAT that masquerades keeps a socket's port where it can, and lets in whoever was written to at that port: port
 //! restricted. With `fully-random` each destination gets a port of its own: symmetric. nftables has no full cone.
+//!
+//! The NATs drop what is sent to themselves, as routers of homes do. Where they answer it, conntrack knows the pair of addresses
+//! before the end behind the NAT has sent anything there, and masquerades that end's packets with another port: symmetric.
 
 #[path = "support/camera.rs"]
 mod camera;
@@ -86,6 +89,8 @@ impl World {
                  add rule ip nat post oifname \"out\" {how}\n\
                  add table ip filter\n\
                  add chain ip filter pass {{ type filter hook forward priority 0 ; policy drop ; }}\n\
+                 add chain ip filter own {{ type filter hook input priority 0 ; }}\n\
+                 add rule ip filter own iifname \"out\" drop\n\
                  add rule ip filter pass iifname \"in\" accept\n\
                  add rule ip filter pass ct state established,related accept"
             );

@@ -77,14 +77,17 @@ impl LiveEnd {
                     ice.events.lost += 1;
                     self.close_path(&mut ice, path);
                 }
-                IceEvent::Candidates => {
-                    let offers = ice.paths.offers();
-                    if offers != ice.announced && ice.is_any_open() {
-                        self.carrier.endpoint_mut().rtcp().offer_addresses(&offers);
-                        ice.events.offers += 1;
-                        ice.announced = offers;
-                    }
-                }
+                IceEvent::Candidates => ice.is_untold = true,
+            }
+        }
+        // An interface that appears before there is a path to tell it by is told once there is one.
+        if ice.is_untold && ice.is_any_open() {
+            ice.is_untold = false;
+            let offers = ice.paths.offers();
+            if offers != ice.announced {
+                self.carrier.endpoint_mut().rtcp().offer_addresses(&offers);
+                ice.events.offers += 1;
+                ice.announced = offers;
             }
         }
         self.send_messages(&mut ice);

@@ -31,6 +31,8 @@ pub(super) struct LiveIce {
     /// Paths that the session has.
     pub(super) added: Vec<bool>,
     pub(super) announced: Vec<SocketAddr>,
+    /// Whether the addresses have changed and are not announced yet.
+    pub(super) is_untold: bool,
     pub(super) events: IceEvents,
 }
 
@@ -116,6 +118,7 @@ impl LiveIce {
             open: Vec::new(),
             added: vec![true],
             announced: Vec::new(),
+            is_untold: false,
             events: IceEvents::default(),
         }
     }
