@@ -475,6 +475,6 @@ mod tests {
         assert!((1_050.0..1_100.0).contains(&kbps[0]), "{kbps:?}");
         assert!((950.0..1_000.0).contains(&kbps[1]), "{kbps:?}");
         coupled.couple(None, 1.0, &limits());
-        assert_eq!(coupled.current(), 1_100_000.0);
+        assert_eq!(coupled.current(&Config::default()), 1_100_000.0);
     }
 }
