@@ -124,11 +124,12 @@ impl Probing {
     }
 
     pub(super) fn on_sent(&mut self, config: &Config, p: &SentPacket) {
-        if p.is_padding && p.probe != 0 {
-            if let Some(t) = self.trains.back_mut().filter(|t| t.sent < MAX_PROBES) {
-                t.numbers[t.sent] = p.sequence;
-                t.sent += 1;
-            }
+        if p.is_padding
+            && p.probe != 0
+            && let Some(t) = self.trains.back_mut().filter(|t| t.sent < MAX_PROBES)
+        {
+            t.numbers[t.sent] = p.sequence;
+            t.sent += 1;
         }
         if let Some(queued_at) = self.frames.on_sent(p) {
             self.several_at = Some(p.now);
