@@ -81,7 +81,7 @@ pub struct RelayCounters {
     pub dropped: u64,
 }
 
-/// What a datagram from a relay's server was.
+/// A datagram from a relay's server, after the relay has looked at it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FromServer {
     /// No message of TURN.

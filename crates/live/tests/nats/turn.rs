@@ -19,7 +19,7 @@ use weir_units::{TimeDelta, Timestamp};
 const LIFETIME_S: u32 = 600;
 const NONCE: TimeDelta = TimeDelta::from_secs(600);
 
-/// What the server does in place of the truth.
+/// A behaviour of the server in place of the honest one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Lie {
     None,
