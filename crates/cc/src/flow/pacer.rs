@@ -345,6 +345,21 @@ mod tests {
     }
 
     #[test]
+    fn one_small_packet_is_a_probe_of_the_delay() {
+        let mut p = pacer(8, 0);
+        p.on_sent(Timestamp::ZERO, KB, false, 0);
+        let cluster = |id, min_size| ProbeCluster { id, rate: DataRate::from_mbps(8), min_packets: 1, min_size };
+        p.add_probe(cluster(1, DataSize::ZERO), Timestamp::ZERO);
+        p.add_probe(cluster(2, KB), Timestamp::ZERO);
+        assert!(p.pads_little());
+        assert_eq!(p.poll(Timestamp::ZERO, false), PacerDecision::Padding { probe: 1 });
+        p.on_sent(Timestamp::ZERO, DataSize::from_bytes(21), true, 1);
+        // The other's padding is as usual.
+        assert!(!p.pads_little());
+        assert_eq!(p.poll(Timestamp::ZERO, false), PacerDecision::Padding { probe: 2 });
+    }
+
+    #[test]
     fn a_probe_holds_media_up_for_half_a_second_at_most() {
         let mut p = pacer(8, 0);
         let cluster = ProbeCluster { id: 1, rate: DataRate::from_mbps(8), min_packets: 3, min_size: KB };

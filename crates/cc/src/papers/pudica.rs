@@ -27,8 +27,9 @@
 //!   as one with R > 1, and not for the smoothed R. Losses have no other effect.
 //! - A probe is 21 bytes of RTP: a header, an extension and the count of padding. They take at most a twentieth of a frame's bytes, so
 //!   that there are fewer at low rates. A frame with R below one waits for its probes' reports, or the next frame's.
-//! - One increase at most doubles the bitrate; a step A is at most a quarter of it, of which the paper says that there are bounds: where this one
-//!   acts, below a twelfth of B_max, steps grow with the bitrate, by which flows do not become alike. Each waits for its frame, as the paper's increase does. Where losses alone bring the smoothed R above one, only the decrease counts.
+//! - One increase at most doubles the bitrate; a step A is at most a quarter of it, of which the paper says that there are bounds: where
+//!   this one acts, below a twelfth of B_max, steps grow with the bitrate, by which flows do not become alike. Each waits for its frame,
+//!   as the paper's increase does. Where losses alone bring the smoothed R above one, only the decrease counts.
 //! - B_max is the application's ceiling; the paper's was 50 Mbit/s. The logarithm is natural, of a rate of at least e Mbit/s.
 //! - The queued bytes are those in flight without what the receiving rate explains over the least time of 10 s from a departure to its report.
 //! - The rate after a drain is that of the window, but never below the drain's own. The window begins again.

@@ -1,6 +1,6 @@
 //! The bitrate by the smoothed utilisation (section 4.2) and by that of single frames (section 4.3).
 
-use super::Config;
+use super::config::Config;
 use super::equations::{Sample, draining, increase, smoothed, step};
 use super::probing::Measured;
 use std::collections::VecDeque;

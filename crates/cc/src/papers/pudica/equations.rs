@@ -1,6 +1,6 @@
 //! The paper's equations.
 
-use super::Config;
+use super::config::Config;
 
 /// A frame's bandwidth utilisation ratio (equation 1); durations in seconds.
 pub(super) fn utilisation(delay: f64, least_delay: f64, interval: f64) -> f64 {
@@ -12,7 +12,7 @@ pub(super) fn pace(config: &Config, utilisation: f64, greatest: f64) -> f64 {
     (config.pacing / utilisation.min(1.0)).min(greatest)
 }
 
-/// What a probe packet adds to the utilisation, in seconds (equation 4): its queueing delay, less what the frame or the probe before it
+/// Time that a probe packet adds to the utilisation, in seconds (equation 4): its queueing delay, less what the frame or the probe before it
 /// has been counted for. `since_frame` is H, from the arrival of the frame's last packet.
 pub(super) fn probe_delay(queueing: f64, since_frame: f64, spacing: f64) -> f64 {
     queueing.min(since_frame).min(spacing).max(0.0)

@@ -1,6 +1,6 @@
 //! Frames as probes (section 4.1): the utilisation that each has seen, with what the probe packets after it add.
 
-use super::Config;
+use super::config::Config;
 use super::equations::{pace, probe_delay, utilisation};
 use crate::cue::{PacketResult, QueueState, SentPacket};
 use crate::parts::recent_least::RecentLeast;
@@ -28,7 +28,7 @@ const PROBE: f64 = 21.0;
 const MAX_FRAMES: usize = 64;
 const MAX_PROBES: usize = 8;
 
-/// What a frame has found.
+/// The finding of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     /// When it entered the queue between encoder and pacer.

@@ -1,6 +1,6 @@
 //! Alpha: the share of the congestion controller's rate that the encoder gets, so that most frames are sent in time.
 
-use super::Config;
+use super::config::Config;
 use std::collections::VecDeque;
 use weir_units::{TimeDelta, Timestamp};
 
