@@ -328,7 +328,9 @@ mod tests {
         let size = DataSize::from_bytes(1_000);
         assert!(flow.target().window.is_some_and(|w| w < size) && flow.has_room_for(size));
         flow.on_sent(SentPacket::media(Timestamp::ZERO, flow.next(), size));
-        assert!(!flow.has_room_for(size));
+        let window = flow.target().window.expect("has one");
+        assert_eq!(flow.has_room_for(size), size + size <= window);
+        assert!(!flow.has_room_for(window));
     }
 
     #[test]

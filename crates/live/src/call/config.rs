@@ -281,7 +281,7 @@ mod tests {
         for listed in ["gcc-remb", "scream+fec", "ccid3"] {
             assert_eq!(told(listed).as_deref(), Some(listed));
         }
-        assert_eq!(told("file:/home/me/wide").as_deref(), Some("bbr-rtc"));
+        assert_eq!(told("file:/home/me/wide").as_deref(), Some("pudica"));
         assert_eq!(told("file:/home/me/policy").as_deref(), Some("scream2"));
         assert_eq!(told("file:/home/me/policy+fec").as_deref(), Some("scream2"));
         assert_eq!(told("file:/home/me/never-found"), None);
