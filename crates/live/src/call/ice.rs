@@ -80,7 +80,7 @@ impl LiveEnd {
                 IceEvent::Candidates => ice.is_untold = true,
             }
         }
-        // An interface that appears before there is a path to tell it by is told once there is one.
+        // An interface that appears before there is a path to announce it by is announced once there is one.
         if ice.is_untold && ice.is_any_open() {
             ice.is_untold = false;
             let offers = ice.paths.offers();

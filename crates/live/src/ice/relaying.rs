@@ -32,7 +32,7 @@ impl IcePaths {
         }
     }
 
-    /// The call is over: servers are told that allocations are no longer needed.
+    /// The call is over: returns the allocations to their servers.
     pub fn close(&mut self, now: Timestamp) {
         self.slots.iter_mut().flatten().flat_map(|s| s.relays.iter_mut()).for_each(|r| r.close(now));
         self.drain(now);
