@@ -4,6 +4,7 @@
 //! and "back" mean that goodput over a window (0.2 to 1 s) is that high, and over the next 2 s 90 % of it. A value is the mean
 //! over runs with different seeds, and "never" where at least half of them say so.
 
+mod agreement;
 mod board;
 mod bounds;
 mod daily;
@@ -25,6 +26,7 @@ pub(crate) use board::variants;
 pub(crate) use reading::jain;
 pub(crate) use score::mean_of;
 
+pub use agreement::{Agreement, agreements};
 pub use board::{LIVE, Maker, Order, scenario, write_rows};
 pub use fluid::Fluid;
 pub use page::{Page, write};

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::Path;
 use weir_judge::rows::{
-    Board, Maker, MetricScores, Order, Page, Row, RowKind, Trace, Traces, read_traces, rows, shown, write, write_rows,
+    Agreement, Board, Maker, MetricScores, Order, Page, Row, RowKind, Trace, Traces, agreements, read_traces, rows,
+    shown, write, write_rows,
 };
 use weir_lab::scenario::InputError;
 use weir_report::page::shell_word;
@@ -170,7 +171,7 @@ fn text(board: &Board) -> String {
         );
         tallies.add_row([t.controller.clone(), format!("{} of {}", t.met, t.goals), worst]);
     }
-    let mut out = format!("{goals}\n{tallies}\n");
+    let mut out = format!("{goals}\n{tallies}\n{}", beside_testbed(board));
     for line in &board.not_run {
         out.push_str(&fold(&format!("not run: {line}\n")));
     }
@@ -182,6 +183,38 @@ fn text(board: &Board) -> String {
         board.runs
     )));
     out
+}
+
+/// With `--live`: each number on the testbed beside the simulated one, and how many agree; nothing without.
+fn beside_testbed(board: &Board) -> String {
+    let all = agreements(board);
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut numbers = table(&["number", "simulated", "live", "difference", ""], 1).last_is_text();
+    let several = board.controllers.len() > 2;
+    for a in &all {
+        let unit = if a.unit.is_empty() { String::new() } else { format!(", {}", a.unit) };
+        let controller = if several { format!(" ({})", a.controller) } else { String::new() };
+        let verdict = match a.within {
+            Some(true) => "near",
+            Some(false) => "far",
+            None => "",
+        };
+        let name = format!("{}: {}{unit}{controller}", a.row, a.metric);
+        let difference = a.difference().map_or_else(|| "-".into(), |d| shown(Some(d)));
+        numbers.add_row([name, shown(a.simulated), shown(a.live), difference, verdict.into()]);
+    }
+    let of = |unit: &str| -> (usize, usize) {
+        let judged = || all.iter().filter(move |a: &&Agreement| a.unit == unit && a.within.is_some());
+        (judged().filter(|a| a.within == Some(true)).count(), judged().count())
+    };
+    let (shares, delays) = (of(""), of("ms"));
+    let summary = format!(
+        "Simulated and live differ by at most 0.05 in {} of {} ratios, and by at most 20 ms in {} of {} delays.\n",
+        shares.0, shares.1, delays.0, delays.1
+    );
+    format!("{numbers}\n{}", fold(&summary))
 }
 
 #[cfg(test)]
