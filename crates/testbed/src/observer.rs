@@ -66,6 +66,10 @@ impl LiveObserver {
         packet: &Packet,
         mut pass: impl FnMut(&mut PathMeter, PathId, &[u8], DataSize, bool) -> bool,
     ) -> Option<(usize, Carried)> {
+        // A packet counts once: what a link has duplicated is no goodput.
+        if packet.is_copy {
+            return None;
+        }
         let (host, side) = flow_of(from);
         let &(flow, path) = self.hosts.get(host).filter(|_| side == Side::Left)?;
         let carried = carried(*self.kinds.get(flow)?, &packet.bytes)?;

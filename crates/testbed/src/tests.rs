@@ -48,6 +48,19 @@ fn live(s: &Scenario, stop: &AtomicBool, captures: &[CaptureFile<'_>]) -> Option
 }
 
 #[test]
+fn packets_that_the_link_has_duplicated_count_once() {
+    let s = scenario(
+        "title = \"Copies\"\nduration = \"3 s\"\n[links.l]\nrate = \"1 Mbps\"\ndelay = \"20 ms\"\nduplicate = 0.5\n\
+         [rtp.video]\ncontroller = \"fixed\"\nstart_rate = \"400 kbps\"\n",
+    );
+    let Some(run) = live(&s, &AtomicBool::new(false), &[]) else { return };
+    let result = run.expect("ran").result;
+    let packets = &result.flow("video").expect("there").packets;
+    assert!(packets.sent > 50 && packets.received > 50, "{packets:?}");
+    assert!(packets.received <= packets.sent, "{packets:?}");
+}
+
+#[test]
 fn a_live_run_gives_what_a_simulated_one_gives() {
     let s = scenario(SMALL);
     let dir = tempfile::tempdir().expect("a folder");
