@@ -114,6 +114,12 @@ pub enum RunError {
         /// Where and why.
         what: String,
     },
+    /// One machine cannot make the run in real time.
+    #[error("{what}")]
+    NotLive {
+        /// The part that it cannot make, and the alternative.
+        what: String,
+    },
     /// The stop flag was raised.
     #[error("stopped at {at} of simulated time")]
     Stopped {

@@ -10,6 +10,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 use weir_dccp::connection::{Config, State};
 use weir_dccp::packet::ServiceCode;
+use weir_lab::run::RunError;
 use weir_lab::run::parts::{SAMPLING_INTERVAL, dccp_config, dccp_session_config};
 use weir_lab::scenario::{DccpFlow, DccpSettings, Flow, RtpFlow};
 use weir_live::call::Carrier;
@@ -53,7 +54,7 @@ pub(super) struct LiveDccp {
 impl LiveDccp {
     /// Ends on bound sockets, the source's first; `seed` is used only for what the connection does not draw itself.
     pub(super) fn new(flow: &Flow, d: &DccpFlow, seed: u64, sockets: [UdpSocket; 2]) -> Result<Self, LiveError> {
-        let error = |e: DccpError| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) };
+        let error = |e: DccpError| LiveError::from(RunError::Live { what: format!("flow `{}`: {e}", flow.name) });
         // No state remains after the run.
         let (time_wait, give_up_after) = (TimeDelta::from_millis(1), TimeDelta::from_secs(10));
         let payload = live_payload(d);
@@ -93,7 +94,7 @@ impl LiveDccp {
             let over = || clock.now() >= stop || ended.load(Ordering::Relaxed);
             self.send(&over, samples).map_err(|e| {
                 ended.store(true, Ordering::Relaxed);
-                LiveError::Cannot { what: format!("flow `{}`: {e}", self.name) }
+                LiveError::from(RunError::Live { what: format!("flow `{}`: {e}", self.name) })
             })
         });
         let sink = scope.spawn(move || {
@@ -178,7 +179,7 @@ pub(super) fn carriers(
         ..dccp_config(d, rtp.payload(), mix(seed, 10 + side))
     };
     let end = DccpEnd::connect(sender, config(0), settings, Timestamp::ZERO + flow.start);
-    let end = end.map_err(|e| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) })?;
+    let end = end.map_err(|e| LiveError::from(RunError::Live { what: format!("flow `{}`: {e}", flow.name) }))?;
     Ok([end.into(), DccpEnd::listen(receiver, config(1), settings).into()])
 }
 

@@ -329,5 +329,6 @@ fn check_client(client: &mut Process, flow: &str) -> Result<(), LiveError> {
         // Its message only helps to find the cause.
         let _ = out.take(2_000).read_to_string(&mut said);
     }
-    Err(LiveError::Cannot { what: format!("flow `{flow}`: iperf3 has ended early with {status}: {}", said.trim()) })
+    let what = format!("flow `{flow}`: iperf3 has ended early with {status}: {}", said.trim());
+    Err(RunError::Live { what }.into())
 }

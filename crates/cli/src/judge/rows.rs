@@ -81,6 +81,7 @@ fn live(args: &RowsArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Mak
         let options = LiveOptions { run: *options, congestion: None, captures: &[] };
         run_live(scenario, seed, &options).map(|live| live.result).map_err(|e| match e {
             LiveError::Run(e) => *e,
+            LiveError::Cannot { what } => RunError::NotLive { what },
             e => RunError::Live { what: e.to_string() },
         })
     })))

@@ -39,6 +39,16 @@ struct Place {
     values: Vec<Vec<Option<f64>>>,
 }
 
+/// Runs without values.
+struct Outcome {
+    /// Runs that failed, and why.
+    failed: Vec<String>,
+    /// Rows that the testbed cannot make, and why.
+    not_run: Vec<String>,
+    /// Number of runs that a stop left undone.
+    undone: usize,
+}
+
 impl Order<'_> {
     /// Makes all runs. `begun` is called as one begins. Errors: a controller or a parameter that does not exist.
     pub fn measure(
@@ -59,7 +69,7 @@ impl Order<'_> {
                 }
             }
         }
-        let (failed, undone) = self.run(&rows, &mut places, threads, options, begun);
+        let Outcome { failed, not_run, undone } = self.run(&rows, &mut places, threads, options, begun);
         let mut scores: Vec<RowScores> = (rows.iter().enumerate())
             .map(|(at, row)| {
                 let kind = if at < self.rows.len() { RowKind::Scenario } else { RowKind::Trace };
@@ -83,13 +93,13 @@ impl Order<'_> {
             runs: self.runs,
             rows: scores,
             tallies,
-            not_run: Vec::new(),
+            not_run,
             failed,
             undone,
         })
     }
 
-    /// Makes the runs and reads their values; what failed, and how many were left undone.
+    /// Makes the runs and reads their values.
     fn run(
         &self,
         rows: &[&Row],
@@ -97,7 +107,7 @@ impl Order<'_> {
         threads: usize,
         options: &RunOptions<'_>,
         begun: &(dyn Fn(&str) + Sync),
-    ) -> (Vec<String>, usize) {
+    ) -> Outcome {
         let total = places.len() * self.runs as usize;
         let is_live: Vec<bool> = places.iter().map(|p| self.controllers[p.controller].ends_with(LIVE)).collect();
         let scenarios: Vec<Scenario> = places.iter().map(|p| p.scenario.clone()).collect();
@@ -111,7 +121,7 @@ impl Order<'_> {
                 None => run(task.scenario, task.seed, options),
             }
         };
-        let (mut failed, mut done) = (Vec::new(), 0);
+        let (mut failed, mut not_run, mut done) = (Vec::new(), Vec::new(), 0);
         run_each(tasks, total as u64, threads, options, &make, &mut |task, result| {
             let place = &mut places[task.id];
             let (row, controller) = (rows[place.row], &self.controllers[place.controller]);
@@ -123,13 +133,20 @@ impl Order<'_> {
                     }
                 }
                 Err(RunError::Stopped { .. }) => {}
+                Err(RunError::NotLive { what }) => {
+                    done += 1;
+                    let line = format!("{} {controller}: {what}", row.key);
+                    if !not_run.contains(&line) {
+                        not_run.push(line);
+                    }
+                }
                 Err(e) => {
                     done += 1;
                     failed.push(format!("{} {controller}, seed {}: {e}", row.key, task.seed));
                 }
             }
         });
-        (failed, total - done)
+        Outcome { failed, not_run, undone: total - done }
     }
 
     fn metrics(&self, row: &Row, places: &[Place], at: usize) -> Vec<MetricScores> {
@@ -287,16 +304,21 @@ mod tests {
         let asked = std::sync::atomic::AtomicU64::new(0);
         let live = |s: &Scenario, seed: u64, o: &RunOptions<'_>| {
             asked.fetch_add(seed, std::sync::atomic::Ordering::Relaxed);
-            if seed == 1 { run(s, seed, o) } else { Err(RunError::Live { what: "no namespace".into() }) }
+            match seed {
+                1 => run(s, seed, o),
+                2 => Err(RunError::Live { what: "no namespace".into() }),
+                _ => Err(RunError::NotLive { what: "no clock".into() }),
+            }
         };
-        let order = Order { rows: &chosen, traces: &[], controllers: &controllers, runs: 2, live: Some(&live) };
+        let order = Order { rows: &chosen, traces: &[], controllers: &controllers, runs: 4, live: Some(&live) };
         let board = order.measure(1, &options, &|_| {}).expect("measured");
         assert_eq!(board.failed, ["j1 fixed@live, seed 2: no namespace"]);
+        assert_eq!((board.not_run, board.undone), (vec!["j1 fixed@live: no clock".to_owned()], 0));
         let p95 = &board.rows[0].metrics[1].values;
-        assert_eq!((p95[0].runs.len(), p95[1].runs.len()), (2, 1));
+        assert_eq!((p95[0].runs.len(), p95[1].runs.len()), (4, 1));
         assert_eq!(
             (p95[1].controller.as_str(), asked.load(std::sync::atomic::Ordering::Relaxed)),
-            ("fixed@live", 3),
+            ("fixed@live", 10),
             "once for each seed"
         );
     }
