@@ -70,7 +70,24 @@ const OPERATORS: [&str; 52] = [
 /// Those that may be applied to constants: their results are no larger.
 const ON_CONSTANTS: [&str; 8] = ["Cast", "Constant", "Identity", "Neg", "Reshape", "Squeeze", "Transpose", "Unsqueeze"];
 
-/// The input of a policy.
+/// Names of the inputs and outputs of models for the second bandwidth estimation challenge (ACM MMSys 2024, requirement 1 and
+/// `tf_policy.py` of `github.com/microsoft/RL4BandwidthEstimationChallenge`, commit fcf857c): the observation and two states
+/// that come back with the next one; the estimate and the states after it.
+const CHALLENGE_INPUTS: [&str; 3] = ["obs", "hidden_states", "cell_states"];
+const CHALLENGE_OUTPUTS: [&str; 3] = ["output", "state_out", "cell_out"];
+/// Numbers of a state at most.
+const MAX_STATE: usize = 4_096;
+
+/// The inputs of a policy, in the order of the file.
+pub(crate) struct Inputs {
+    pub(crate) all: Vec<Input>,
+    /// Which of them is the observation.
+    pub(crate) observation: usize,
+    /// Which of them are the hidden and the cell state; `None` for a policy of `weir.gym`.
+    pub(crate) states: Option<[usize; 2]>,
+}
+
+/// An input of a policy.
 pub(crate) struct Input {
     pub(crate) name: String,
     /// Its shape, with 1 for dimensions that the file leaves open.
@@ -84,8 +101,8 @@ impl Input {
     }
 }
 
-/// The policy's input. Errors: what the model has that a policy may not.
-pub(crate) fn checked(model: &ModelProto) -> Result<Input, String> {
+/// The policy's inputs. Errors: what the model has that a policy may not.
+pub(crate) fn checked(model: &ModelProto) -> Result<Inputs, String> {
     let graph = model.graph.as_ref().ok_or("is no ONNX: it has no graph")?;
     if !model.functions.is_empty() {
         return Err("has functions of its own: expected the operators of ONNX alone".into());
@@ -98,22 +115,38 @@ pub(crate) fn checked(model: &ModelProto) -> Result<Input, String> {
     }
     graph.initializer.iter().try_for_each(tensor)?;
     let constants: BTreeSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
-    let inputs: Vec<_> = graph.input.iter().filter(|i| !constants.contains(i.name.as_str())).collect();
-    let [input] = inputs[..] else {
-        let names: Vec<_> = inputs.iter().map(|i| i.name.as_str()).collect();
-        return Err(format!("has the inputs [{}]: expected one, the observation", names.join(", ")));
+    let given: Vec<_> = graph.input.iter().filter(|i| !constants.contains(i.name.as_str())).collect();
+    let names: Vec<&str> = given.iter().map(|i| i.name.as_str()).collect();
+    let outputs: Vec<&str> = graph.output.iter().map(|o| o.name.as_str()).collect();
+    let place = |name: &str| names.iter().position(|n| *n == name);
+    let challenge = CHALLENGE_INPUTS.map(place);
+    let (observation, states) = match challenge {
+        _ if names.len() == 1 => (0, None),
+        [Some(observation), Some(hidden), Some(cell)] if names.len() == 3 => (observation, Some([hidden, cell])),
+        _ => {
+            return Err(format!(
+                "has the inputs [{}]: expected one, the observation, or [{}]",
+                names.join(", "),
+                CHALLENGE_INPUTS.join(", ")
+            ));
+        }
     };
-    if graph.output.len() != 1 {
-        let names: Vec<_> = graph.output.iter().map(|o| o.name.as_str()).collect();
-        return Err(format!("has the outputs [{}]: expected one, the action", names.join(", ")));
+    let expected = if states.is_some() { &CHALLENGE_OUTPUTS[..] } else { &["the action"] };
+    if outputs.len() != expected.len() || states.is_some() && outputs != expected {
+        let expected = if states.is_some() { format!("[{}]", expected.join(", ")) } else { "one, the action".into() };
+        return Err(format!("has the outputs [{}]: expected {expected}", outputs.join(", ")));
     }
-    nodes(graph, constants, &input.name)?;
-    shape(input)
+    nodes(graph, constants, &names)?;
+    let all = given.into_iter().map(shape).collect::<Result<Vec<_>, _>>()?;
+    if let Some(large) = states.and_then(|s| s.into_iter().map(|i| &all[i]).find(|s| s.len() > MAX_STATE)) {
+        return Err(format!("input `{}` of shape {:?}: expected at most {MAX_STATE} numbers", large.name, large.shape));
+    }
+    Ok(Inputs { all, observation, states })
 }
 
 /// Every node in the order of the file, which ONNX demands to be that of computation.
-fn nodes<'a>(graph: &'a GraphProto, mut constants: BTreeSet<&'a str>, input: &'a str) -> Result<(), String> {
-    let mut computed: BTreeSet<&str> = BTreeSet::from([input]);
+fn nodes<'a>(graph: &'a GraphProto, mut constants: BTreeSet<&'a str>, inputs: &[&'a str]) -> Result<(), String> {
+    let mut computed: BTreeSet<&str> = inputs.iter().copied().collect();
     for node in &graph.node {
         let named = || format!("node `{}` ({})", node.name, node.op_type);
         operator(node).map_err(|why| format!("{}: {why}", named()))?;

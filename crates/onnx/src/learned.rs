@@ -1,10 +1,10 @@
 //! A policy as what decides on a call's rate.
 
-use crate::policy::Policy;
+use crate::policy::{Memory, Policy};
 use std::sync::Arc;
 use weir_cc::Start;
 use weir_cc::cue::{SentPacket, TransportFeedback};
-use weir_cc::intervals::{Decide, Meter, rate};
+use weir_cc::intervals::{Decide, Meter};
 use weir_units::{DataRate, Timestamp};
 
 /// Asks a policy for the rate of each interval.
@@ -12,11 +12,12 @@ use weir_units::{DataRate, Timestamp};
 /// An output that is no finite number changes nothing: the rate before is held, and `invalid_outputs` among the metrics counts it.
 pub struct Learned {
     policy: Arc<Policy>,
+    memory: Memory,
     meter: Meter,
     observation: Vec<f32>,
-    /// The rate of the last valid action, before the flow's bounds: what the observation has as target, as in training.
+    /// The rate of the last valid output, before the flow's bounds: what the observation has as target, as in training.
     target: DataRate,
-    action: f64,
+    output: f64,
     decisions: u64,
     invalid: u64,
 }
@@ -26,10 +27,11 @@ impl Learned {
     pub fn new(policy: Arc<Policy>, start: &Start) -> Self {
         let observation = policy.observation();
         Self {
+            memory: policy.memory(),
             meter: Meter::new(start.now, observation.intervals()),
             observation: vec![0.0; observation.len()],
             target: start.rate,
-            action: f64::NAN,
+            output: f64::NAN,
             decisions: 0,
             invalid: 0,
             policy,
@@ -50,17 +52,14 @@ impl Decide for Learned {
         }
         self.policy.observation().write(&self.meter, &mut self.observation);
         self.decisions += 1;
-        match self.policy.action(&self.observation) {
-            Some(action) => {
-                self.action = action;
-                self.target = rate(action);
-            }
+        match self.policy.decide(&self.observation, &mut self.memory) {
+            Some(decision) => (self.output, self.target) = (decision.output, decision.rate),
             None => self.invalid += 1,
         }
         self.target
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("action", self.action);
+        out(if self.policy.estimates() { "estimate" } else { "action" }, self.output);
         out("decisions", self.decisions as f64);
         out("invalid_outputs", self.invalid as f64);
     }

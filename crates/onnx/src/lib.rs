@@ -3,7 +3,9 @@
 //! A policy is an ONNX file with one input, an observation of `weir.gym` (its length says which:
 //! [`Observation`](weir_cc::intervals::Observation)), and one output, the action: a number from -1 to 1 that
 //! [`rate`](weir_cc::intervals::rate) turns into the media rate. It is asked every 60 ms, or at the interval that the file's
-//! metadata gives as `weir.step_ms`. Observations are computed by the code that training uses, so that a policy sees in a call
+//! metadata gives as `weir.step_ms`. A model of the second bandwidth estimation challenge (ACM MMSys 2024) is used as it is: inputs
+//! `obs` of 150 numbers, `hidden_states` and `cell_states`, which come back with the next decision; outputs `output`, whose first number is
+//! the estimate in bit/s, `state_out` and `cell_out`. Observations are computed by the code that training uses, so that a policy sees in a call
 //! what it saw in training.
 //!
 //! Files are not trusted: [`Policy::load`] says what it refuses. Inference is by tract, on the thread of the caller. It gives the same
@@ -21,7 +23,7 @@ mod learned;
 mod policy;
 
 pub use learned::Learned;
-pub use policy::{MAX_FILE, Policy};
+pub use policy::{Decision, MAX_FILE, Memory, Policy};
 
 use std::path::Path;
 use std::sync::Arc;

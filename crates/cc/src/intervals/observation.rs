@@ -32,7 +32,8 @@ pub enum Observation {
     /// The 150 numbers of the second bandwidth estimation challenge (ACM MMSys 2024), from its data description
     /// (`microsoft.com/en-us/research/academic-program/bandwidth-estimation-challenge/data/`): 15 features, each of the five
     /// latest intervals of 60 ms and then of the five latest of 600 ms. Here the newest interval is first, which the description
-    /// leaves open; packets count when they are reported rather than when they arrive; all are video.
+    /// leaves open; the means that the organisers' baseline subtracts agree with it, and with the units and the offset of delays. Packets
+    /// count when they are reported rather than when they arrive; all are video.
     Mmsys2024,
 }
 

@@ -118,6 +118,23 @@ fn an_output_that_is_no_number_holds_the_rate_and_is_counted() {
 }
 
 #[test]
+fn a_model_of_the_challenge_sets_the_rate_of_a_call() {
+    let folder = tempfile::tempdir().expect("writable");
+    let (name, _) = written(folder.path(), "challenge.onnx", &bytes(&super::models::challenge(10e3)));
+    let registry = registry();
+    registry.find(&name).expect("sound");
+    let mut made = registry.make(&name, &setup()).expect("sound").sender;
+    // Eleven decisions with nothing received: each is 10 kbit/s more than the one before, from zero on.
+    for ms in 0..=600 {
+        made.on_timeout(Timestamp::from_millis(ms));
+    }
+    assert_eq!(made.target().media_rate, DataRate::from_kbps(100));
+    let mut metrics = Vec::new();
+    made.metrics(&mut |name, value| metrics.push((name, value)));
+    assert_eq!(metrics, [("estimate", 100e3), ("decisions", 11.0), ("invalid_outputs", 0.0)]);
+}
+
+#[test]
 fn only_names_that_were_found_are_made_and_faults_name_the_file() {
     let folder = tempfile::tempdir().expect("writable");
     let (name, _) = written(folder.path(), "policy.onnx", &follower());

@@ -1,6 +1,6 @@
 //! Files that are policies, and the errors for others.
 
-use super::models::{bytes, linear, model, node, weights, with_input, with_metadata};
+use super::models::{bytes, challenge, linear, model, node, weights, with_input, with_metadata};
 use proptest::prelude::*;
 use std::path::Path;
 use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, StringStringEntryProto, ValueInfoProto};
@@ -23,6 +23,57 @@ fn a_policys_action_is_the_output_of_its_graph() {
     assert_eq!(policy.action(&observation), Some(0.5));
     // An observation longer than the input is not one of this policy.
     assert_eq!(policy.action(&[0.0; 17]), None);
+}
+
+#[test]
+fn a_model_of_the_challenge_estimates_in_bits_a_second_and_gets_its_states_back() {
+    let policy = Policy::parse(&bytes(&challenge(1_000.0))).expect("sound");
+    assert_eq!((policy.observation(), policy.estimates()), (Observation::Mmsys2024, true));
+    let mut observation = [0.0; 150];
+    observation[0] = 5e5;
+    let (mut memory, mut other) = (policy.memory(), policy.memory());
+    let mut estimates = Vec::new();
+    for _ in 0..3 {
+        let decision = policy.decide(&observation, &mut memory).expect("finite");
+        assert_eq!(decision.rate.as_bps_f64(), decision.output);
+        estimates.push(decision.output);
+    }
+    assert_eq!(estimates, [500e3, 501e3, 502e3]);
+    // Another call has a memory of its own, and an estimate below zero is none of a rate.
+    observation[0] = -7.0;
+    let decision = policy.decide(&observation, &mut other).expect("finite");
+    assert_eq!((decision.output, decision.rate.as_bps_f64()), (-7.0, 0.0));
+    // What is not finite leaves the memory as it was.
+    observation[0] = f32::INFINITY;
+    let before = memory.clone();
+    assert_eq!(policy.decide(&observation, &mut memory), None);
+    assert_eq!(memory, before);
+}
+
+#[test]
+fn models_beside_the_challenges_signature_are_refused() {
+    let changed = |change: &dyn Fn(&mut GraphProto)| {
+        let mut model = challenge(0.0);
+        change(model.graph.as_mut().expect("a graph"));
+        refused(&model)
+    };
+    let why = changed(&|g| g.input[0].name = "memory".into());
+    assert!(why.contains("[memory, obs, cell_states]") && why.contains("hidden_states"), "{why}");
+    let why = changed(&|g| g.output.swap(1, 2));
+    assert!(why.contains("[output, state_out, cell_out]"), "{why}");
+    let why = changed(&|g| g.output.truncate(1));
+    assert!(why.contains("has the outputs [output]"), "{why}");
+    let wider = with_input(challenge(0.0), 1, &[1, 9_000]).graph.expect("a graph").input.remove(0);
+    let why = changed(&|g| g.input[2].r#type = wider.r#type.clone());
+    assert!(why.contains("cell_states") && why.contains("4096"), "{why}");
+    let eight = with_input(challenge(0.0), 1, &[1, 8]).graph.expect("a graph").input.remove(0);
+    let why = changed(&|g| g.input[1].r#type = eight.r#type.clone());
+    assert!(why.contains("`obs`") && why.contains("[1, 1, 150]"), "{why}");
+    // The cell state goes in with two numbers, and would come out with one.
+    let why = changed(&|g| g.node[3].input = vec!["hidden_states".into()]);
+    assert!(why.contains("as many") && why.contains("cell_states"), "{why}");
+    let why = changed(&|g| g.node[1] = super::models::node("Neg", &["hidden_states"], "output"));
+    assert!(why.contains("`output`") && why.contains("two"), "{why}");
 }
 
 #[test]
@@ -120,8 +171,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     /// Whatever was done to a file, it is a policy or refused, and a policy gives finite actions or none.
     #[test]
-    fn damaged_files_do_no_harm(cut in any::<prop::sample::Index>(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {
-        let mut whole = bytes(&with_metadata(linear(&[0.25; 8], 0.0), "weir.step_ms", "60"));
+    fn damaged_files_do_no_harm(is_challenge: bool, cut in any::<prop::sample::Index>(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {
+        let model = if is_challenge { challenge(1.0) } else { linear(&[0.25; 8], 0.0) };
+        let mut whole = bytes(&with_metadata(model, "weir.step_ms", "60"));
         for (at, value) in &flips {
             let at = at.index(whole.len());
             whole[at] = *value;

@@ -55,6 +55,28 @@ pub(crate) fn linear(values: &[f32], bias: f32) -> ModelProto {
     model(n, vec![gemm], vec![weights("w", &[n, 1], values), weights("b", &[1], &[bias])])
 }
 
+/// A model of the second bandwidth estimation challenge: its estimate is the sum of the observation's first number and the hidden state,
+/// which grows by `step` with each decision; the cell state, of two numbers, stays.
+pub(crate) fn challenge(step: f32) -> ModelProto {
+    let scale = |n: usize| (0..300).map(|i| if i / 2 == n { 1.0 } else { 0.0 }).collect::<Vec<f32>>();
+    let mut nodes = vec![
+        node("MatMul", &["obs", "first"], "seen"),
+        node("Add", &["seen", "hidden_states"], "output"),
+        node("Add", &["hidden_states", "step"], "state_out"),
+        node("Identity", &["cell_states"], "cell_out"),
+    ];
+    nodes[2].name = "the other Add".into();
+    let initializer = vec![weights("first", &[150, 2], &scale(0)), weights("step", &[1], &[step])];
+    let mut model = model(150, nodes, initializer);
+    if let Some(graph) = &mut model.graph {
+        graph.input =
+            vec![value("hidden_states", 1, &[1, 1]), value("obs", 1, &[1, 1, 150]), value("cell_states", 1, &[1, 2])];
+        graph.output =
+            vec![value("output", 1, &[1, 1, 2]), value("state_out", 1, &[1, 1]), value("cell_out", 1, &[1, 2])];
+    }
+    model
+}
+
 /// Another type of the observation's elements.
 pub(crate) fn with_input(mut model: ModelProto, elem_type: i32, dims: &[i64]) -> ModelProto {
     if let Some(graph) = &mut model.graph {
