@@ -55,7 +55,10 @@ impl LiveEnd {
                 self.last_now = at;
                 let passed_on;
                 let (from, bytes) = match self.ice.as_mut().map(|ice| ice.handle_datagram(at, port, d.from, d.bytes)) {
-                    Some(Arrival::Taken) => continue,
+                    Some(Arrival::Taken) => {
+                        self.follow_ice(at);
+                        continue;
+                    }
                     Some(Arrival::Relayed { from, bytes, .. }) => {
                         passed_on = bytes;
                         (from, &passed_on[..])

@@ -66,20 +66,7 @@ impl LiveEnd {
             self.look_at_interfaces(&mut ice, now);
         }
         ice.paths.handle_timeout(now);
-        while let Some(event) = ice.paths.poll_event() {
-            match event {
-                IceEvent::Selected { path, selection } => {
-                    let socket = ice.paths.socket_of(selection.local);
-                    let Some(port) = ice.locals.iter().rposition(|l| *l == socket) else { continue };
-                    self.open_path(&mut ice, path, port, selection, now);
-                }
-                IceEvent::Lost { path } => {
-                    ice.events.lost += 1;
-                    self.close_path(&mut ice, path);
-                }
-                IceEvent::Candidates => ice.is_untold = true,
-            }
-        }
+        self.follow_events(&mut ice, now);
         // An interface that appears before there is a path to announce it by is announced once there is one.
         if ice.is_untold && ice.is_any_open() {
             ice.is_untold = false;
@@ -94,6 +81,32 @@ impl LiveEnd {
         let next = ice.paths.poll_timeout().into_iter().chain([ice.next_look]).min();
         self.ice = Some(ice);
         next
+    }
+
+    /// Follows what a message of ICE has changed. Media on a pair may arrive right after the check that opens it, so that this is
+    /// not left to the next turn.
+    pub(super) fn follow_ice(&mut self, now: Timestamp) {
+        if let Some(mut ice) = self.ice.take() {
+            self.follow_events(&mut ice, now);
+            self.ice = Some(ice);
+        }
+    }
+
+    fn follow_events(&mut self, ice: &mut LiveIce, now: Timestamp) {
+        while let Some(event) = ice.paths.poll_event() {
+            match event {
+                IceEvent::Selected { path, selection } => {
+                    let socket = ice.paths.socket_of(selection.local);
+                    let Some(port) = ice.locals.iter().rposition(|l| *l == socket) else { continue };
+                    self.open_path(ice, path, port, selection, now);
+                }
+                IceEvent::Lost { path } => {
+                    ice.events.lost += 1;
+                    self.close_path(ice, path);
+                }
+                IceEvent::Candidates => ice.is_untold = true,
+            }
+        }
     }
 
     /// The other end's addresses were offered in-band.

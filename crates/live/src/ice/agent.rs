@@ -100,6 +100,9 @@ pub struct IceCounters {
     pub unexpected: u64,
     /// Copies of checks from other addresses.
     pub replayed: u64,
+    /// Copies of checks that were answered just before, from the same address, and those beyond half of the greatest rate:
+    /// retransmissions that arrive together, as after a pause of this end, or somebody's copies.
+    pub repeated: u64,
     /// Checks beyond the greatest rate.
     pub too_often: u64,
     /// Messages that would have made more addresses than an end can have.
@@ -114,6 +117,7 @@ impl std::ops::AddAssign for IceCounters {
         self.unauthentic += o.unauthentic;
         self.unexpected += o.unexpected;
         self.replayed += o.replayed;
+        self.repeated += o.repeated;
         self.too_often += o.too_often;
         self.too_many += o.too_many;
     }
@@ -272,6 +276,7 @@ impl PathAgent {
         };
         match allowed {
             Err(Refusal::Replay) => self.counters.replayed += 1,
+            Err(Refusal::Repeated) => self.counters.repeated += 1,
             Err(Refusal::TooOften) => self.counters.too_often += 1,
             Err(Refusal::TooMany) => self.counters.too_many += 1,
             Ok(()) if is_request => self.counters.requests += 1,

@@ -15,26 +15,42 @@ const REMEMBERED: usize = 64;
 /// Requests in one go, and the time for one more: an end checks every 50 ms at most (RFC 8445, section 14.2).
 const BURST: i64 = 40;
 const INTERVAL: TimeDelta = TimeDelta::from_millis(20);
+/// Copies of a request that arrive within this time of its answer have waited with it, as in the buffer of a socket that was not
+/// read: the one answer is enough. Below the 250 ms between retransmissions by the library, so that one after a lost answer is
+/// answered (calibrated).
+const TOGETHER: TimeDelta = TimeDelta::from_millis(100);
 
 /// Why an authentic message was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
     /// The same request has come from another address.
     Replay,
+    /// The same request from the same address, which was answered just before, or copies beyond their share of the rate:
+    /// retransmissions that arrive together (RFC 8489, section 6.2.1), or somebody's copies.
+    Repeated,
     /// More than checks can be.
     TooOften,
     /// More addresses than an end can have.
     TooMany,
 }
 
+/// A request that was taken, and when the last time.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    id: TransactionId,
+    from: SocketAddr,
+    at: Timestamp,
+}
+
 /// The bounds of one agent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    requests: VecDeque<(TransactionId, SocketAddr)>,
+    requests: VecDeque<Request>,
     sources: Vec<SocketAddr>,
     mapped: Vec<SocketAddr>,
-    /// The time up to which requests were taken, one an interval.
-    taken: Timestamp,
+    /// The time up to which requests were taken, one an interval; `None` before the first, when all of a burst is left, also
+    /// if the clock begins with the call.
+    taken: Option<Timestamp>,
 }
 
 fn admit(list: &mut Vec<SocketAddr>, address: SocketAddr) -> Result<(), Refusal> {
@@ -56,24 +72,34 @@ impl Guard {
         is_announced: bool,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        let known = self.requests.iter().find(|(known, _)| *known == id);
-        if known.is_some_and(|(_, source)| *source != from) {
-            return Err(Refusal::Replay);
+        let known = self.requests.iter_mut().find(|known| known.id == id);
+        if let Some(known) = &known {
+            if known.from != from {
+                return Err(Refusal::Replay);
+            }
+            if now.saturating_since(known.at) < TOGETHER {
+                return Err(Refusal::Repeated);
+            }
         }
         // Copies leave half of it to what is new.
         let reserve = if known.is_some() { INTERVAL * (BURST / 2) } else { TimeDelta::ZERO };
-        let taken = self.taken.max(now - INTERVAL * BURST) + INTERVAL;
+        let unused = now - INTERVAL * BURST;
+        let taken = self.taken.map_or(unused, |taken| taken.max(unused)) + INTERVAL;
         if taken + reserve > now {
-            return Err(Refusal::TooOften);
+            return Err(if known.is_some() { Refusal::Repeated } else { Refusal::TooOften });
         }
         if !is_announced {
             admit(&mut self.sources, from)?;
         }
-        self.taken = taken;
+        self.taken = Some(taken);
+        if let Some(known) = known {
+            known.at = now;
+            return Ok(());
+        }
         if self.requests.len() >= REMEMBERED {
             self.requests.pop_front();
         }
-        self.requests.push_back((id, from));
+        self.requests.push_back(Request { id, from, at: now });
         Ok(())
     }
 
@@ -101,9 +127,30 @@ mod tests {
         let mut g = Guard::default();
         let now = Timestamp::from_secs(9);
         assert_eq!(g.on_request(id(1), at(1), true, now), Ok(()));
-        assert_eq!(g.on_request(id(1), at(1), true, now), Ok(()));
+        // A retransmission after its answer was lost.
+        assert_eq!(g.on_request(id(1), at(1), true, now + TimeDelta::from_millis(250)), Ok(()));
         assert_eq!(g.on_request(id(1), at(2), true, now), Err(Refusal::Replay));
         assert_eq!(g.on_request(id(2), at(2), true, now), Ok(()));
+    }
+
+    #[test]
+    fn retransmissions_that_arrive_together_leave_the_rate_to_others() {
+        let mut g = Guard::default();
+        // The clock begins with the call.
+        let now = Timestamp::ZERO;
+        // Thirty checks of a second in which nobody read the socket, each with three copies.
+        for n in 0..30 {
+            assert_eq!(g.on_request(id(n), at(1), true, now), Ok(()), "{n}");
+            for _ in 0..3 {
+                assert_eq!(g.on_request(id(n), at(1), true, now), Err(Refusal::Repeated), "{n}");
+            }
+        }
+        // Somebody's copies take no more than half of the rate, whatever their pace.
+        let later = |n: i64| now + TimeDelta::from_secs(2) + TimeDelta::from_millis(n);
+        let taken = (0..1_000).filter(|n| g.on_request(id(*n as u32 % 30), at(1), true, later(*n)).is_ok()).count();
+        assert!((20..=70).contains(&taken), "{taken}");
+        let new = (0..20).filter(|n| g.on_request(id(100 + n), at(1), true, later(1_000)).is_ok()).count();
+        assert_eq!(new, 20);
     }
 
     #[test]
