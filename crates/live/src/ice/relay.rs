@@ -4,17 +4,18 @@
 //! The library checks the server's answers by the password. It is given no more than that of a message: requests of a server, which
 //! only relays of TCP have, are dropped before, since each would take memory.
 
+#[cfg(feature = "turn")]
+mod client;
+#[cfg(not(feature = "turn"))]
+#[path = "relay/no_client.rs"]
+mod client;
+
 use super::candidate::is_of_an_end;
 use super::stun::is_stun;
+use client::{Client, Event, Received};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use turn_client_proto::api::{TurnConfig, TurnEvent, TurnPollRet, TurnRecvRet};
-use turn_client_proto::prelude::TurnClientApi;
-use turn_client_proto::stun::Instant;
-use turn_client_proto::stun::agent::Transmit;
-use turn_client_proto::types::{AddressFamily, TransportType, TurnCredentials};
-use turn_client_proto::udp::TurnClientUdp;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Hosts with which an allocation exchanges datagrams (permissions, section 9), and addresses with a channel (section 12).
@@ -100,7 +101,7 @@ pub enum FromServer {
 /// One allocation at one server.
 #[derive(Debug)]
 pub struct Relay {
-    client: TurnClientUdp,
+    client: Client,
     local: SocketAddr,
     server: SocketAddr,
     state: RelayState,
@@ -132,11 +133,8 @@ fn is_channel(bytes: &[u8]) -> bool {
 impl Relay {
     /// Asks a server for an allocation for this socket from now on.
     pub fn new(local: SocketAddr, server: &RelayServer, now: Timestamp) -> Self {
-        let mut config = TurnConfig::new(TurnCredentials::new(&server.user, &server.password));
-        let family = if local.is_ipv4() { AddressFamily::IPV4 } else { AddressFamily::IPV6 };
-        config.set_address_family(family);
         Self {
-            client: TurnClientUdp::allocate(local, server.address, config),
+            client: Client::allocate(local, server.address, &server.user, &server.password),
             local,
             server: server.address,
             state: RelayState::Asking,
@@ -180,8 +178,9 @@ impl Relay {
         self.begun = self.begun - behind;
     }
 
-    fn instant(&self, now: Timestamp) -> Instant {
-        Instant::from_nanos((now + self.offset).as_nanos())
+    /// A time by the allocation's clock.
+    fn own(&self, now: Timestamp) -> Timestamp {
+        now + self.offset
     }
 
     /// Datagrams may be exchanged with this host. Beyond the bound they are not.
@@ -189,8 +188,7 @@ impl Relay {
         let fits = host.is_ipv4() == self.local.is_ipv4() && self.peers.len() < MAX_PEERS;
         if self.state == RelayState::Ready && fits && !self.peers.contains(&host) {
             self.peers.push(host);
-            // A refusal is an event.
-            let _ = self.client.create_permission(TransportType::Udp, host, self.instant(now));
+            self.client.permit(host, self.own(now));
             self.step(now);
         }
     }
@@ -198,8 +196,7 @@ impl Relay {
     pub fn prefer(&mut self, peer: SocketAddr, now: Timestamp) {
         if self.state == RelayState::Ready && self.channels.len() < MAX_CHANNELS && !self.channels.contains(&peer) {
             self.channels.push(peer);
-            // Without a channel, data go by indications.
-            let _ = self.client.bind_channel(TransportType::Udp, peer, self.instant(now));
+            self.client.bind(peer, self.own(now));
             self.step(now);
         }
     }
@@ -207,12 +204,12 @@ impl Relay {
     /// The datagram that passes these bytes on to an end. `None` if there is no allocation, or no permission yet: then it
     /// is sent once there is one, if few are waiting.
     pub fn wrap(&mut self, now: Timestamp, to: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
-        let at = self.instant(now);
+        let at = self.own(now);
         if self.state != RelayState::Ready {
             self.counters.dropped += 1;
             return None;
         }
-        if !self.client.have_permission(TransportType::Udp, to.ip()) {
+        if !self.client.has_permission(to.ip()) {
             self.permit(to.ip(), now);
             if self.held.len() >= MAX_HELD {
                 self.held.pop_front();
@@ -221,7 +218,7 @@ impl Relay {
             self.held.push_back((to, bytes.to_vec()));
             return None;
         }
-        let sent = self.client.send_to(TransportType::Udp, to, bytes, at).ok().flatten().map(|t| t.build().data);
+        let sent = self.client.send(to, bytes, at);
         let count = if sent.is_some() { &mut self.counters.sent } else { &mut self.counters.dropped };
         *count += 1;
         sent
@@ -232,19 +229,15 @@ impl Relay {
         if !is_stun(bytes) && !is_channel(bytes) {
             return FromServer::Other;
         }
-        let at = self.instant(now);
-        let answer = if is_expected(bytes) && !self.is_over() {
-            self.client.recv(Transmit::new(bytes, TransportType::Udp, self.server, self.local), at)
-        } else {
-            TurnRecvRet::Ignored(Transmit::new(bytes, TransportType::Udp, self.server, self.local))
-        };
-        match answer {
-            TurnRecvRet::PeerData(data) if self.peers.contains(&data.peer.ip()) => {
+        let at = self.own(now);
+        let is_read = is_expected(bytes) && !self.is_over();
+        match if is_read { self.client.recv(bytes, at) } else { Received::Ignored } {
+            Received::Data(from, bytes) if self.peers.contains(&from.ip()) => {
                 self.counters.received += 1;
-                return FromServer::Data { from: data.peer, bytes: data.data().to_vec() };
+                return FromServer::Data { from, bytes };
             }
-            TurnRecvRet::Handled => self.step(now),
-            _ => self.counters.unexpected += 1,
+            Received::Handled => self.step(now),
+            Received::Data(..) | Received::Ignored => self.counters.unexpected += 1,
         }
         FromServer::Taken
     }
@@ -271,7 +264,7 @@ impl Relay {
 
     /// The allocation is no longer needed; one message says so to the server.
     pub fn close(&mut self, now: Timestamp) {
-        if self.state == RelayState::Ready && !self.is_closing && self.client.delete(self.instant(now)).is_ok() {
+        if self.state == RelayState::Ready && !self.is_closing && self.client.delete(self.own(now)) {
             (self.is_closing, self.relayed) = (true, None);
             self.held.clear();
             self.step(now);
@@ -292,30 +285,26 @@ impl Relay {
         if self.is_over() {
             return;
         }
-        let at = self.instant(now);
-        let mut due = at;
+        let at = self.own(now);
+        let mut wait = TimeDelta::ZERO;
         for _ in 0..MAX_STEPS {
             while let Some(event) = self.client.poll_event() {
                 self.on_event(event, now);
             }
-            let sent = self.client.poll_transmit(at).map(|t| t.data.to_vec());
+            let sent = self.client.poll_transmit(at);
             let has_sent = sent.is_some();
             if let Some(bytes) = sent {
                 self.push(bytes);
             }
-            due = match self.client.poll(at) {
-                TurnPollRet::WaitUntil(due) => due,
-                _ => {
-                    self.fail();
-                    return;
-                }
+            let Some(until) = self.client.poll(at) else {
+                self.fail();
+                return;
             };
-            if due > at && !has_sent {
+            wait = until;
+            if wait > TimeDelta::ZERO && !has_sent {
                 break;
             }
         }
-        let wait = due.saturating_duration_since(at).as_nanos();
-        let wait = TimeDelta::from_nanos(i64::try_from(wait).unwrap_or(i64::MAX));
         self.next = now + wait.max(LEAST_WAIT).min(TimeDelta::from_secs(60));
     }
 
@@ -326,9 +315,9 @@ impl Relay {
         self.out.push_back(bytes);
     }
 
-    fn on_event(&mut self, event: TurnEvent, now: Timestamp) {
+    fn on_event(&mut self, event: Event, now: Timestamp) {
         match event {
-            TurnEvent::AllocationCreated(_, at) if self.state == RelayState::Asking => {
+            Event::Allocated(at) if self.state == RelayState::Asking => {
                 // A server that names an address at which no end can be has no other one to offer.
                 if is_of_an_end(at) && at.is_ipv4() == self.local.is_ipv4() {
                     (self.state, self.relayed) = (RelayState::Ready, Some(at));
@@ -336,8 +325,8 @@ impl Relay {
                     self.fail();
                 }
             }
-            TurnEvent::AllocationCreateFailed(_) => self.fail(),
-            TurnEvent::PermissionCreated(_, host) => {
+            Event::NotAllocated => self.fail(),
+            Event::Permitted(host) => {
                 let all = std::mem::take(&mut self.held);
                 let (free, held): (VecDeque<_>, VecDeque<_>) = all.into_iter().partition(|(to, _)| to.ip() == host);
                 self.held = held;
@@ -348,9 +337,9 @@ impl Relay {
                 }
             }
             // The host stays in the list, so that a server that refuses is asked once.
-            TurnEvent::PermissionCreateFailed(_, host) => self.held.retain(|(to, _)| to.ip() != host),
-            TurnEvent::ChannelCreateFailed(_, peer) => self.channels.retain(|known| *known != peer),
-            _ => {}
+            Event::NotPermitted(host) => self.held.retain(|(to, _)| to.ip() != host),
+            Event::NoChannel(peer) => self.channels.retain(|known| *known != peer),
+            Event::Allocated(_) => {}
         }
     }
 }

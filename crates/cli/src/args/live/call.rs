@@ -119,7 +119,7 @@ pub(crate) struct IceArgs {
     /// With --ice: a STUN server that says how this end's addresses are seen from outside; up to four
     #[arg(long, value_name = "HOST:PORT", requires = "ice")]
     pub(crate) stun: Vec<String>,
-    /// With --ice: a TURN server, reached by UDP, that lends each path an address and passes datagrams on, for ends that cannot
+    /// With --ice, in a build with the feature turn: a TURN server, reached by UDP, that lends each path an address and passes datagrams on, for ends that cannot
     /// reach each other otherwise; it is asked as a STUN server too. Up to two
     #[arg(long, value_name = "HOST:PORT", requires = "ice", requires = "turn_key")]
     pub(crate) turn: Vec<String>,

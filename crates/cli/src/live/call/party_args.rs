@@ -122,6 +122,11 @@ fn ice_options(args: &IceArgs) -> Result<Option<IceOptions>, Failure> {
         return Ok(None);
     }
     let mut stun = servers("--stun", &args.stun, 4)?;
+    if !args.turn.is_empty() && !cfg!(feature = "turn") {
+        let help =
+            "cargo run --release --features turn -- live call ..., or cargo install --path crates/weir --features turn";
+        return Err(InputError::whole("--turn", "this build lacks the feature turn").help(help).into());
+    }
     let relays = servers("--turn", &args.turn, 2)?;
     let mut options = IceOptions { relay_only: args.ice_relay_only, ..IceOptions::default() };
     if let Some(file) = args.turn_key.as_ref().filter(|_| !relays.is_empty()) {
