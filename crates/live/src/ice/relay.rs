@@ -4,7 +4,7 @@
 //! The library checks the server's answers by the password. It is given no more than that of a message: requests of a server, which
 //! only relays of TCP have, are dropped before, since each would take memory.
 
-use super::candidate::is_of_an_end;
+use super::candidate::{is_of_an_end, is_public};
 use super::stun::is_stun;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -77,7 +77,8 @@ pub struct RelayCounters {
     pub received: u64,
     /// Datagrams of other ends to which this one has given no permission, and messages that no request waits for.
     pub unexpected: u64,
-    /// Datagrams that were dropped since there was no permission yet, or too many.
+    /// Datagrams that were dropped since there was no permission yet, or too many, or for a private address, which a server at a
+    /// public one does not reach.
     pub dropped: u64,
 }
 
@@ -184,9 +185,16 @@ impl Relay {
         Instant::from_nanos((now + self.offset).as_nanos())
     }
 
-    /// Datagrams may be exchanged with this host. Beyond the bound they are not.
+    /// Whether the server can have a way to this host. One at a public address has none to private networks, each of which may be
+    /// anywhere; coturn closes an allocation if the system refuses to send there.
+    fn can_reach(&self, host: IpAddr) -> bool {
+        host.is_ipv4() == self.local.is_ipv4() && (is_public(host) || !is_public(self.server.ip()))
+    }
+
+    /// Datagrams may be exchanged with this host. Beyond the bound they are not, nor with hosts of private networks if the server's
+    /// address is public.
     pub fn permit(&mut self, host: IpAddr, now: Timestamp) {
-        let fits = host.is_ipv4() == self.local.is_ipv4() && self.peers.len() < MAX_PEERS;
+        let fits = self.can_reach(host) && self.peers.len() < MAX_PEERS;
         if self.state == RelayState::Ready && fits && !self.peers.contains(&host) {
             self.peers.push(host);
             // A refusal is an event.
@@ -208,7 +216,7 @@ impl Relay {
     /// is sent once there is one, if few are waiting.
     pub fn wrap(&mut self, now: Timestamp, to: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
         let at = self.instant(now);
-        if self.state != RelayState::Ready {
+        if self.state != RelayState::Ready || !self.can_reach(to.ip()) {
             self.counters.dropped += 1;
             return None;
         }
