@@ -1,6 +1,10 @@
 //! A server of many connections by one thread: hostile handshakes by the thousand, and honest senders beside them.
 #![cfg(target_os = "linux")]
 
+#[path = "support/raise.rs"]
+mod raise;
+
+use raise::Raise;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -79,16 +83,21 @@ struct Answers {
     too_busy: usize,
 }
 
+/// A source's wait for an answer: of one that has no time to lose, and of one of which each handshake counts, also where the
+/// server's thread gets no processor for a while.
+const HURRIED: Duration = Duration::from_millis(20);
+const PATIENT: Duration = Duration::from_secs(2);
+
 /// Handshakes from one address, one after the other, each connection then abandoned.
 fn flood(from: &str, to: SocketAddr) -> Answers {
-    paced_flood(from, to, HANDSHAKES + REQUESTS, Duration::ZERO)
+    paced_flood(from, to, HANDSHAKES + REQUESTS, Duration::ZERO, HURRIED)
 }
 
 /// So many Requests, this long apart, every second of which leads to a handshake where it is let.
-fn paced_flood(from: &str, to: SocketAddr, requests: u16, pause: Duration) -> Answers {
+fn paced_flood(from: &str, to: SocketAddr, requests: u16, pause: Duration, wait: Duration) -> Answers {
     let socket = UdpSocket::bind((from, 0)).expect("a loopback address");
     socket.connect(to).expect("a route");
-    socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+    socket.set_read_timeout(Some(wait)).expect("a timeout");
     let (mut out, mut buffer) = (Vec::new(), [0; 2_048]);
     let mut answers = Answers::default();
     let clock = Clock::starting_now();
@@ -140,6 +149,7 @@ fn a_flood_of_handshakes_keeps_no_honest_sender_out() {
     let most_threads = AtomicUsize::new(0);
     let mut seen = Seen { stop: Some(&over), ..Seen::default() };
     std::thread::scope(|scope| {
+        let _end = Raise(&over);
         let serving = scope.spawn(|| serve(&listener, &plan(500), &mut seen));
         let hostile = ["127.0.0.2", "127.0.0.3"].map(|from| scope.spawn(move || flood(from, at)));
         let honest = scope.spawn(move || {
@@ -200,9 +210,10 @@ fn silent_connections_from_eight_addresses_give_way_to_a_newcomer() {
     let over = AtomicBool::new(false);
     let mut seen = Seen { stop: Some(&over), ..Seen::default() };
     let took = std::thread::scope(|scope| {
+        let _end = Raise(&over);
         let serving = scope.spawn(|| serve(&listener, &ServePlan { concurrent: 256, ..plan(60_000) }, &mut seen));
         for n in 1..=8 {
-            let answers = paced_flood(&format!("127.0.1.{n}"), at, 64, Duration::from_millis(1));
+            let answers = paced_flood(&format!("127.0.1.{n}"), at, 64, Duration::from_millis(1), PATIENT);
             assert_eq!(answers.opened, 32, "{answers:?}");
         }
         let clock = Clock::starting_now();
@@ -244,6 +255,7 @@ fn an_honest_sender_keeps_its_rate_beside_a_hundred_thousand_handshakes_a_minute
     let mut seen = Seen { stop: Some(&over), ..Seen::default() };
     let before = resident();
     let (sent, answers, grown) = std::thread::scope(|scope| {
+        let _end = Raise(&over);
         let serving = scope.spawn(|| serve(&listener, &plan(2_000), &mut seen));
         let honest = scope.spawn(move || {
             let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
@@ -252,7 +264,7 @@ fn an_honest_sender_keeps_its_rate_beside_a_hundred_thousand_handshakes_a_minute
             send_all(&client, &plan, &|| false, LONG, Looks { every: TimeDelta::from_secs(1), report_to: &mut |_| () })
                 .unwrap()
         });
-        let hostile = SOURCES.map(|from| scope.spawn(move || paced_flood(from, at, requests, pause)));
+        let hostile = SOURCES.map(|from| scope.spawn(move || paced_flood(from, at, requests, pause, HURRIED)));
         let answers = hostile.map(|h| h.join().unwrap());
         let grown = resident().saturating_sub(before);
         let sent = honest.join().unwrap();
@@ -283,6 +295,7 @@ fn one_thread_receives_from_many_at_once() {
     let over = AtomicBool::new(false);
     let mut seen = Seen { stop: Some(&over), ..Seen::default() };
     std::thread::scope(|scope| {
+        let _end = Raise(&over);
         let serving = scope.spawn(|| serve(&listener, &plan(60_000), &mut seen));
         let senders = [(); 8].map(|()| {
             scope.spawn(move || {
@@ -313,6 +326,7 @@ fn a_stop_closes_what_is_open() {
     let over = AtomicBool::new(false);
     let mut seen = Seen { stop: Some(&over), ..Seen::default() };
     std::thread::scope(|scope| {
+        let _end = Raise(&over);
         let serving = scope.spawn(|| serve(&listener, &plan(60_000), &mut seen));
         let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
         client.send(&[0; 100]).unwrap();

@@ -9,10 +9,13 @@ use camera::video;
 use interfaces::ip;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_cc::{Limits, Registry};
-use weir_live::call::{CallConfig, IceOptions, Party, PartyMedia, PartySummary, PathUse, Unobserved, run_party};
+use weir_live::call::{
+    CallConfig, CallObserver, IceOptions, LivePacket, Party, PartyMedia, PartySummary, PathUse, run_party,
+};
 use weir_live::ice::stun::{HEADER, answer, binding_request};
+use weir_live::netns::Namespace;
 use weir_live::sdp::Direction;
 use weir_live::signal::{Listener, Signalling, Trust};
 use weir_media::{EncoderConfig, VideoCodec};
@@ -31,23 +34,47 @@ fn party(direction: Direction, paths: &[&str], stun: &[SocketAddr]) -> Party {
     }
 }
 
+/// Counts the packets of an end.
+struct Counted<'a>(&'a AtomicU64);
+
+impl CallObserver for Counted<'_> {
+    fn on_packet(&mut self, _: &LivePacket<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits until the connecting end of a call has this many packets.
+fn await_packets(packets: &AtomicU64, count: u64) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while packets.load(Ordering::Relaxed) < count {
+        assert!(Instant::now() < until, "no media within 60 s");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Both ends of a call, the connecting one first; it ends the call after this time.
 fn call(connecting: &Party, listening: &Party, ms: i64) -> [PartySummary; 2] {
+    counted_call(connecting, listening, ms, &AtomicU64::new(0))
+}
+
+/// Likewise, and the packets of the connecting end are counted.
+fn counted_call(connecting: &Party, listening: &Party, ms: i64, packets: &AtomicU64) -> [PartySummary; 2] {
     let mut listener = Listener::bind(&Signalling::Tcp("127.0.0.1:0".into()), None, &Trust::default()).expect("a port");
     let by = Signalling::Tcp(listener.local_addr().expect("an address").to_string());
     let stop = AtomicBool::new(false);
-    let run = |party: &Party, joined, ms| {
+    let unwatched = AtomicU64::new(0);
+    let run = |party: &Party, joined, ms, packets| {
         let (registry, duration) = (Registry::builtin(), Some(TimeDelta::from_millis(ms)));
         let video = video(party.media[0].direction);
-        run_party(joined, &party.call, &registry, video, duration, &stop, &mut Unobserved).expect("it runs")
+        run_party(joined, &party.call, &registry, video, duration, &stop, &mut Counted(packets)).expect("it runs")
     };
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             let joined = listening.await_call(&mut listener, &stop, &mut |r| println!("{r:?}")).expect("a call");
-            run(listening, joined, ms + 5_000)
+            run(listening, joined, ms + 5_000, &unwatched)
         });
         let joined = connecting.connect(&by, &stop).expect("agreed");
-        let own = run(connecting, joined, ms);
+        let own = run(connecting, joined, ms, packets);
         [own, other.join().expect("no panic")]
     })
 }
@@ -120,30 +147,36 @@ fn an_end_without_ice_is_called_at_its_address() {
     assert!(a.end.ice.is_none() && b.end.ice.is_none());
 }
 
-#[test]
-fn a_path_is_added_with_an_interface_and_lost_with_it() {
-    let namespace = match weir_live::netns::Namespace::new("ice") {
-        Ok(n) => n,
+/// A namespace of its own; `None` without the privilege.
+fn namespace() -> Option<Namespace> {
+    match Namespace::new("ice") {
+        Ok(n) => Some(n),
         Err(e) if e.is_privilege() => {
             println!("skipped: {e}");
-            return;
+            None
         }
         Err(e) => panic!("{e}"),
-    };
+    }
+}
+
+#[test]
+fn a_path_is_added_with_an_interface_and_lost_with_it() {
+    let Some(namespace) = namespace() else { return };
     let ends = namespace.run(|| {
         ip("link set lo up");
-        let mover = std::thread::spawn(|| {
-            std::thread::sleep(Duration::from_millis(1_500));
-            ip("tuntap add dev near mode tun");
-            ip("addr add 10.9.0.1/24 dev near");
-            ip("link set near up");
-            std::thread::sleep(Duration::from_millis(2_500));
-            ip("link del near");
-        });
-        let own = party(Direction::Send, &["lo", "near"], &[]);
-        let done = call(&own, &party(Direction::Receive, &["127.0.0.1"], &[]), 6_000);
-        mover.join().expect("no panic");
-        done
+        let packets = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                await_packets(&packets, 100);
+                ip("tuntap add dev near mode tun");
+                ip("addr add 10.9.0.1/24 dev near");
+                ip("link set near up");
+                std::thread::sleep(Duration::from_millis(2_500));
+                ip("link del near");
+            });
+            let own = party(Direction::Send, &["lo", "near"], &[]);
+            counted_call(&own, &party(Direction::Receive, &["127.0.0.1"], &[]), 6_000, &packets)
+        })
     });
     let [sends, receives] = ends.expect("no panic");
     let ice = sends.end.ice.expect("agreed");
@@ -152,6 +185,47 @@ fn a_path_is_added_with_an_interface_and_lost_with_it() {
     let second = &receives.end.paths[1];
     assert!((20..400).contains(&second.received_packets), "{:?}", receives.end.paths);
     assert!(receives.received.expect("pictures").intact > 100);
+}
+
+#[test]
+fn a_path_restarts_where_its_interface_has_another_address() {
+    let Some(namespace) = namespace() else { return };
+    let ends = namespace.run(|| {
+        ip("link set lo up");
+        ip("tuntap add dev near mode tun");
+        ip("addr add 10.9.0.1/24 dev near");
+        ip("link set near up");
+        let moved = |paths: &[&str]| {
+            let packets = AtomicU64::new(0);
+            let ends = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    await_packets(&packets, 60);
+                    ip("addr del 10.9.0.1/24 dev near");
+                    ip("addr add 10.9.0.2/24 dev near");
+                });
+                let own = party(Direction::Send, paths, &[]);
+                counted_call(&own, &party(Direction::Receive, &["127.0.0.1"], &[]), 6_000, &packets)
+            });
+            ip("addr del 10.9.0.2/24 dev near");
+            ip("addr add 10.9.0.1/24 dev near");
+            ends
+        };
+        // Beside a path that stays, and as the only one.
+        [moved(&["lo", "near"]), moved(&["near"])]
+    });
+    for ([sends, receives], path) in ends.expect("no panic").into_iter().zip([1, 0]) {
+        let [own, other] = [&sends.end, &receives.end].map(|end| end.ice.as_ref().expect("agreed"));
+        println!("{:?} {:?}", own.events, other.events);
+        assert_eq!((own.events.restarts, own.events.lost, other.events.followed, other.events.lost), (1, 0, 1, 0));
+        // The numbers of paths stay.
+        assert_eq!((sends.end.paths.len(), receives.end.paths.len()), (path + 1, path + 1));
+        let is_new = |at: &str| at.starts_with("10.9.0.2:");
+        assert!(own.pairs.iter().any(|p| p.path == path && p.is_selected && is_new(&p.local)), "{own:?}");
+        assert!(other.pairs.iter().any(|p| p.path == path && p.is_selected && is_new(&p.remote)), "{other:?}");
+        assert!(is_new(&receives.end.paths[path].remote), "{:?}", receives.end.paths);
+        // Without the restart, the only path would have carried about a second's.
+        assert!(receives.received.expect("pictures").intact > 90);
+    }
 }
 
 /// Media packets received in a call, under a flood of this many datagrams a second or without.

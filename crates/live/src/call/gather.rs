@@ -2,7 +2,7 @@
 //! what is kept of ICE until the call begins.
 
 use crate::call::lent::Lent;
-use crate::call::path_sockets::BoundPath;
+use crate::call::path_sockets::{BoundPath, use_own_route};
 use crate::call::{CallError, random_failure};
 use crate::clock::Clock;
 use crate::ice::{Candidate, CandidateKind, Credentials, Gather, IceConfig, Relay, RelayServer, Secret, is_check_for};
@@ -41,6 +41,11 @@ pub(super) fn gather(paths: &mut [BoundPath], options: &IceOptions, stop: &Atomi
     for (n, path) in paths.iter_mut().enumerate() {
         path.socket.set_nonblocking(true).map_err(CallError::socket("preparing a socket"))?;
         let fits = |s: &SocketAddr| s.is_ipv4() == path.address.is_ipv4();
+        // Asked by the route of another interface, a server would see that one's NAT.
+        let mut servers = options.stun.iter().copied().chain(options.relays.iter().map(|r| r.address));
+        if let Some(server) = servers.find(fits) {
+            use_own_route(&path.socket, server);
+        }
         let stun = options.stun.iter().filter(|s| fits(s) && !options.relay_only).take(MAX_STUN);
         for server in stun {
             let mut id = [0; 12];

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::ice::{IceEvent, Relay, RelayState, Selection, Stage};
 use crate::sdp::IceDescription;
 use crate::udp::UdpPort;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use weir_session::{Handover, PathConfig};
 use weir_units::{Ecn, PathId, TimeDelta, Timestamp};
 
@@ -20,7 +20,7 @@ use weir_units::{Ecn, PathId, TimeDelta, Timestamp};
 const LOOK: TimeDelta = TimeDelta::from_millis(250);
 /// Time for the servers of relays at the end of a call (calibrated: a round trip and one more for a newer nonce).
 const LEAVE: TimeDelta = TimeDelta::from_millis(300);
-/// Sockets of a call, those of interfaces that are gone included.
+/// Sockets of a call, the last ones of interfaces that are gone included.
 const MAX_PORTS: usize = 32;
 
 impl LiveEnd {
@@ -51,7 +51,7 @@ impl LiveEnd {
                 }
                 Some((local.ip(), path))
             });
-            ice.watched.push(Watched { at, now: path });
+            ice.watched.push(Watched { at, now: path, last: None });
         }
         ice.paths.set_remote(&theirs.credentials, &theirs.candidates, now);
         ice.announced = ice.paths.offers();
@@ -70,11 +70,13 @@ impl LiveEnd {
         // An interface that appears before there is a path to announce it by is announced once there is one.
         if ice.is_untold && ice.is_any_open() {
             ice.is_untold = false;
-            let offers = ice.paths.offers();
-            if offers != ice.announced {
-                self.carrier.endpoint_mut().rtcp().offer_addresses(&offers);
+            let (offers, restarts) = (ice.paths.offers(), ice.paths.restarts());
+            if offers != ice.announced || restarts != ice.announced_restarts {
+                let mut rtcp = self.carrier.endpoint_mut().rtcp();
+                rtcp.set_ice_restarts(restarts);
+                rtcp.offer_addresses(&offers);
                 ice.events.offers += 1;
-                ice.announced = offers;
+                (ice.announced, ice.announced_restarts) = (offers, restarts);
             }
         }
         self.send_messages(&mut ice);
@@ -103,6 +105,10 @@ impl LiveEnd {
                 IceEvent::Lost { path } => {
                     ice.events.lost += 1;
                     self.close_path(ice, path);
+                    // Consent that has ended is asked for under other credentials (RFC 7675, section 5.1).
+                    if let Some(local) = ice.paths.local(path) {
+                        ice.events.restarts += u64::from(ice.paths.restart_path(path, local, now));
+                    }
                 }
                 IceEvent::Candidates => ice.is_untold = true,
             }
@@ -111,8 +117,13 @@ impl LiveEnd {
 
     /// The other end's addresses were offered in-band.
     pub(super) fn on_ice_offers(&mut self, now: Timestamp) {
-        let offered = self.carrier.endpoint().remote().offered_addresses().to_vec();
+        let remote = self.carrier.endpoint().remote();
+        let (offered, restarts) = (remote.offered_addresses().to_vec(), remote.ice_restarts());
         if let Some(ice) = &mut self.ice {
+            // What it restarts has other addresses.
+            for (path, count) in restarts.into_iter().enumerate() {
+                ice.paths.follow_restart(path, count, now);
+            }
             ice.paths.on_offered(&offered, now);
         }
     }
@@ -166,29 +177,64 @@ impl LiveEnd {
         }
     }
 
-    /// Adds paths at interfaces that have appeared, and removes those that are gone.
+    /// Adds paths at interfaces that have appeared, stops those at interfaces that are gone, and restarts those whose interface is
+    /// there again or has another address.
     fn look_at_interfaces(&mut self, ice: &mut LiveIce, now: Timestamp) {
         for n in 0..ice.watched.len() {
-            let Watched { at, now: known } = &ice.watched[n];
+            let Watched { at, now: known, .. } = &ice.watched[n];
             let (ip, known) = (current_address(at), *known);
             if ip == known.map(|k| k.0) {
                 continue;
             }
             if let Some((_, path)) = known {
                 ice.events.disappeared += 1;
-                ice.paths.remove_interface(path);
-                self.close_path(ice, path);
+                ice.watched[n].last = ice.paths.local(path).map(|local| (local, path));
                 ice.watched[n].now = None;
+                if ip.is_none() {
+                    ice.paths.remove_interface(path);
+                }
+                self.close_path(ice, path);
             }
-            let Some(ip) = ip.filter(|_| self.ports.len() < MAX_PORTS) else { continue };
-            let Ok((socket, local)) = bind(&PathAddress::Ip(ip), 0) else { continue };
-            use_own_interface(&socket, self.routes.first().peer.addr());
-            let Ok(port) = UdpPort::new(socket, ice.udp) else { continue };
-            self.ports.push(port);
-            ice.locals.push(local);
+            let Some(ip) = ip else { continue };
+            let Some(local) = self.bind_again(ice, n, ip) else { continue };
             ice.events.appeared += 1;
-            ice.watched[n].now = ice.paths.add_interface(local, now).map(|path| (ip, path));
+            let path = match ice.watched[n].last {
+                None => ice.paths.add_interface(local, now),
+                Some((before, path)) => {
+                    // Paths that share its socket have moved with it.
+                    let is_moved = |p: &usize| *p == path || ice.paths.local(*p) == Some(before);
+                    let moved: Vec<usize> = (0..ice.paths.path_count()).filter(is_moved).collect();
+                    for path in moved {
+                        self.close_path(ice, path);
+                        ice.events.restarts += u64::from(ice.paths.restart_path(path, local, now));
+                    }
+                    Some(path)
+                }
+            };
+            ice.watched[n].now = path.map(|path| (ip, path));
         }
+    }
+
+    /// A socket at an interface's address, in place of its last one. `None` if there is none to be had.
+    fn bind_again(&mut self, ice: &mut LiveIce, watched: usize, ip: IpAddr) -> Option<SocketAddr> {
+        let before = ice.watched[watched].last.and_then(|(local, _)| ice.locals.iter().rposition(|l| *l == local));
+        if before.is_none() && self.ports.len() >= MAX_PORTS {
+            return None;
+        }
+        let (socket, local) = bind(&PathAddress::Ip(ip), 0).ok()?;
+        use_own_interface(&socket, self.routes.first().peer.addr());
+        let port = UdpPort::new(socket, ice.udp).ok()?;
+        match before {
+            Some(index) => {
+                self.retired = self.retired + self.ports[index].counters();
+                (self.ports[index], ice.locals[index]) = (port, local);
+            }
+            None => {
+                self.ports.push(port);
+                ice.locals.push(local);
+            }
+        }
+        Some(local)
     }
 
     /// Sends a datagram of a path through its relay. Returns `false` if the path has none.

@@ -6,6 +6,7 @@ use crate::udp::UdpConfig;
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 use weir_session::PathConfig;
+use weir_session::multipath::MAX_PATHS;
 use weir_units::{PathId, TimeDelta, Timestamp};
 
 /// Makes the configuration of a further path.
@@ -15,6 +16,8 @@ pub(super) type NewPath = Box<dyn FnMut(usize, Timestamp) -> Option<PathConfig> 
 pub(super) struct Watched {
     pub(super) at: PathAddress,
     pub(super) now: Option<(IpAddr, usize)>,
+    /// Its last socket's address, and its path, once it was there.
+    pub(super) last: Option<(SocketAddr, usize)>,
 }
 
 /// ICE of one end.
@@ -31,6 +34,7 @@ pub(super) struct LiveIce {
     /// Paths that the session has.
     pub(super) added: Vec<bool>,
     pub(super) announced: Vec<SocketAddr>,
+    pub(super) announced_restarts: [u16; MAX_PATHS],
     /// Whether the addresses have changed and are not announced yet.
     pub(super) is_untold: bool,
     pub(super) events: IceEvents,
@@ -50,6 +54,10 @@ pub struct IceEvents {
     pub disappeared: u64,
     /// Times that this end's addresses were sent to the other end in-band.
     pub offers: u64,
+    /// Paths that this end has restarted under other credentials, since no pair answered or an interface has another address.
+    pub restarts: u64,
+    /// Restarts of the other end that this one has followed.
+    pub followed: u64,
 }
 
 /// State of ICE at an end, units in the names.
@@ -118,6 +126,7 @@ impl LiveIce {
             open: Vec::new(),
             added: vec![true],
             announced: Vec::new(),
+            announced_restarts: [0; MAX_PATHS],
             is_untold: false,
             events: IceEvents::default(),
         }
@@ -163,6 +172,7 @@ impl LiveIce {
             state: r.state(),
             datagrams: r.counters(),
         });
-        IceSummary { events: self.events, messages: self.paths.counters(), pairs, relays: relays.collect() }
+        let events = IceEvents { followed: self.paths.followed(), ..self.events };
+        IceSummary { events, messages: self.paths.counters(), pairs, relays: relays.collect() }
     }
 }

@@ -10,7 +10,7 @@ use crate::udp::UdpConfig;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, setsockopt, socket, sockopt};
 use std::ffi::OsString;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::str::FromStr;
 use weir_units::{PathId, Timestamp};
@@ -176,6 +176,20 @@ pub(super) fn use_own_interface(socket: &UdpSocket, remote: SocketAddr) {
     }
     if let Some((name, _)) = interfaces().into_iter().find(|(_, ip)| *ip == local.ip()) {
         let _ = setsockopt(socket, sockopt::BindToDevice, &OsString::from(name));
+    }
+}
+
+/// Restricts a socket likewise where the system would reach a server by another interface, before the other end is known.
+pub(super) fn use_own_route(socket: &UdpSocket, server: SocketAddr) {
+    let Ok(local) = socket.local_addr() else { return };
+    let any: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    // Connecting sends nothing.
+    let usual = UdpSocket::bind((any, 0)).and_then(|probe| {
+        probe.connect(server)?;
+        probe.local_addr()
+    });
+    if !usual.is_ok_and(|at| at.ip() == local.ip()) {
+        use_own_interface(socket, server);
     }
 }
 

@@ -109,23 +109,39 @@ impl IcePaths {
     ) -> Option<(usize, bool)> {
         let name = message.split_username().map(|(name, _)| name);
         let before = name.and_then(|name| self.restart.as_ref()?.0.path_of(name));
-        if let Some(path) = before.filter(|path| self.slot(*path).is_some_and(|s| s.next.is_some() && s.is_at(local))) {
+        let is_before = |(path, restarts): &(usize, u16)| {
+            self.slot(*path).is_some_and(|s| s.next.is_some() && s.restarts == *restarts && s.is_at(local))
+        };
+        if let Some((path, _)) = before.filter(is_before) {
             return Some((path, false));
         }
         let named = name.and_then(|name| self.own.path_of(name));
-        let Some(path) = named.filter(|path| *path < MAX_PATHS) else {
+        let Some((path, restarts)) = named.filter(|(path, _)| *path < MAX_PATHS) else {
             self.counters.unauthentic += 1;
             return None;
         };
-        if self.slot(path).is_some_and(|s| s.is_at(local)) {
-            return Some((path, true));
-        }
-        let is_first_socket = self.slots.iter().flatten().next().is_some_and(|s| s.is_at(local));
-        let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
-        if path < self.slots.len() || !is_first_socket || !message.verify(self.own.password().as_bytes(), hmac) {
+        let is_authentic = || {
+            let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
+            message.verify(self.own.of_restart(path, restarts).password().as_bytes(), hmac)
+        };
+        if let Some(slot) = self.slot(path).filter(|s| s.is_at(local)) {
+            let newest = if self.restart.is_some() { 0 } else { slot.newest_restarts() };
+            if restarts == newest || slot.pending.is_some() && restarts == slot.restarts {
+                return Some((path, restarts == newest));
+            }
+            if restarts > newest && is_authentic() {
+                self.follow_restart(path, restarts, now);
+                return Some((path, true));
+            }
             self.counters.unauthentic += 1;
             return None;
         }
+        let is_first_socket = self.slots.iter().flatten().next().is_some_and(|s| s.is_at(local));
+        if path < self.slots.len() || !is_first_socket || !is_authentic() {
+            self.counters.unauthentic += 1;
+            return None;
+        }
+        self.restarts[path] = restarts;
         self.add_slot(path, self.socket_of(local), false, now).map(|path| (path, true))
     }
 }
@@ -136,7 +152,7 @@ pub fn is_check_for(own: &Credentials, datagram: &[u8]) -> bool {
     let message = if is_short { StunMessage::parse(datagram).ok() } else { None };
     let hmac = |key: &[u8], payloads: &[&[u8]]| Hmac.sha1_hmac(key, payloads);
     message.is_some_and(|m| {
-        let is_named = m.split_username().is_some_and(|(name, _)| own.path_of(name).is_some());
+        let is_named = m.split_username().is_some_and(|(name, _)| own.path_of(name).is_some_and(|n| n.1 == 0));
         m.is_binding_request() && is_named && m.verify(own.password().as_bytes(), hmac)
     })
 }

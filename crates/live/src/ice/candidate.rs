@@ -53,6 +53,17 @@ pub(super) fn is_of_an_end(at: SocketAddr) -> bool {
     at.port() != 0 && !at.ip().is_unspecified() && !at.ip().is_multicast() && !is_impossible
 }
 
+/// Whether an address is one of the public Internet, not of a private network, a carrier's inner one (RFC 6598) or a host itself.
+pub(super) fn is_public(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => {
+            let is_shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
+            !ip.is_private() && !ip.is_loopback() && !ip.is_link_local() && !is_shared
+        }
+        IpAddr::V6(ip) => !ip.is_unique_local() && !ip.is_loopback() && !ip.is_unicast_link_local(),
+    }
+}
+
 impl Candidate {
     /// A candidate with the recommended priority (RFC 8445, section 5.1.2.1); `path` counts as the local preference, the
     /// first one being preferred. `None` if no end can be at the address.
@@ -130,6 +141,18 @@ mod tests {
         }
         let first = Candidate::new("192.0.2.7:5000".parse().unwrap(), CandidateKind::Host, 0).expect("usable");
         assert_eq!(first.priority, 2_130_706_431);
+    }
+
+    #[test]
+    fn private_addresses_are_not_public() {
+        for private in
+            ["10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "127.0.0.1", "169.254.1.1", "fd00::1", "::1"]
+        {
+            assert!(!is_public(private.parse().unwrap()), "{private}");
+        }
+        for public in ["100.128.0.1", "172.32.0.1", "192.0.2.1", "2001:db8::1"] {
+            assert!(is_public(public.parse().unwrap()), "{public}");
+        }
     }
 
     #[test]

@@ -89,13 +89,39 @@ impl Credentials {
         }
         Self { fragment: format!("{}+{path}", self.fragment), password: self.password.clone() }
     }
-    /// The path of which a check is, by the name of the end that it is for.
-    pub(super) fn path_of(&self, fragment: &str) -> Option<usize> {
+    /// Those of a path after this many restarts: `/` and their number after the name, and a password that follows from that of
+    /// the description and the name, so that nobody else knows it and it needs not be sent.
+    pub(super) fn of_restart(&self, path: usize, restarts: u16) -> Self {
+        if restarts == 0 {
+            return self.of_path(path);
+        }
+        let fragment = self.fragment.clone() + &Self::ending(path, restarts);
+        let mut hash = Sha256::new();
+        for part in ["restart of ICE", &self.password, &fragment] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let password = hash.finalize().iter().take(24).map(|b| char::from(ICE_CHARS[usize::from(b & 63)])).collect();
+        Self { fragment, password }
+    }
+    /// The path of which a check is, by the name of the end that it is for, and the restarts before it.
+    pub(super) fn path_of(&self, fragment: &str) -> Option<(usize, u16)> {
         let rest = fragment.strip_prefix(&self.fragment)?;
         if rest.is_empty() {
-            return Some(0);
+            return Some((0, 0));
         }
-        rest.strip_prefix('+')?.parse().ok().filter(|n| *n > 0)
+        let numbers = rest.strip_prefix('+')?;
+        let (path, restarts) = numbers.split_once('/').unwrap_or((numbers, "0"));
+        let (path, restarts): (usize, u16) = (path.parse().ok()?, restarts.parse().ok()?);
+        // Each path has one name.
+        (Self::ending(path, restarts) == rest).then_some((path, restarts))
+    }
+    fn ending(path: usize, restarts: u16) -> String {
+        match (path, restarts) {
+            (0, 0) => String::new(),
+            (_, 0) => format!("+{path}"),
+            _ => format!("+{path}/{restarts}"),
+        }
     }
     pub(super) fn library(&self) -> is::IceCreds {
         is::IceCreds { ufrag: self.fragment.clone(), pass: self.password.clone() }
@@ -148,11 +174,19 @@ mod tests {
     fn a_paths_name_says_its_number() {
         let base = Credentials::of(&mut Secret::new([5; 32]));
         for n in [0, 1, 7] {
-            assert_eq!(base.path_of(base.of_path(n).fragment()), Some(n));
+            assert_eq!(base.path_of(base.of_path(n).fragment()), Some((n, 0)));
+            for restarts in [1, 2, u16::MAX] {
+                let after = base.of_restart(n, restarts);
+                assert_eq!(base.path_of(after.fragment()), Some((n, restarts)));
+                assert!(Credentials::new(after.fragment(), after.password()).is_some(), "{after:?}");
+                assert_ne!(after.password(), base.password());
+                assert_ne!(after.password(), base.of_restart(n + 1, restarts).password());
+            }
         }
-        for bad in ["", "abcdefgh", &format!("{}+", base.fragment()), &format!("{}+0", base.fragment())] {
-            assert_eq!(base.path_of(bad), None, "{bad}");
+        for bad in ["", "+", "+0", "+0/0", "+1/0", "+01", "+1/01", "+1/65536", "+1/2/3", "/1"] {
+            assert_eq!(base.path_of(&format!("{}{bad}", base.fragment())).filter(|_| !bad.is_empty()), None, "{bad}");
         }
+        assert_eq!(base.path_of("abcdefgh"), None);
     }
 
     #[test]

@@ -72,7 +72,11 @@ pub struct IcePaths {
     theirs: Option<Credentials>,
     pub(super) tie_breaker: u64,
     pub(super) slots: Vec<Option<Slot>>,
-    remote: Vec<Candidate>,
+    /// Restarts of each path, those of paths that are gone included.
+    pub(super) restarts: [u16; MAX_PATHS],
+    /// Restarts of the other end that were followed.
+    pub(super) followed: u64,
+    pub(super) remote: Vec<Candidate>,
     out: VecDeque<Transmit>,
     events: VecDeque<IceEvent>,
     pub(super) counters: IceCounters,
@@ -92,6 +96,8 @@ impl IcePaths {
             theirs: None,
             tie_breaker,
             slots: Vec::new(),
+            restarts: [0; MAX_PATHS],
+            followed: 0,
             remote: Vec::new(),
             out: VecDeque::new(),
             events: VecDeque::new(),
@@ -145,11 +151,7 @@ impl IcePaths {
     /// `None` if the call has as many paths as are possible, or no end can be reached at the address.
     pub fn add_interface(&mut self, local: SocketAddr, now: Timestamp) -> Option<usize> {
         let path = self.add_slot(self.next_number()?, local, true, now)?;
-        let relays = self.config.relays.clone();
-        let fits = |r: &RelayServer| r.address.is_ipv4() == local.is_ipv4();
-        let relays: Vec<Relay> =
-            relays.iter().filter(|r| fits(r)).map(|server| Relay::new(local, server, now)).collect();
-        self.add_asked(path, relays, now);
+        self.add_asked(path, self.new_relays(local, now), now);
         Some(path)
     }
 
@@ -160,7 +162,12 @@ impl IcePaths {
         Some(path)
     }
 
-    fn add_asked(&mut self, path: usize, relays: Vec<Relay>, now: Timestamp) {
+    pub(super) fn new_relays(&self, local: SocketAddr, now: Timestamp) -> Vec<Relay> {
+        let fits = |r: &&RelayServer| r.address.is_ipv4() == local.is_ipv4();
+        self.config.relays.iter().filter(fits).map(|server| Relay::new(local, server, now)).collect()
+    }
+
+    pub(super) fn add_asked(&mut self, path: usize, relays: Vec<Relay>, now: Timestamp) {
         let Some(local) = self.local(path) else { return };
         let servers = if self.config.relay_only { Vec::new() } else { self.config.servers.clone() };
         let secret = &mut self.config.secret;
@@ -202,19 +209,27 @@ impl IcePaths {
         unused.or_else(|| self.slots.iter().position(Option::is_none))
     }
 
-    pub(super) fn add_slot(&mut self, path: usize, local: SocketAddr, is_own: bool, now: Timestamp) -> Option<usize> {
-        if path >= MAX_PATHS || !is_of_an_end(local) {
-            return None;
-        }
+    /// An agent of a path at a socket, after this many restarts. `None` if no end can be reached there.
+    pub(super) fn new_agent(&self, path: usize, restarts: u16, local: SocketAddr, now: Timestamp) -> Option<PathAgent> {
         let (config, controlling) = (self.config.agent, self.config.is_controlling);
-        let mut agent = PathAgent::new(config, &self.own.of_path(path), controlling, self.tie_breaker, now);
+        let own = self.own.of_restart(path, restarts);
+        let mut agent = PathAgent::new(config, &own, controlling, self.tie_breaker, now);
         if !self.config.relay_only && !agent.add_host(local) {
             return None;
         }
         if let Some(theirs) = &self.theirs {
-            agent.set_remote(&theirs.of_path(path));
+            agent.set_remote(&theirs.of_restart(path, restarts));
         }
+        Some(agent)
+    }
+
+    pub(super) fn add_slot(&mut self, path: usize, local: SocketAddr, is_own: bool, now: Timestamp) -> Option<usize> {
+        if path >= MAX_PATHS || !is_of_an_end(local) {
+            return None;
+        }
+        let agent = self.new_agent(path, self.restarts[path], local, now)?;
         let mut slot = Slot::new(local, agent, is_own);
+        slot.restarts = self.restarts[path];
         if !is_own {
             // It uses the relays of the socket that it shares.
             let shared = self.relays().filter(|(_, r)| r.local() == local).filter_map(|(_, r)| r.relayed());
@@ -250,7 +265,8 @@ impl IcePaths {
         }
         for (path, slot) in self.slots.iter_mut().enumerate() {
             let Some(slot) = slot else { continue };
-            slot.newest().set_remote(&theirs.of_path(path));
+            let restarts = if self.restart.is_some() { 0 } else { slot.newest_restarts() };
+            slot.newest().set_remote(&theirs.of_restart(path, restarts));
             slot.tell(path, &self.remote);
         }
         self.drain(now);
@@ -260,31 +276,29 @@ impl IcePaths {
     pub fn on_offered(&mut self, addresses: &[SocketAddr], now: Timestamp) {
         let is_known = |at: &SocketAddr| {
             self.remote.iter().any(|c| c.address == *at)
-                || self.slots.iter().flatten().any(|s| s.agent.is_announced(*at))
+                || self.slots.iter().flatten().flat_map(Slot::agents).any(|a| a.is_announced(*at))
         };
-        let new = addresses.iter().zip(0..).filter(|(at, _)| !is_known(at) && is_of_an_end(**at));
-        let new: Vec<Candidate> = new
-            .take(MAX_CANDIDATES)
-            .map(|(&address, n)| Candidate {
-                address,
-                kind: CandidateKind::Host,
-                priority: OFFERED_PRIORITY - (n << 8),
-                path: None,
-            })
-            .collect();
-        if new.is_empty() {
-            return;
-        }
-        let waits = |s: &Slot| s.agent.selection().is_none_or(|s| s.stage < Stage::Valid);
-        if !self.slots.iter().flatten().any(waits) {
+        let usable = addresses.iter().zip(0..).filter(|(at, _)| is_of_an_end(**at));
+        let candidate = |(&address, n): (&SocketAddr, u32)| Candidate {
+            address,
+            kind: CandidateKind::Host,
+            priority: OFFERED_PRIORITY - (n << 8),
+            path: None,
+        };
+        let all: Vec<Candidate> = usable.take(MAX_CANDIDATES).map(candidate).collect();
+        let new: Vec<Candidate> = all.iter().filter(|c| !is_known(&c.address)).copied().collect();
+        let waits = |s: &Slot| s.newest_selection().is_none_or(|s| s.stage < Stage::Valid);
+        if !new.is_empty() && !self.slots.iter().flatten().any(waits) {
             let Some(first) = self.slots.iter().flatten().next().map(|s| s.local) else { return };
             if self.next_number().and_then(|path| self.add_slot(path, first, false, now)).is_none() {
                 return;
             }
         }
         for slot in self.slots.iter_mut().flatten().filter(|s| waits(s)) {
+            // The agent after a restart knows nothing that was offered before.
+            let given = if slot.newest_restarts() > 0 { &all } else { &new };
             let agent = slot.newest();
-            new.iter().for_each(|c| _ = agent.add_remote(c));
+            given.iter().for_each(|c| _ = agent.add_remote(c));
         }
         self.drain(now);
     }
@@ -302,7 +316,7 @@ impl IcePaths {
         all.into_iter().flat_map(|s| s.candidates(0, self.config.relay_only)).map(|c| c.address).collect()
     }
 
-    fn report(&mut self, event: IceEvent) {
+    pub(super) fn report(&mut self, event: IceEvent) {
         // Each reports a state that can be read again.
         if !self.events.contains(&event) {
             self.events.push_back(event);
@@ -360,6 +374,7 @@ impl IcePaths {
             }
         }
         self.end_restart(now);
+        self.end_path_restarts(now);
         self.drain(now);
     }
 
@@ -371,7 +386,8 @@ impl IcePaths {
             let agents = s.agents_mut().map(PathAgent::poll_timeout).min();
             gathers.into_iter().chain(relays).chain(s.tell_at).chain(agents).min().unwrap_or(Timestamp::MAX)
         };
-        let given_up = self.restart.as_ref().map(|r| r.1);
+        let pending = self.slots.iter().flatten().filter_map(|s| Some(s.pending?.1)).min();
+        let given_up = self.restart.as_ref().map(|r| r.1).into_iter().chain(pending).min();
         self.slots.iter_mut().flatten().map(of).chain(given_up).min()
     }
 

@@ -10,7 +10,7 @@ mod client;
 #[path = "relay/no_client.rs"]
 mod client;
 
-use super::candidate::is_of_an_end;
+use super::candidate::{is_of_an_end, is_public};
 use super::stun::is_stun;
 use client::{Client, Event, Received};
 use serde::Serialize;
@@ -78,7 +78,8 @@ pub struct RelayCounters {
     pub received: u64,
     /// Datagrams of other ends to which this one has given no permission, and messages that no request waits for.
     pub unexpected: u64,
-    /// Datagrams that were dropped since there was no permission yet, or too many.
+    /// Datagrams that were dropped since there was no permission yet, or too many, or for a private address, which a server at a
+    /// public one does not reach.
     pub dropped: u64,
 }
 
@@ -183,9 +184,16 @@ impl Relay {
         now + self.offset
     }
 
-    /// Datagrams may be exchanged with this host. Beyond the bound they are not.
+    /// Whether the server can have a way to this host. One at a public address has none to private networks, each of which may be
+    /// anywhere; coturn closes an allocation if the system refuses to send there.
+    fn can_reach(&self, host: IpAddr) -> bool {
+        host.is_ipv4() == self.local.is_ipv4() && (is_public(host) || !is_public(self.server.ip()))
+    }
+
+    /// Datagrams may be exchanged with this host. Beyond the bound they are not, nor with hosts of private networks if the server's
+    /// address is public.
     pub fn permit(&mut self, host: IpAddr, now: Timestamp) {
-        let fits = host.is_ipv4() == self.local.is_ipv4() && self.peers.len() < MAX_PEERS;
+        let fits = self.can_reach(host) && self.peers.len() < MAX_PEERS;
         if self.state == RelayState::Ready && fits && !self.peers.contains(&host) {
             self.peers.push(host);
             self.client.permit(host, self.own(now));
@@ -205,7 +213,7 @@ impl Relay {
     /// is sent once there is one, if few are waiting.
     pub fn wrap(&mut self, now: Timestamp, to: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
         let at = self.own(now);
-        if self.state != RelayState::Ready {
+        if self.state != RelayState::Ready || !self.can_reach(to.ip()) {
             self.counters.dropped += 1;
             return None;
         }

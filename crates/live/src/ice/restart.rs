@@ -3,13 +3,20 @@
 //!
 //! The end that restarts first describes itself with [`IcePaths::credentials`] and its candidates; the other one sees that the
 //! credentials are not those it knows ([`IcePaths::is_restart`]), restarts too, and answers with its own.
+//!
+//! A path alone restarts without a description ([`IcePaths::restart_path`]): both ends count its restarts, and its credentials
+//! follow from those of the descriptions and the number. The other end learns the number from an authentic check by them, or
+//! in-band; the greater of two counts.
 
 use super::agent::PathAgent;
+use super::candidate::{Candidate, CandidateKind};
 use super::credentials::Credentials;
 use super::gather::Gather;
-use super::paths::IcePaths;
-use super::relay::Relay;
+use super::paths::{IceEvent, IcePaths};
+use super::relay::{Relay, RelayState};
+use super::slot::Slot;
 use std::net::SocketAddr;
+use weir_session::multipath::MAX_PATHS;
 use weir_units::{TimeDelta, Timestamp};
 
 /// A restart without a pair is given up after this time, and what was before stays (RFC 8445, section 9, demands that; the time
@@ -56,9 +63,101 @@ impl IcePaths {
                 let relays = config.relays.iter().filter(|r| fits(&r.address));
                 slot.relays.extend(relays.map(|server| Relay::new(at, server, now)));
             }
-            slot.next = Some((at, agent));
+            (slot.next, slot.pending) = (Some((at, agent)), None);
+        }
+        self.restarts = [0; MAX_PATHS];
+        self.drain(now);
+    }
+
+    /// How often each path was restarted.
+    pub const fn restarts(&self) -> [u16; MAX_PATHS] {
+        self.restarts
+    }
+
+    /// Restarts a path at this socket, which replaces the one before: its pairs have failed, or its interface has another address
+    /// or is there again. Servers are asked as for a new interface. Returns whether it was restarted: not while all paths are.
+    pub fn restart_path(&mut self, path: usize, at: SocketAddr, now: Timestamp) -> bool {
+        let Some(known) = self.restarts.get(path) else { return false };
+        let known = self.slot(path).map_or(0, Slot::newest_restarts).max(*known);
+        let Some(restarts) = known.checked_add(1) else { return false };
+        self.restart_as(path, at, restarts, false, now)
+    }
+
+    /// The other end has restarted a path this often. The path continues with the pair before until there is another one.
+    pub fn follow_restart(&mut self, path: usize, restarts: u16, now: Timestamp) -> bool {
+        let Some(local) = self.slot(path).filter(|s| restarts > s.newest_restarts()).map(|s| s.local) else {
+            return false;
+        };
+        let followed = self.restart_as(path, local, restarts, true, now);
+        self.followed += u64::from(followed);
+        followed
+    }
+    /// Restarts of the other end that this one has followed.
+    pub const fn followed(&self) -> u64 {
+        self.followed
+    }
+
+    fn restart_as(&mut self, path: usize, at: SocketAddr, restarts: u16, keeps: bool, now: Timestamp) -> bool {
+        if self.restart.is_some() {
+            return false;
+        }
+        let is_there = self.slot(path).is_some();
+        if !is_there {
+            self.restarts[path] = restarts;
+            if self.add_slot(path, at, true, now).is_none() {
+                return false;
+            }
+            self.add_asked(path, self.new_relays(at, now), now);
+            return true;
+        }
+        let Some(mut agent) = self.new_agent(path, restarts, at, now) else { return false };
+        let fresh = self.new_relays(at, now);
+        let shared: Vec<_> = self.relays().filter(|(_, r)| r.local() == at).filter_map(|(_, r)| r.relayed()).collect();
+        let Some(Some(slot)) = self.slots.get_mut(path) else { return false };
+        self.restarts[path] = restarts.max(self.restarts[path]);
+        let before = slot.newest_selection();
+        let is_moved = slot.local != at;
+        let mut relayed = shared;
+        if is_moved {
+            slot.relays.clear();
+        }
+        if slot.is_own {
+            // A relay that has failed is asked again, and one that is there stays.
+            slot.relays.retain(|r| matches!(r.state(), RelayState::Ready | RelayState::Asking));
+            let missing = fresh.into_iter().filter(|r| !slot.relays.iter().any(|known| known.server() == r.server()));
+            let missing: Vec<_> = missing.collect();
+            slot.relays.extend(missing);
+            relayed.retain(|at| slot.relays.iter().any(|r| r.relayed() == Some(*at)));
+        }
+        relayed.iter().for_each(|relayed| agent.add_relayed(*relayed, at));
+        slot.set_relayed(relayed);
+        if keeps && slot.agent.selection().is_some() {
+            (slot.next, slot.pending) = (Some((at, agent)), Some((restarts, now + PATIENCE)));
+        } else {
+            slot.replace(at, agent, restarts);
+        }
+        slot.tell(path, &self.remote);
+        if let Some(before) = before {
+            // An address that the other end has not named: as its NAT shows it.
+            let known = Candidate::new(before.remote, CandidateKind::ServerReflexive, 0);
+            known.iter().for_each(|c| _ = slot.newest().add_remote(c));
+        }
+        if slot.is_own {
+            slot.reflexive.clear();
+            let relays = std::mem::take(&mut slot.relays);
+            self.add_asked(path, relays, now);
+        } else if !keeps {
+            self.report(IceEvent::Candidates);
         }
         self.drain(now);
+        true
+    }
+
+    /// Gives up restarts of single paths that have no pair in time.
+    pub(super) fn end_path_restarts(&mut self, now: Timestamp) {
+        for slot in self.slots.iter_mut().flatten().filter(|s| s.pending.is_some_and(|p| now >= p.1)) {
+            (slot.next, slot.pending) = (None, None);
+        }
     }
 
     /// Ends a restart that has its pairs, or that has none in time.

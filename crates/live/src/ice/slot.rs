@@ -1,6 +1,6 @@
 //! A path of this end: its socket, its agent, and the servers that are asked for addresses of the socket.
 
-use super::agent::{IceCounters, PathAgent, PathEvent, Stage, Transmit};
+use super::agent::{IceCounters, PathAgent, PathEvent, Selection, Stage, Transmit};
 use super::candidate::{Candidate, CandidateKind};
 use super::gather::Gather;
 use super::relay::{Relay, RelayState};
@@ -14,6 +14,10 @@ pub(super) struct Slot {
     pub(super) agent: PathAgent,
     /// Where the path will be after a restart, and its agent there. Until that one has a pair, the other is in use.
     pub(super) next: Option<(SocketAddr, PathAgent)>,
+    /// Restarts before the agent, and before the one after it if that is of a restart of this path alone, which is given up at
+    /// the time.
+    pub(super) restarts: u16,
+    pub(super) pending: Option<(u16, Timestamp)>,
     /// Messages of agents before restarts.
     retired: IceCounters,
     pub(super) gathers: Vec<Gather>,
@@ -34,6 +38,8 @@ impl Slot {
             local,
             agent,
             next: None,
+            restarts: 0,
+            pending: None,
             retired: IceCounters::default(),
             gathers: Vec::new(),
             reflexive: Vec::new(),
@@ -69,6 +75,10 @@ impl Slot {
     pub(super) fn newest(&mut self) -> &mut PathAgent {
         self.next.as_mut().map_or(&mut self.agent, |n| &mut n.1)
     }
+    /// The pair that it uses.
+    pub(super) fn newest_selection(&self) -> Option<Selection> {
+        self.next.as_ref().map_or(&self.agent, |n| &n.1).selection()
+    }
     /// The socket that is in use after it.
     pub(super) fn newest_local(&self) -> SocketAddr {
         self.next.as_ref().map_or(self.local, |n| n.0)
@@ -90,14 +100,32 @@ impl Slot {
         while let Some(event) = self.next.as_mut()?.1.poll_event() {
             if matches!(event, PathEvent::Selected(s) if s.stage >= Stage::Valid) {
                 let (local, agent) = self.next.take()?;
-                self.retired += self.agent.counters();
-                (self.local, self.agent) = (local, agent);
+                let restarts = self.pending.take().map_or(0, |p| p.0);
+                self.replace(local, agent, restarts);
                 self.relays.retain(|r| r.local() == local);
                 self.relayed = self.relays.iter().filter_map(Relay::relayed).collect();
                 return Some(event);
             }
         }
         None
+    }
+    /// The path is by this agent from now on.
+    pub(super) fn replace(&mut self, local: SocketAddr, agent: PathAgent, restarts: u16) {
+        self.retired += self.counters_of_agents();
+        (self.local, self.agent, self.next, self.restarts, self.pending) = (local, agent, None, restarts, None);
+    }
+    /// Restarts before the newest agent.
+    pub(super) fn newest_restarts(&self) -> u16 {
+        self.pending.map_or(self.restarts, |p| p.0)
+    }
+    fn counters_of_agents(&self) -> IceCounters {
+        let mut sum = IceCounters::default();
+        self.agents().for_each(|a| sum += a.counters());
+        sum
+    }
+    /// The addresses of its relays that its agent is at.
+    pub(super) fn set_relayed(&mut self, at: Vec<SocketAddr>) {
+        self.relayed = at;
     }
     /// Addresses of its relays at which its agent is not yet.
     pub(super) fn new_allocations(&self) -> Vec<SocketAddr> {
