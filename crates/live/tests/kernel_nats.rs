@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weir_cc::{Limits, Registry};
 use weir_live::call::{
     CallConfig, CallObserver, IceOptions, LivePacket, Party, PartyMedia, PartySummary, PathUse, run_party,
@@ -159,9 +159,10 @@ fn party(direction: Direction, paths: &[&str], ice: IceOptions) -> Party {
 
 /// Waits until the sending end of a call has sent and received some packets.
 fn await_media(packets: &AtomicU64) {
-    let until = Instant::now() + Duration::from_secs(60);
+    let mut pauses = 0;
     while packets.load(Ordering::Relaxed) < 60 {
-        assert!(Instant::now() < until, "no media within 60 s");
+        assert!(pauses < 12000, "no media within 60 s");
+        pauses += 1;
         std::thread::sleep(Duration::from_millis(5));
     }
 }
