@@ -21,6 +21,8 @@ use weir_units::{TimeDelta, Timestamp};
 const KEPT: (usize, usize) = (1_024, 2 << 20);
 /// Most frames remembered, some seconds of video.
 const FRAMES: usize = 256;
+/// Weight of earlier frames in the share of repair packets: a mean over about four frames.
+const KEPT_OF_SHARE: f64 = 0.75;
 /// Most orders that wait.
 const ORDERS: usize = 256;
 
@@ -64,6 +66,8 @@ pub(crate) struct ByFrames {
     open: Option<(u32, SentFrame)>,
     network: Network,
     orders: VecDeque<Order>,
+    /// Repair packets and packets of the last frames, the newest with the greatest weight.
+    recent: (f64, f64),
 }
 
 impl ByFrames {
@@ -75,6 +79,7 @@ impl ByFrames {
             open: None,
             network: Network::default(),
             orders: VecDeque::new(),
+            recent: (0.0, 0.0),
         }
     }
 
@@ -90,7 +95,7 @@ impl ByFrames {
             self.close(p.now);
             let mut packets = Coverage::new(p.sequence);
             packets.insert(p.sequence);
-            self.open = Some((p.rtp_timestamp, SentFrame { captured: p.captured, packets }));
+            self.open = Some((p.rtp_timestamp, SentFrame { captured: p.captured, begun: p.now, packets }));
         }
         if p.marker {
             self.close(p.now);
@@ -104,7 +109,19 @@ impl ByFrames {
         }
         self.frames.push_back(frame);
         let Self { policy, frames, network, orders, .. } = self;
-        policy.on_frame(frames, network, now, &mut |order| add(orders, order));
+        let mut ordered = 0.0;
+        policy.on_frame(frames, network, now, &mut |order| {
+            ordered += f64::from(order.count);
+            add(orders, order);
+        });
+        let (repairs, packets) = self.recent;
+        self.recent = (repairs * KEPT_OF_SHARE + ordered, packets * KEPT_OF_SHARE + frame.packets.len() as f64);
+    }
+
+    /// Share of the packets sent with the last frames that were repair packets.
+    pub(crate) fn share(&self) -> f64 {
+        let (repairs, packets) = self.recent;
+        if packets > 0.0 { repairs / (repairs + packets) } else { 0.0 }
     }
 
     /// These packets, in any order, are going to be sent again.
@@ -251,7 +268,7 @@ mod tests {
         assert_eq!((early, later), (0, 0));
         assert!((3..=8).contains(&last), "{last}");
         assert!(of(20, 80).iter().all(|packets| packets == &[991, 993]));
-        // What cannot arrive in time has none.
+        // A packet that cannot arrive in time has none.
         assert_eq!(of(20, 95).len(), 0);
     }
 

@@ -270,6 +270,11 @@ impl RepairSender {
         }
     }
 
+    /// Share of the rate that a policy of frames takes at least.
+    pub(crate) fn share(&self) -> f64 {
+        self.by_frames.as_ref().map_or(0.0, |b| b.share())
+    }
+
     /// Queues what the policy of frames has ordered.
     fn queue_by_frames(&mut self, now: Timestamp) {
         let Some(mut by_frames) = self.by_frames.take() else { return };

@@ -56,10 +56,10 @@ pub(super) struct HairpinPolicy {
 }
 
 impl HairpinPolicy {
-    /// Repair packets for `packets` packets of a frame that are sent now.
-    fn count(&mut self, frame: &SentFrame, packets: usize, network: &Network, now: Timestamp) -> u16 {
+    /// Repair packets for `packets` packets of a frame that are sent now, with its deadline counted from `since`.
+    fn count(&mut self, frame: &SentFrame, since: Timestamp, packets: usize, network: &Network, now: Timestamp) -> u16 {
         let (mean, deviation) = network.round_trip().unwrap_or((FIRST_ROUND_TRIP, TimeDelta::ZERO));
-        let left = self.deadline - now.saturating_since(frame.captured);
+        let left = self.deadline - now.saturating_since(since);
         if left < mean / 2 {
             return 0;
         }
@@ -79,8 +79,10 @@ impl FramePolicy for HairpinPolicy {
         order: &mut dyn FnMut(Order),
     ) {
         let Some(frame) = frames.back() else { return };
+        // As in the authors' program: less the time that its packets take, but not what they waited before. Repair packets for the wait
+        // would make the next frame's longer.
         for block in blocks(&frame.packets) {
-            let count = self.count(frame, block.len(), network, now);
+            let count = self.count(frame, frame.begun, block.len(), network, now);
             order(Order { packets: block, count });
         }
     }
@@ -94,7 +96,7 @@ impl FramePolicy for HairpinPolicy {
         order: &mut dyn FnMut(Order),
     ) {
         for block in blocks(packets) {
-            let count = self.count(frame, block.len(), network, now);
+            let count = self.count(frame, frame.captured, block.len(), network, now);
             order(Order { packets: block, count });
         }
     }

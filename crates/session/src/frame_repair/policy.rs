@@ -1,4 +1,4 @@
-//! A policy of repair by frames: what it is told of frames and of the path, and what it may order.
+//! A policy of repair by frames: the frames and the path as it sees them, and its orders.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -16,6 +16,8 @@ const PART: TimeDelta = TimeDelta::from_millis(100);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SentFrame {
     pub captured: Timestamp,
+    /// When its first packet was sent.
+    pub begun: Timestamp,
     pub packets: Coverage,
 }
 
@@ -48,7 +50,7 @@ pub(crate) trait FramePolicy: Debug + Send {
     }
 }
 
-/// What is known of the path.
+/// The path, by reports and requests.
 #[derive(Debug, Default)]
 pub(crate) struct Network {
     round_trip: Option<(TimeDelta, TimeDelta)>,

@@ -75,7 +75,7 @@ pub fn parse_repair(packet: Octets<'_>) -> Result<(RepairId, Octets<'_>), Error>
     Ok((RepairId::from_bytes(*id)?, Octets { bytes: symbol, zeros: packet.zeros }))
 }
 
-/// Which source symbols of its window a repair packet combines: a bit for each, the first in the highest bit of the first octet.
+/// The source symbols of its window that a repair packet combines: a bit for each, the first in the highest bit of the first octet.
 ///
 /// An extension of RFC 8681, whose windows have no gaps; `docs/wire/rlc.md`, section 4.1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
