@@ -14,6 +14,8 @@
 //! | `ReedSolomon` | `repair` of `n` | any `repair` losses of `n` | RFC 6865 and RFC 5510; DP-FEC |
 //! | `Rlc` | `repairs` among `sources`, over a window that slides | as many losses as repair packets over them | RFC 8681 |
 //!
+//! Who decides later which packets to protect names them to a [`SourceHistory`]; its repair packets are RLC's, over any of its packets.
+//!
 //! A [`Protection`] plan may have separate schemes and blocks for packets of each [`Importance`]. Schemes can change at
 //! run time. The packets protected by a repair packet are a [`Coverage`], a set of sequence numbers; packets left out,
 //! such as padding, are gaps in it. Sequence numbers have 64 bits, unwrapped by the caller.
@@ -57,6 +59,7 @@ mod buffers;
 mod coverage;
 mod encoder;
 mod field;
+mod history;
 mod kernel;
 mod reed_solomon;
 mod repair;
@@ -68,6 +71,7 @@ mod window;
 
 pub use coverage::Coverage;
 pub use encoder::{Encoder, EncoderCounts};
+pub use history::SourceHistory;
 pub use repair::{Code, Recovered, Repair, Shape};
 pub use rlc::{Combination, RlcField};
 pub use scheme::{Importance, Protection, Scheme, SchemeError};

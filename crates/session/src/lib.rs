@@ -32,6 +32,7 @@ mod datagram;
 pub mod dccp;
 mod endpoint;
 mod feedback;
+mod frame_repair;
 mod frames;
 mod identity;
 mod ids;
@@ -76,6 +77,7 @@ pub use endpoint::{
     EndStats, Endpoint, EndpointCounters, Handover, Incoming, IncomingStats, MAX_OFFERED, MAX_STREAMS, Outgoing,
     OutgoingStats, Path, PathError, PathMut, PathStats, PathUse, RemoteEnd, RtcpControl, StreamError,
 };
+pub use frame_repair::{FrameRepair, Hairpin, Tambur};
 pub use frames::RecoveryStats;
 pub use identity::{Label, MAX_LABEL, ParityFormat, Red, StreamIdentity};
 pub use ids::{IncomingId, OutgoingId};

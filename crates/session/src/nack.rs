@@ -277,6 +277,14 @@ impl Nacker {
         self.refresh(now);
     }
 
+    /// A repair packet of a whole frame has arrived, which covers packets up to this one. Those of the next frame follow it at once, so
+    /// that packets are awaited as if they were late.
+    pub(crate) fn on_frame_repair(&mut self, now: Timestamp, upto: u64) {
+        let last = self.repair.map_or(upto, |(last, ..)| last.max(upto));
+        self.repair = Some((last, now, self.config.reorder_time / 2));
+        self.refresh(now);
+    }
+
     /// A packet was recovered by repair; it may be the newest packet so far.
     pub(crate) fn on_repaired(&mut self, now: Timestamp, packet: Arrived) {
         if self.highest.is_some_and(|h| packet.sequence > h.sequence) {

@@ -5,12 +5,14 @@
 //! media only, RTP and transport-wide sequence numbers coincide and nothing is stored; from the first repair packet
 //! on, `session::sent` stores both.
 
+use crate::frame_repair::{ByFrames, FramePacket, FrameRepair};
 use crate::identity::ParityFormat;
 use crate::repair_format::{self, Format, RepairOf};
 use crate::sent::SentStream;
 use std::collections::VecDeque;
 use weir_cc::RepairPlan;
-use weir_fec::{Encoder, Importance, Protection, Scheme, SchemeError};
+use weir_fec::{Encoder, Importance, Protection, Repair, Scheme, SchemeError};
+use weir_units::{TimeDelta, Timestamp};
 
 /// Most repair packets queued: two of the largest Reed-Solomon blocks; beyond that the oldest are dropped.
 const MAX_WAITING: usize = 512;
@@ -29,6 +31,8 @@ pub enum RepairChoice {
         /// Media packets of a window; more where a plan has fewer repair packets.
         window: u8,
     },
+    /// By a policy that decides at the end of each frame, and when packets are sent again.
+    ByFrames(FrameRepair),
 }
 
 /// Most packets in a group of ULPFEC: its mask reaches over 48, among which are repair packets and padding.
@@ -90,6 +94,8 @@ pub(crate) struct RepairSender {
     plan: RepairPlan,
     /// None before the first plan: most calls have none.
     encoder: Option<Box<Encoder>>,
+    /// Beside the encoder, which then protects nothing.
+    by_frames: Option<Box<ByFrames>>,
     /// Whether blocks are made and not sent ([`RepairPlan::BlockStandby`]), and the media packets of those that were not.
     keeps_blocks: bool,
     kept: u64,
@@ -120,6 +126,7 @@ impl RepairSender {
             choice,
             plan: RepairPlan::Off,
             encoder: None,
+            by_frames: None,
             keeps_blocks: false,
             kept: 0,
             active: false,
@@ -143,6 +150,9 @@ impl RepairSender {
     /// The same with parity in this format.
     pub(crate) fn with_parity(mut self, format: ParityFormat) -> Self {
         self.format = format;
+        if format != ParityFormat::FlexFec && self.by_frames.take().is_some() {
+            self.active = false;
+        }
         self
     }
 
@@ -179,6 +189,9 @@ impl RepairSender {
     /// Sets who decides and what, from the next packet on.
     pub(crate) fn choose(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
         let before = core::mem::replace(&mut self.choice, choice);
+        if before != choice {
+            self.by_frames = None;
+        }
         self.apply().inspect_err(|_| self.choice = before)
     }
 
@@ -187,11 +200,13 @@ impl RepairSender {
             RepairChoice::Controller => protection_of(self.plan, self.format),
             RepairChoice::Fixed(protection) => protection,
             RepairChoice::Sliding { window } if self.format == ParityFormat::FlexFec => sliding(self.plan, window),
-            RepairChoice::Sliding { .. } => Protection::Off,
+            RepairChoice::Sliding { .. } | RepairChoice::ByFrames(_) => Protection::Off,
         };
+        self.begin_by_frames();
         let by_plan = !matches!(self.choice, RepairChoice::Fixed(_));
         let is_standby = by_plan && matches!(self.plan, RepairPlan::Standby { .. });
         if self.encoder.is_none() && protection == Protection::Off {
+            self.active = self.by_frames.is_some();
             return Ok(());
         }
         let keeps_blocks = self.choice == RepairChoice::Controller
@@ -207,12 +222,67 @@ impl RepairSender {
             encoder.abandon();
         }
         self.keeps_blocks = keeps_blocks;
-        self.active = protection != Protection::Off;
-        if !self.active {
+        self.active = protection != Protection::Off || self.by_frames.is_some();
+        if protection == Protection::Off {
             // A group cut short would still cost what was just switched off.
             encoder.abandon();
         }
         Ok(())
+    }
+
+    /// Begins with a policy of frames, or ends it. Formats for other programs have no packets for it.
+    fn begin_by_frames(&mut self) {
+        match self.choice {
+            RepairChoice::ByFrames(choice) if self.format == ParityFormat::FlexFec => {
+                self.by_frames.get_or_insert_with(|| Box::new(ByFrames::new(choice)));
+            }
+            _ => self.by_frames = None,
+        }
+    }
+
+    /// Whether a policy of frames decides.
+    pub(crate) fn is_by_frames(&self) -> bool {
+        self.by_frames.is_some()
+    }
+
+    /// A packet of media was sent, with `zeros` payload bytes not in `packet`, and a policy of frames decides.
+    pub(crate) fn on_frame_packet(&mut self, of: FramePacket, packet: &[u8], zeros: u32) {
+        let Ok(symbol) = repair_format::protected(packet, zeros, self.format, &mut self.scratch) else { return };
+        let Some(by_frames) = &mut self.by_frames else { return };
+        by_frames.on_packet(of, symbol);
+        self.protected += 1;
+        self.queue_by_frames(of.now);
+    }
+
+    /// These packets are going to be sent again. Returns the bytes of repair packets that go with them.
+    pub(crate) fn on_resent(&mut self, sequences: &[u64], now: Timestamp) -> u64 {
+        let Some(by_frames) = &mut self.by_frames else { return 0 };
+        by_frames.on_resent(sequences, now);
+        let before = self.waiting_size;
+        self.queue_by_frames(now);
+        self.waiting_size.saturating_sub(before)
+    }
+
+    /// A report of this fraction lost was received.
+    pub(crate) fn on_report(&mut self, lost: f64, rtt: Option<TimeDelta>, now: Timestamp) {
+        if let Some(by_frames) = &mut self.by_frames {
+            by_frames.on_report(lost, rtt, now);
+        }
+    }
+
+    /// Share of the rate that a policy of frames takes at least.
+    pub(crate) fn share(&self) -> f64 {
+        self.by_frames.as_ref().map_or(0.0, |b| b.share())
+    }
+
+    /// Queues what the policy of frames has ordered.
+    fn queue_by_frames(&mut self, now: Timestamp) {
+        let Some(mut by_frames) = self.by_frames.take() else { return };
+        while let Some(repair) = by_frames.poll(now) {
+            self.queue(&repair);
+        }
+        self.by_frames = Some(by_frames);
+        self.drop_excess();
     }
 
     /// A media packet was sent, with `zeros` payload bytes not in `packet`. Repair packets that it completes are queued
@@ -245,7 +315,7 @@ impl RepairSender {
 
     /// Queues the repair packets that the encoder has completed.
     fn queue_completed(&mut self) {
-        let Some(encoder) = &mut self.encoder else { return };
+        let Some(mut encoder) = self.encoder.take() else { return };
         self.protected = encoder.counts().protected.saturating_sub(self.kept);
         while let Some(repair) = encoder.poll_repair() {
             if self.keeps_blocks {
@@ -255,21 +325,32 @@ impl RepairSender {
             if self.block.1 != base {
                 self.block = (weir_wire::fec::reed_solomon::Field::default().next_block(self.block.0), base);
             }
-            let mut bytes = self.spare.pop().unwrap_or_default();
-            bytes.clear();
-            let of = RepairOf { media_ssrc: self.media_ssrc, block: self.block.0, parity: self.format };
-            match repair_format::write(&repair, of, &mut bytes) {
-                Some((format, zeros)) => {
-                    let packet = RepairPacket { bytes, zeros, format };
-                    self.waiting_size += packet.size();
-                    self.waiting.push_back(packet);
-                }
-                None => {
-                    self.dropped += 1;
-                    self.spare.push(bytes);
-                }
+            self.queue(&repair);
+        }
+        self.encoder = Some(encoder);
+        self.drop_excess();
+    }
+
+    /// Queues a repair packet.
+    fn queue(&mut self, repair: &Repair<'_>) {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        let masks = matches!(self.choice, RepairChoice::ByFrames(_));
+        let of = RepairOf { media_ssrc: self.media_ssrc, block: self.block.0, parity: self.format, masks };
+        match repair_format::write(repair, of, &mut bytes) {
+            Some((format, zeros)) => {
+                let packet = RepairPacket { bytes, zeros, format };
+                self.waiting_size += packet.size();
+                self.waiting.push_back(packet);
+            }
+            None => {
+                self.dropped += 1;
+                self.spare.push(bytes);
             }
         }
+    }
+
+    fn drop_excess(&mut self) {
         while self.waiting.len() > MAX_WAITING
             && let Some(oldest) = self.pop()
         {
@@ -310,6 +391,9 @@ impl RepairSender {
         }
         if let Some(encoder) = &mut self.encoder {
             encoder.abandon();
+        }
+        if let Some(by_frames) = &mut self.by_frames {
+            by_frames.clear();
         }
     }
     pub(crate) fn recycle(&mut self, bytes: Vec<u8>) {

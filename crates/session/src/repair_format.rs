@@ -8,7 +8,7 @@
 //! consist of consecutive packets. Both codes operate on the strings of RFC 8627, section 6.2, where RFC 6865 would use
 //! whole packets: sequence number and SSRC are known from the repair packet, and one window serves both codes.
 //! Sliding-window codes over GF(2^8) do the same with the repair payload ID of RFC 8681, whose FSS_ESI is the sequence number of
-//! the window's first packet (`docs/wire/rlc.md`).
+//! the window's first packet (`docs/wire/rlc.md`). If a window has gaps, a mask follows the ID, and the marker bit of the RTP header says so.
 
 use crate::identity::ParityFormat;
 use crate::sent::nearest;
@@ -28,6 +28,8 @@ pub(crate) enum Format {
     UlpFec,
     ReedSolomon,
     Rlc,
+    /// With a mask of the window's packets, and the marker bit.
+    MaskedRlc,
 }
 
 impl From<ParityFormat> for Format {
@@ -48,12 +50,14 @@ pub(crate) struct RepairOf {
     /// Number of the block.
     pub block: u32,
     pub parity: ParityFormat,
+    /// Whether windows without gaps have a mask too, which says that packets may be those of a request.
+    pub masks: bool,
 }
 
 /// Appends the payload of a repair packet. Returns its format and the number of zeros that follow, or `None` if the format
 /// cannot express what is protected.
 pub(crate) fn write(repair: &Repair<'_>, of: RepairOf, out: &mut Vec<u8>) -> Option<(Format, u32)> {
-    let RepairOf { media_ssrc, block, parity } = of;
+    let RepairOf { media_ssrc, block, parity, masks } = of;
     let string = Octets { bytes: repair.symbol.bytes, zeros: repair.symbol.zeros };
     let base = repair.coverage.first()?;
     match repair.code {
@@ -96,13 +100,17 @@ pub(crate) fn write(repair: &Repair<'_>, of: RepairOf, out: &mut Vec<u8>) -> Opt
             Some((Format::ReedSolomon, string.zeros))
         }
         Code::Rlc(Combination { key, density, field }) => {
-            let symbols = u16::try_from(repair.coverage.len()).ok()?;
+            let symbols = u16::try_from(repair.coverage.last()? - base + 1).ok()?;
             // The payload type says GF(2^8).
-            if field != RlcField::Gf256 || repair.coverage.last()? - base + 1 != u64::from(symbols) {
+            if field != RlcField::Gf256 {
                 return None;
             }
             let id = rlc::RepairId { key, density, symbols, first: u32::from(base as u16) };
-            Some((Format::Rlc, rlc::write_repair_into(&id, string, out)?))
+            if !masks && repair.coverage.len() == usize::from(symbols) {
+                return Some((Format::Rlc, rlc::write_repair_into(&id, string, out)?));
+            }
+            let positions = repair.coverage.iter().map(|s| (s - base) as u16);
+            Some((Format::MaskedRlc, rlc::write_masked_into(&id, positions, string, out)?))
         }
     }
 }
@@ -218,6 +226,19 @@ pub(crate) fn read(
             }
             // Its upper half is not read: the media's sequence numbers have 16 bits.
             let coverage = Coverage::every(unwrap(id.first as u16), 1, id.symbols.into());
+            let code = Code::Rlc(Combination { key: id.key, density: id.density, field: RlcField::Gf256 });
+            take(Repair { coverage, code, symbol: Symbol { bytes: rest.bytes, zeros: rest.zeros } });
+        }
+        Format::MaskedRlc => {
+            let (id, mask, rest) = rlc::parse_masked(payload)?;
+            if u64::from(id.symbols) > Coverage::SPAN {
+                return wrong("NSS", id.symbols.into(), "256 at most");
+            }
+            let mut coverage = Coverage::new(unwrap(id.first as u16));
+            let base = coverage.base();
+            for position in mask.positions() {
+                coverage.insert(base + u64::from(position));
+            }
             let code = Code::Rlc(Combination { key: id.key, density: id.density, field: RlcField::Gf256 });
             take(Repair { coverage, code, symbol: Symbol { bytes: rest.bytes, zeros: rest.zeros } });
         }

@@ -48,13 +48,13 @@ impl Room {
         *if is_extra { &mut self.extra } else { &mut self.media } += bytes;
     }
 
-    /// Whether the source needs a new rate.
-    pub(crate) fn update(&mut self, now: Timestamp) -> bool {
+    /// Whether the source needs a new rate. `least` is the share that is known to be used from now on.
+    pub(crate) fn update(&mut self, now: Timestamp, least: f64) -> bool {
         if now - self.since < WINDOW || self.media + self.extra == 0 {
             return false;
         }
         let share = self.extra as f64 / (self.media + self.extra) as f64;
-        self.mean += WEIGHT * (share - self.mean);
+        self.mean = (self.mean + WEIGHT * (share - self.mean)).max(least);
         (self.since, self.media, self.extra) = (now, 0, 0);
         let changed = (self.mean - self.applied).abs() > STEP;
         if changed {
@@ -205,7 +205,7 @@ mod tests {
             for t in from..to {
                 room.on_sent(800, false);
                 room.on_sent(extra, true);
-                room.update(Timestamp::from_millis(t * 10));
+                room.update(Timestamp::from_millis(t * 10), 0.0);
             }
             room.within(rate).as_kbps_f64()
         };

@@ -117,6 +117,8 @@ pub(crate) struct Retransmitter {
     /// Sequence numbers of kept packets queued for retransmission.
     waiting: VecDeque<u64>,
     waiting_size: u64,
+    /// Those that the last request has queued.
+    accepted: Vec<u64>,
     spare: Vec<Vec<u8>>,
     /// Bytes that may be queued, and the time of that value.
     budget: (f64, Option<Timestamp>),
@@ -135,6 +137,7 @@ impl Retransmitter {
             size: 0,
             waiting: VecDeque::new(),
             waiting_size: 0,
+            accepted: Vec::new(),
             spare: Vec::new(),
             budget: (0.0, None),
             least_rtt: None,
@@ -217,6 +220,7 @@ impl Retransmitter {
         now: Timestamp,
     ) {
         self.counters.nacks += 1;
+        self.accepted.clear();
         self.renew_budget(rate, now);
         let guard = self.least_rtt.map_or(TimeDelta::ZERO, |rtt| rtt.mul_f64(SAME_REQUEST));
         for sequence in sequences {
@@ -229,10 +233,17 @@ impl Retransmitter {
                 self.counters.repeated += 1;
             } else if is_on_its_way(sequence) {
                 self.counters.early += 1;
-            } else if !self.queue(sequence) {
+            } else if self.queue(sequence) {
+                self.accepted.push(sequence);
+            } else {
                 self.counters.refused += 1;
             }
         }
+    }
+
+    /// The packets that the last request has queued, in the order of the request.
+    pub(crate) fn accepted(&self) -> &[u64] {
+        &self.accepted
     }
 
     /// Renews the bytes that may be queued at this media rate; those not used are kept.
@@ -243,6 +254,11 @@ impl Retransmitter {
             Some(last) => (self.budget.0 + bytes_per_second * now.saturating_since(last).as_secs_f64()).min(most),
             None => most,
         };
+    }
+
+    /// Takes so many bytes off what may be queued: they are sent besides the packets of a request.
+    pub(crate) fn charge(&mut self, bytes: u64) {
+        self.budget.0 -= bytes as f64;
     }
 
     /// Queues a kept packet; `false` if the budget does not allow it.

@@ -177,10 +177,14 @@ pub(crate) enum RawRepairCode {
     /// A window that slides: `repairs` repair packets for each `sources` media packets, over the last `window` of them (RFC
     /// 8681). Without `sources`, as many repair packets as the controller plans.
     Rlc,
+    /// Repair packets of each frame and of what is sent again of it, by the round trips left before `deadline` (Hairpin, NSDI 2024).
+    Hairpin,
+    /// A streaming code over frames, by which a frame is recovered at the latest `delay` frames later (Tambur, NSDI 2023).
+    Tambur,
 }
 
 /// Repair packets.
-#[derive(Deserialize, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { code = \"rlc\", window = 40, sources = 5, repairs = 1 }")]
 #[cfg_attr(feature = "schema", schemars(rename = "Repair"))]
@@ -195,6 +199,12 @@ pub(crate) struct RawRepair {
     pub(crate) window: Option<u8>,
     /// Distance of the packets of a group of parity; 1 if absent.
     pub(crate) columns: Option<u8>,
+    /// Hairpin's time from a frame's capture to its deadline; "100 ms" if absent.
+    pub(crate) deadline: Option<At<Time>>,
+    /// Hairpin's cost of as many repair packets as a frame has packets, as a share of that of a missed deadline; 1e-7 if absent.
+    pub(crate) cost: Option<At<f64>>,
+    /// Tambur's delay in frames, 1 to 16; 3 if absent.
+    pub(crate) delay: Option<At<u8>>,
 }
 
 /// A mechanism of error resilience.

@@ -10,7 +10,7 @@ use crate::suggest;
 use weir_cc::{FeedbackPlan, Spec, Transport};
 use weir_fec::Scheme;
 use weir_media::resilience::{Choice, Mechanisms};
-use weir_session::{ReceiverModel, RepairChoice};
+use weir_session::{FrameRepair, Hairpin, ReceiverModel, RepairChoice, Tambur};
 
 impl Flows<'_> {
     pub(super) fn receiver(&self, spec: &Spec, f: &RawRtp) -> Result<ReceiverModel, InputError> {
@@ -70,7 +70,10 @@ impl Flows<'_> {
     pub(super) fn repair(&self, raw: Option<&At<RawRepair>>) -> Result<RepairChoice, InputError> {
         let Some(raw) = raw else { return Ok(RepairChoice::Controller) };
         let error = |message: &str| self.text.error(raw.span.clone(), message);
-        let RawRepair { code, sources, repairs, window, columns } = raw.value;
+        let RawRepair { code, sources, repairs, window, columns, .. } = raw.value;
+        if let Some(by_frames) = self.repair_by_frames(raw)? {
+            return Ok(RepairChoice::ByFrames(by_frames));
+        }
         if window.is_some() != (code == RawRepairCode::Rlc) {
             return Err(error("`window` is of the code \"rlc\", which needs it"));
         }
@@ -90,9 +93,48 @@ impl Flows<'_> {
                 Some(n) => Scheme::reed_solomon(n, repairs),
                 None => return Err(error("a block has 255 packets at most, `sources` and `repairs` together")),
             },
-            (RawRepairCode::Rlc, Some(sources), repairs) => Scheme::rlc(window.unwrap_or_default(), sources, repairs),
+            (_, Some(sources), repairs) => Scheme::rlc(window.unwrap_or_default(), sources, repairs),
         };
         scheme.map(|s| RepairChoice::Fixed(s.into())).map_err(|e| error(&e.to_string()))
+    }
+
+    /// The policy of frames, if it is one.
+    fn repair_by_frames(&self, raw: &At<RawRepair>) -> Result<Option<FrameRepair>, InputError> {
+        let RawRepair { code, sources, repairs, window, columns, deadline, cost, delay } = &raw.value;
+        let error = |message: &str| Err(self.text.error(raw.span.clone(), message));
+        let by_frames = matches!(code, RawRepairCode::Hairpin | RawRepairCode::Tambur);
+        if by_frames && [sources, repairs, window, columns].iter().any(|n| n.is_some()) {
+            return error("`sources`, `repairs`, `window` and `columns` are of codes without frames");
+        }
+        if (deadline.is_some() || cost.is_some()) && *code != RawRepairCode::Hairpin {
+            return error("`deadline` and `cost` are of the code \"hairpin\"");
+        }
+        if delay.is_some() && *code != RawRepairCode::Tambur {
+            return error("`delay` is of the code \"tambur\"");
+        }
+        Ok(match code {
+            RawRepairCode::Hairpin => {
+                let mut hairpin = Hairpin::default();
+                if let Some(deadline) = deadline {
+                    hairpin.deadline = positive(self.text, deadline)?;
+                }
+                if let Some(cost) = cost {
+                    hairpin.cost = (probability(self.text, cost)? * f64::from(Hairpin::MAX_COST)).round() as u32;
+                }
+                Some(FrameRepair::Hairpin(hairpin))
+            }
+            RawRepairCode::Tambur => {
+                let mut tambur = Tambur::default();
+                if let Some(delay) = delay {
+                    if !(1..=Tambur::MAX_DELAY).contains(&delay.value) {
+                        return Err(self.text.error(delay.span.clone(), "expected 1 to 16 frames"));
+                    }
+                    tambur.delay = delay.value;
+                }
+                Some(FrameRepair::Tambur(tambur))
+            }
+            _ => None,
+        })
     }
 
     pub(super) fn count_retransmissions(

@@ -2,7 +2,8 @@
 
 use super::*;
 use weir_fec::{Protection, Scheme};
-use weir_session::RepairChoice;
+use weir_session::{FrameRepair, Hairpin, RepairChoice, Tambur};
+use weir_units::TimeDelta;
 
 fn of(repair: &str) -> RepairChoice {
     let s = only(&format!("{SMALL}{repair}"));
@@ -26,6 +27,18 @@ fn codes_are_named_with_their_numbers() {
 }
 
 #[test]
+fn policies_of_frames_are_named_with_their_numbers() {
+    let hairpin = |deadline, cost| {
+        RepairChoice::ByFrames(FrameRepair::Hairpin(Hairpin { deadline: TimeDelta::from_millis(deadline), cost }))
+    };
+    assert_eq!(of("repair = { code = \"hairpin\" }"), hairpin(100, 100));
+    assert_eq!(of("repair = { code = \"hairpin\", deadline = \"300 ms\", cost = 1e-4 }"), hairpin(300, 100_000));
+    let tambur = |delay| RepairChoice::ByFrames(FrameRepair::Tambur(Tambur { delay }));
+    assert_eq!(of("repair = { code = \"tambur\" }"), tambur(3));
+    assert_eq!(of("repair = { code = \"tambur\", delay = 5 }"), tambur(5));
+}
+
+#[test]
 fn numbers_that_a_code_does_not_have_are_faults() {
     for (repair, fault) in [
         ("\"rlc\"", "a table such as { code = \"rlc\", window = 40"),
@@ -38,6 +51,11 @@ fn numbers_that_a_code_does_not_have_are_faults() {
         ("{ code = \"reed-solomon\", sources = 250, repairs = 10 }", "255 packets at most"),
         ("{ code = \"rlc\", window = 4, sources = 9, repairs = 2 }", "RLC: window is 4 for 2 in 9"),
         ("{ code = \"rlc\", window = 400 }", "rtp.video.repair"),
+        ("{ code = \"hairpin\", sources = 5 }", "are of codes without frames"),
+        ("{ code = \"hairpin\", deadline = \"0 ms\" }", "a time above zero"),
+        ("{ code = \"hairpin\", delay = 3 }", "`delay` is of the code \"tambur\""),
+        ("{ code = \"tambur\", cost = 0.1 }", "are of the code \"hairpin\""),
+        ("{ code = \"tambur\", delay = 17 }", "1 to 16 frames"),
     ] {
         let text = format!("{SMALL}repair = {repair}\n");
         let e = parse(&text).err().unwrap_or_else(|| panic!("read without error:\n{text}"));

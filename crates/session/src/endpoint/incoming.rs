@@ -180,6 +180,7 @@ impl Endpoint {
             _ if ssrc != identity.repair() || identity.parity_format.red().is_some() => None,
             pt if pt == identity.parity_payload_type => Some(identity.parity_format.into()),
             pt if pt == identity.reed_solomon_payload_type => Some(Format::ReedSolomon),
+            pt if pt == identity.rlc_payload_type && packet.rtp.marker() => Some(Format::MaskedRlc),
             pt if pt == identity.rlc_payload_type => Some(Format::Rlc),
             _ => None,
         };

@@ -342,7 +342,7 @@ fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 
     let stream = &sender.streams[sender.outgoing.stream];
     let (protects, keeps) = (stream.repair.is_active(), stream.retransmitter.is_some());
     if protects {
-        sender.protect(out);
+        sender.protect(out, now);
     }
     if keeps {
         sender.keep(out, now);
@@ -402,8 +402,9 @@ fn write_extended(sender: &mut Sender, c: &EndConfig, zero: NtpTime, now: Timest
         Format::FlexFec => (identity.parity_payload_type, &source[..]),
         Format::FlexFec03 | Format::UlpFec => (identity.parity_payload_type, &source[..0]),
         Format::ReedSolomon => (identity.reed_solomon_payload_type, &source[..0]),
-        Format::Rlc => (identity.rlc_payload_type, &source[..0]),
+        Format::Rlc | Format::MaskedRlc => (identity.rlc_payload_type, &source[..0]),
     };
+    let header = Header { marker: repair.format == Format::MaskedRlc, ..header };
     // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.
     let timestamp = stream.rtp_timestamp_at(now);
     Header { payload_type, csrcs, timestamp, ssrc: identity.repair(), ..header }.write_into(out);

@@ -240,6 +240,7 @@ impl Endpoint {
         }
         sender.on_block(path, block);
         let stream = &mut sender.streams[index];
+        stream.repair.on_report(block.fraction_lost, rtt, now);
         if stream.resilience.is_some() {
             stream.on_loss(block.fraction_lost, rtt, now);
         }

@@ -41,12 +41,16 @@ impl IncomingStream {
         self.begin_repair(path);
         let (Some(repair), frames, nack) = (&mut self.repair, &mut self.frames, &mut self.nack) else { return false };
         let in_red = repair_packet.format == Format::UlpFec;
+        let is_masked = repair_packet.format == Format::MaskedRlc;
         let size = repair.on_repair(now, repair_packet, media, ecn, |number, coverage| {
             if let Some(frames) = frames {
                 frames.on_protected(now, number, coverage);
             }
-            if let (Some(nack), Some(last)) = (&mut *nack, coverage.last()) {
-                nack.on_repair(now, last);
+            match (&mut *nack, coverage.last()) {
+                // By frames. One over older packets answers a request, and says nothing of packets to come.
+                (Some(nack), Some(last)) if is_masked && last >= media.highest => nack.on_frame_repair(now, last),
+                (Some(nack), Some(last)) if !is_masked => nack.on_repair(now, last),
+                _ => {}
             }
         });
         match size {

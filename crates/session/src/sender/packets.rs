@@ -3,6 +3,7 @@
 use super::{NextPacket, Sender};
 use crate::allocation::MediaKind;
 use crate::datagram::Kind;
+use crate::frame_repair::FramePacket;
 use crate::queue::QueuedPacket;
 use crate::retransmission::Keep;
 use crate::sent::Sent;
@@ -172,10 +173,18 @@ impl Sender {
 
     /// The outgoing media packet has been written to `bytes`, up to its payload: adds it to the repair code.
     #[inline(never)]
-    pub(crate) fn protect(&mut self, bytes: &[u8]) {
+    pub(crate) fn protect(&mut self, bytes: &[u8], now: Timestamp) {
         let packet = self.outgoing;
         let repair = &mut self.streams[packet.stream].repair;
         let importance = packet.media.importance;
+        if repair.is_by_frames() {
+            if packet.kind == Kind::Media {
+                let QueuedPacket { captured, rtp_timestamp, marker, payload, .. } = packet.media;
+                let of = FramePacket { now, sequence: packet.sequence, captured, rtp_timestamp, marker };
+                repair.on_frame_packet(of, bytes, payload.into());
+            }
+            return;
+        }
         if packet.kind == Kind::Media || repair.wants_padding() {
             let ends_key_frame = packet.media.marker && importance == Importance::Key;
             repair.on_media(packet.sequence, bytes, packet.media.payload.into(), importance, ends_key_frame);

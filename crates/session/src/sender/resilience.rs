@@ -82,6 +82,8 @@ impl Sender {
             let media = &s.media;
             let on_its_way = |n| multipath.is_some_and(|m| elsewhere::is_on_its_way(m, paths, media.get(n)));
             r.on_nack(sequences.map(|n| media.nearest(n)), on_its_way, rate, now);
+            let beside = s.repair.on_resent(r.accepted(), now);
+            r.charge(beside);
         }
     }
 }

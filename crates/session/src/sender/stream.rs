@@ -96,7 +96,8 @@ impl OutgoingStream {
             RepairChoice::Fixed(Protection::Equal(scheme)) if config.repair_within_rate => scheme.overhead(),
             _ => 0.0,
         };
-        let repair_within_rate = config.repair_within_rate && matches!(config.repair, RepairChoice::Fixed(_));
+        let by_choice = matches!(config.repair, RepairChoice::Fixed(_) | RepairChoice::ByFrames(_));
+        let repair_within_rate = config.repair_within_rate && by_choice;
         let has_extra = retransmission.is_some() || config.resilience.is_some() || repair_within_rate;
         let max_payload = config.packetiser.max_payload;
         let shape = config.utility.map(|u| Box::new(ShapeChoice::new(u)));

@@ -65,7 +65,8 @@ impl Sender {
         let single = self.streams.len() == 1;
         for s in self.streams.iter_mut().filter(|s| s.room.is_some()) {
             cold_path();
-            if s.room.as_mut().is_some_and(|room| room.update(now)) {
+            let least = s.repair.share();
+            if s.room.as_mut().is_some_and(|room| room.update(now, least)) {
                 let rate = if single { s.share.rate } else { s.rate() };
                 s.set_rate(rate, now);
             }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod by_frames;
 mod red;
 mod rlc;
 

@@ -3,7 +3,8 @@
 //!
 //! A repair packet is a repair FEC payload ID and repair symbols (section 4.1.3). RFC 8681 defines no RTP payload format;
 //! here the ID is the payload header of packets of a repair stream, and one symbol follows. `docs/wire/rlc.md` has the
-//! mapping: source packets are unchanged, without the explicit source FEC payload ID of section 4.1.2.
+//! mapping: source packets are unchanged, without the explicit source FEC payload ID of section 4.1.2. A repair packet of some of its
+//! window's packets has a mask besides, which RFC 8681 has not.
 
 use super::Octets;
 use crate::Error;
@@ -74,6 +75,80 @@ pub fn parse_repair(packet: Octets<'_>) -> Result<(RepairId, Octets<'_>), Error>
     Ok((RepairId::from_bytes(*id)?, Octets { bytes: symbol, zeros: packet.zeros }))
 }
 
+/// The source symbols of its window that a repair packet combines: a bit for each, the first in the highest bit of the first octet.
+///
+/// An extension of RFC 8681, whose windows have no gaps; `docs/wire/rlc.md`, section 4.1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SymbolMask<'a>(&'a [u8]);
+
+impl<'a> SymbolMask<'a> {
+    /// A mask of the window's `symbols`. The bits of its first and last symbol are set, those behind it are not.
+    ///
+    /// # Errors
+    /// Another length, or bits that are not as said.
+    pub fn new(bytes: &'a [u8], symbols: u16) -> Result<Self, Error> {
+        let wrong = |value: u32, expected| {
+            Err(Error::Value { field: "RLC mask", offset: REPAIR_ID, value: value.into(), expected })
+        };
+        let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+            return wrong(0, "an octet for eight symbols");
+        };
+        if bytes.len() != usize::from(symbols).div_ceil(8) {
+            return wrong(bytes.len() as u32, "an octet for eight symbols");
+        }
+        let behind = (8 - symbols % 8) % 8;
+        if first & 0x80 == 0 || u32::from(behind) != last.trailing_zeros() {
+            return wrong(u32::from(*last), "the bits of the window's ends, and none behind");
+        }
+        Ok(Self(bytes))
+    }
+    /// The positions of the symbols in the window, from 0, in order.
+    pub fn positions(&self) -> impl Iterator<Item = u16> + use<'a> {
+        let bytes = self.0;
+        (0..bytes.len() as u16 * 8).filter(move |i| bytes[usize::from(i / 8)] & (0x80 >> (i % 8)) != 0)
+    }
+}
+
+/// Appends a repair packet of some of its window's symbols: the ID, the mask by the symbols' positions, and the repair symbol.
+/// `None`, with nothing appended, if the ID is out of range, or the positions do not have the window's first and last, or others.
+#[must_use]
+pub fn write_masked_into(
+    id: &RepairId,
+    positions: impl Iterator<Item = u16>,
+    symbol: Octets<'_>,
+    out: &mut Vec<u8>,
+) -> Option<u32> {
+    let start = out.len();
+    out.extend_from_slice(&id.to_bytes()?);
+    out.resize(start + REPAIR_ID + usize::from(id.symbols).div_ceil(8), 0);
+    let mask = &mut out[start + REPAIR_ID..];
+    let mut is_inside = true;
+    for position in positions {
+        match mask.get_mut(usize::from(position / 8)) {
+            Some(octet) => *octet |= 0x80 >> (position % 8),
+            None => is_inside = false,
+        }
+    }
+    if !is_inside || SymbolMask::new(mask, id.symbols).is_err() {
+        out.truncate(start);
+        return None;
+    }
+    out.extend_from_slice(symbol.bytes);
+    Some(symbol.zeros)
+}
+
+/// Splits a repair packet of some of its window's symbols into ID, mask and repair symbol.
+///
+/// # Errors
+/// As [`parse_repair`] and [`SymbolMask::new`]; or it is shorter than its mask.
+pub fn parse_masked(packet: Octets<'_>) -> Result<(RepairId, SymbolMask<'_>, Octets<'_>), Error> {
+    let (id, rest) = parse_repair(packet)?;
+    let (available, needed) = (rest.bytes.len(), usize::from(id.symbols).div_ceil(8));
+    let truncated = Error::Truncated { field: "RLC mask", offset: REPAIR_ID, needed, available };
+    let (mask, symbol) = rest.bytes.split_at_checked(needed).ok_or(truncated)?;
+    Ok((id, SymbolMask::new(mask, id.symbols)?, Octets { bytes: symbol, zeros: rest.zeros }))
+}
+
 /// Parameters that sender and receiver agree on (FEC scheme-specific information, section 4.1.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SchemeInfo {
@@ -137,6 +212,28 @@ mod tests {
     }
 
     #[test]
+    fn a_mask_names_the_symbols_of_a_window() {
+        let id = RepairId { key: 0x0102, density: 15, symbols: 11, first: 9 };
+        let symbol = Octets { bytes: &[9], zeros: 3 };
+        let mut out = vec![];
+        assert_eq!(write_masked_into(&id, [0, 3, 8, 10].into_iter(), symbol, &mut out), Some(3));
+        assert_eq!(out, hex("0102 f00b 00000009 90a0 09"));
+        let (read, mask, rest) = parse_masked(Octets { bytes: &out, zeros: 3 }).expect("what was written");
+        assert_eq!((read, mask.positions().collect::<Vec<_>>(), rest), (id, vec![0, 3, 8, 10], symbol));
+        // Without its first or last symbol, or beyond, a window is a shorter or longer one.
+        for positions in [&[1, 10][..], &[0, 9], &[0, 10, 11], &[0, 10, 16], &[]] {
+            let mut out = vec![7];
+            assert_eq!((write_masked_into(&id, positions.iter().copied(), symbol, &mut out), out), (None, vec![7]));
+        }
+        for (bytes, is_short) in
+            [("0102 f00b 00000009 90", true), ("0102 f00b 00000009 10a0", false), ("0102 f00b 00000009 90b0", false)]
+        {
+            let e = parse_masked(Octets::new(&hex(bytes))).expect_err(bytes);
+            assert_eq!(matches!(e, Error::Truncated { field: "RLC mask", .. }), is_short, "{e}");
+        }
+    }
+
+    #[test]
     fn scheme_information_is_that_of_figure_4() {
         let info = SchemeInfo { symbol_length: 1_400, window_ratio: 191 };
         assert_eq!(info.to_bytes().to_vec(), hex("0578 bf"));
@@ -145,6 +242,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn masks_that_are_read_are_written_again(bytes in proptest::collection::vec(any::<u8>(), 0..60), count in 1..300u16) {
+            let mut bytes = bytes;
+            if let [_, _, high, low, ..] = &mut bytes[..] {
+                [*high, *low] = (0xf000 | count).to_be_bytes();
+            }
+            if let Ok((id, mask, symbol)) = parse_masked(Octets::new(&bytes)) {
+                let mut out = vec![];
+                prop_assert_eq!(write_masked_into(&id, mask.positions(), symbol, &mut out), Some(0));
+                prop_assert_eq!(out, bytes);
+            }
+        }
+
         #[test]
         fn what_is_read_is_written_again(bytes in proptest::collection::vec(any::<u8>(), 0..40), zeros in 0..2_000_u32) {
             if let Ok((id, symbol)) = parse_repair(Octets { bytes: &bytes, zeros }) {
