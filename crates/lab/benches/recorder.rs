@@ -37,6 +37,7 @@ fn recorder(series: bool) -> Recorder {
         sampling: TimeDelta::from_millis(100),
         series,
         duration: TimeDelta::from_millis(4 * PACKETS),
+        burstiness: false,
         windows: vec![],
     })
 }

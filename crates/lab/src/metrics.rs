@@ -36,6 +36,10 @@
 //! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share or, where that is lower, of what the flow itself may send: its ceiling, or the demand of its application | RFC 8868 §3 (8) |
 //! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share (or of what the flow itself may send, where that is lower) and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
 //! | `rate_variation` | standard deviation over mean of the media rate (sent rate where no source reports) in whole seconds | RFC 5166 §2.1.4.1: coefficient of variation |
+//! | `dispersion_10ms`, `dispersion_100ms`, `dispersion_1s` | variance over mean of the packets sent in windows of that length, from the flow's start on, if the scenario has `burstiness = true`: 0 is an even flow, 1 Poisson's | Gusella 1991, index of dispersion for counts; Jero 2013, section 5.2, asks for metrics |
+//! | `peak_to_mean_10ms`, `peak_to_mean_100ms` | bytes sent in the fullest window over the mean | |
+//! | `burst_mean_packets`, `burst_p95_packets` | packets in groups with at most 1 ms between one and the next | |
+//! | `chunk_variation`, `chunk_peak_to_mean` | standard deviation, and largest, over mean of what the source makes at one time (within a sampling step) | |
 //! | Jain's index | (Σx)² / (n Σx²), x the trailing rate over the fair share, of the RTP flows that have been active for a second and share a link with a limit with another RTP flow, where there are two or more; `jain_end` takes mean goodputs over the tail, of the same flows | RFC 5166 §2.2, Jain 1984 |
 //! | tail | the last 20 s of the run, or its last quarter where that is shorter | |
 //! | `tcp_share` | a / (a + b), a and b the mean goodput of an RTP and of a TCP flow over the sampling intervals in which both kinds are active, of the flows that share a link with a limit with one of the other kind | RFC 8868 §3 (7) |
@@ -59,6 +63,7 @@
 //! Every run keeps its rates per second: goodput and target, so that means over all runs can be plotted while time
 //! series are kept for the first seed only.
 
+mod burstiness;
 mod capacity;
 mod fairness;
 mod frames;
@@ -159,6 +164,8 @@ pub struct RecorderConfig {
     pub duration: TimeDelta,
     /// Spans to be summed up by themselves.
     pub windows: Vec<Window>,
+    /// Whether to measure how bursty each flow is.
+    pub burstiness: bool,
 }
 
 impl RecorderConfig {

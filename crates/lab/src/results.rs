@@ -1,6 +1,7 @@
 //! The result of one run: a summary that serialises to JSON, and its time series.
 
 mod aggregate;
+mod burstiness;
 mod joiner;
 mod live;
 mod media;
@@ -13,6 +14,7 @@ mod student;
 mod transfers;
 
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
+pub use burstiness::{BurstWindow, Burstiness, ChunkSizes};
 pub use joiner::Joiner;
 pub use live::Live;
 pub use media::{CodedFrames, FrameSummary, Probing, QualitySummary, RepairSummary};
@@ -197,6 +199,9 @@ pub struct FlowSummary {
     pub settling: Vec<Settling>,
     /// Coefficient of variation of the media rate over whole seconds.
     pub rate_variation: Option<f64>,
+    /// How bursty it was, if the scenario asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burstiness: Option<Box<Burstiness>>,
     /// Mean goodput over the tail of the run, in bit/s.
     pub tail_goodput_bps: f64,
     /// Playout deadline in ms, if the flow has one.

@@ -81,6 +81,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 needs_marker: false,
             }),
         }],
+        burstiness: false,
         windows: vec![Window { name: "all".into(), from: TimeDelta::ZERO, to: duration }],
     }
 }

@@ -52,6 +52,8 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// Time intervals that are summarised separately, such as the steps of a capacity schedule.
     pub windows: Vec<Window>,
+    /// Whether each flow's burstiness is measured.
+    pub burstiness: bool,
 }
 
 impl Scenario {

@@ -55,6 +55,9 @@ pub(super) struct RawScenario {
     /// Time intervals whose results are also reported separately.
     #[serde(default)]
     pub(super) windows: Vec<At<RawWindow>>,
+    /// Whether to measure how bursty each flow is: the packets that it sends, and what its source makes; not if absent.
+    #[serde(default)]
+    pub(super) burstiness: bool,
     /// Links by name. In a parking lot they form a row in the order of the file.
     pub(super) links: Named<RawLink>,
     /// A dumbbell's access links, one pair for each flow, unless the flow states otherwise.

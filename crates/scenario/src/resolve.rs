@@ -86,6 +86,7 @@ pub(super) fn resolve(
         has_named_bottleneck: named.is_some(),
         flows,
         windows: resolve_windows(text, raw, duration)?,
+        burstiness: raw.burstiness,
     })
 }
 

@@ -4,7 +4,7 @@
 //! when packets are sent, it lowers the rate when the send queue refuses packets (`ccid2`, `ccid5`), and follows the
 //! rate that the transport reports (`ccid3`, `ccid4`, `ccid-video`). The files are appendix A.2's three parts:
 //! `analyser` interprets feedback, the state machine below decides on the reaction, and `driver` sets the encoder's
-//! rate.
+//! rate. `interval` is beside them: how often it may be set.
 //!
 //! The encoder's actual rate is measured from frames as they enter the RTP queue, including those whose packets are
 //! refused. Where the code and the text disagree, the code is followed: see [`Config`].
@@ -12,6 +12,7 @@
 mod analyser;
 mod config;
 mod driver;
+mod interval;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use crate::spec::{Algorithm, NoReceiver, Pair, ReportPlan, Setup, Spec, Start, T
 use crate::tunable::SetupError;
 use analyser::{Action, Analyser};
 use driver::Driver;
+use interval::Interval;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// RTCP's interval: 5 s, RFC 3550's minimum (S. Jero, 2013, section 2.2.2; section 4.3.2 has 50 s for ten reports).
@@ -58,6 +60,7 @@ pub struct Linphone {
     /// The encoder's actual rate.
     encoder: IncomingRate,
     encoder_bps: Option<f64>,
+    interval: Interval,
     last_change: Option<Timestamp>,
     last_reject: Option<Timestamp>,
     last_sample: Option<Timestamp>,
@@ -88,6 +91,7 @@ impl Linphone {
             probing: 0,
             encoder: IncomingRate::new(config.encoder_window),
             encoder_bps: None,
+            interval: Interval::new(&config),
             last_change: None,
             last_reject: None,
             last_sample: None,
@@ -100,7 +104,7 @@ impl Linphone {
 
     /// Whether less than the update interval has passed since `then`.
     fn is_within(&self, then: Option<Timestamp>, now: Timestamp) -> bool {
-        then.is_some_and(|t| now.saturating_since(t) <= self.config.update_interval)
+        then.is_some_and(|t| now.saturating_since(t) <= self.interval.get())
     }
 
     /// Applies the recommended decrease; returns whether there was one.
@@ -231,6 +235,7 @@ impl Controller for Linphone {
     fn on_packet_sent(&mut self, _: &SentPacket) {}
     fn on_queue(&mut self, queue: &QueueState) -> bool {
         self.encoder.on_bytes(queue.added, queue.now);
+        self.interval.on_frame(queue.now);
         false
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
@@ -253,7 +258,13 @@ impl Controller for Linphone {
                     self.step(now);
                 }
             }
-            Cue::TransportRate(allowed) if self.over != Over::Udp && self.config.follow_rate => {
+            Cue::TransportRate(allowed) if self.over != Over::Udp => {
+                if let Some(rtt) = allowed.rtt {
+                    self.interval.on_rtt(rtt, allowed.now);
+                }
+                if !self.config.follow_rate {
+                    return;
+                }
                 let rate = if self.config.follow_smoothed { allowed.smoothed } else { allowed.rate };
                 self.on_transport_rate(rate, allowed.now);
             }
@@ -271,6 +282,7 @@ impl Controller for Linphone {
         out("nominal_bps", self.driver.nominal);
         out("encoder_bps", self.encoder_bps.unwrap_or(f64::NAN));
         out("transport_bps", self.transport_bps);
+        out("update_interval_ms", self.interval.get().as_millis_f64());
         out("state", f64::from(self.state as u8));
         out("decreases", self.decreases as f64);
         out("increases", self.increases as f64);

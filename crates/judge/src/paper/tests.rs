@@ -21,6 +21,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         ramp_up_s: None,
         settling: vec![],
         rate_variation: None,
+        burstiness: None,
         tail_goodput_bps: 0.0,
         playout_deadline_ms: None,
         frames: None,

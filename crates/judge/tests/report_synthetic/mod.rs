@@ -79,6 +79,7 @@ fn run(scenario: &str, condition: &str, capacity: &[u64], flows: &[Flow], seed: 
         sampling: TimeDelta::from_millis(100),
         series: true,
         duration: TimeDelta::from_secs(SECONDS),
+        burstiness: false,
         windows: [("0-20s", 0, 20), ("20-40s", 20, 40), ("150-200s", 150, 200)].map(window).into(),
     });
     let mut laws: Vec<Law> = flows.iter().map(|_| Law { rate: 300e3, credit: 0.0, hold: 0 }).collect();

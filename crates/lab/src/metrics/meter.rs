@@ -1,5 +1,6 @@
 //! Metrics of one flow.
 
+use super::burstiness::BurstMeter;
 use super::outline::RowCounts;
 use super::{FlowEnd, FlowInfo, frames::FlowFrames, instant, seconds};
 use crate::histogram::Histogram;
@@ -93,6 +94,8 @@ pub(super) struct Meter {
     changed_at: Timestamp,
     in_band_since: Option<Timestamp>,
     pub(super) end: FlowEnd,
+    /// Only if it is asked for.
+    pub(super) bursts: Option<Box<BurstMeter>>,
     /// Index of the next internal, since a controller reports them in the same order each time.
     internal_at: usize,
 }
@@ -148,8 +151,13 @@ impl Meter {
             changed_at: Timestamp::ZERO,
             in_band_since: None,
             end: FlowEnd::default(),
+            bursts: None,
             internal_at: 0,
         }
+    }
+    /// Which also measures how bursty the flow is, if `measured`.
+    pub(super) fn with_burstiness(self, measured: bool) -> Self {
+        Self { bursts: measured.then(Box::default), ..self }
     }
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
@@ -376,6 +384,9 @@ impl Meter {
             ramp_up_s: self.ramp_up.map(seconds),
             settling: self.settling,
             rate_variation: (s.n >= 2.0 && s.mean > 0.0).then(|| (s.m2 / (s.n - 1.0)).sqrt() / s.mean),
+            burstiness: (self.bursts.take())
+                .and_then(|b| b.finish(stop.saturating_since(self.info.start)))
+                .map(Box::new),
             tail_goodput_bps: if tail_s > 0.0 { tail_bytes as f64 * 8.0 / tail_s } else { 0.0 },
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
             frames,

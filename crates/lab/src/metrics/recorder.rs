@@ -69,7 +69,9 @@ impl Recorder {
         let mut recorder = Self {
             row_length,
             tail_start,
-            meters: config.flows.iter().map(|f| Meter::new(f.clone(), end, config.series, rows_a_second)).collect(),
+            meters: (config.flows.iter())
+                .map(|f| Meter::new(f.clone(), end, config.series, rows_a_second).with_burstiness(config.burstiness))
+                .collect(),
             links: config.links.iter().map(|l| LinkMeter::new(l, config.series)).collect(),
             windows: config.windows.iter().map(|_| WindowMeter::default()).collect(),
             edges,
@@ -107,15 +109,22 @@ impl Recorder {
         m.totals.sent += size.as_bytes();
         m.totals.wire += wire.as_bytes();
         m.totals.packets.sent += 1;
+        if let Some(bursts) = &mut m.bursts {
+            bursts.on_sent(m.info.start, now, size);
+        }
     }
     /// A flow's repair packet was sent. It counts only in the rates sent.
     pub fn repair_sent(&mut self, flow: usize, now: Timestamp, size: DataSize, wire: DataSize) {
         self.event(now);
-        let t = &mut self.meters[flow].totals;
+        let m = &mut self.meters[flow];
+        let t = &mut m.totals;
         t.sent += size.as_bytes();
         t.wire += wire.as_bytes();
         t.repair += size.as_bytes();
         t.repair_sent += 1;
+        if let Some(bursts) = &mut m.bursts {
+            bursts.on_sent(m.info.start, now, size);
+        }
     }
     /// A flow's repair packet has arrived.
     pub fn repair_received(&mut self, flow: usize, now: Timestamp) {
@@ -165,7 +174,11 @@ impl Recorder {
     #[inline]
     pub fn generated(&mut self, flow: usize, now: Timestamp, size: DataSize) {
         self.event(now);
-        self.meters[flow].totals.generated += size.as_bytes();
+        let m = &mut self.meters[flow];
+        m.totals.generated += size.as_bytes();
+        if let Some(bursts) = &mut m.bursts {
+            bursts.on_chunk(size);
+        }
     }
     /// The controller's target media rate, valid until the next call. A call on each change gives an exact mean.
     pub fn target(&mut self, flow: usize, now: Timestamp, rate: DataRate) {

@@ -33,6 +33,7 @@ fn config(flows: Vec<FlowInfo>, capacity: Capacity, seconds: i64, series: bool) 
         sampling: TimeDelta::from_millis(100),
         series,
         duration: TimeDelta::from_secs(seconds),
+        burstiness: false,
         windows: vec![],
     }
 }

@@ -123,6 +123,18 @@ impl FlowSummary {
         put("target_bps", self.rates.target_bps);
         put("ramp_up_s", self.ramp_up_s);
         put("rate_variation", self.rate_variation);
+        if let Some(b) = &self.burstiness {
+            let dispersion = |ms| b.window(ms).map(|w| w.dispersion);
+            put("dispersion_10ms", dispersion(10.0));
+            put("dispersion_100ms", dispersion(100.0));
+            put("dispersion_1s", dispersion(1_000.0));
+            put("peak_to_mean_10ms", b.window(10.0).map(|w| w.peak_to_mean));
+            put("peak_to_mean_100ms", b.window(100.0).map(|w| w.peak_to_mean));
+            put("burst_mean_packets", Some(b.burst_packets.mean));
+            put("burst_p95_packets", Some(b.burst_packets.p95));
+            put("chunk_variation", b.chunks.map(|c| c.variation));
+            put("chunk_peak_to_mean", b.chunks.map(|c| c.peak_to_mean));
+        }
         if let Some(d) = &self.one_way_delay_ms {
             put("one_way_delay_mean_ms", Some(d.mean));
             put("one_way_delay_p50_ms", Some(d.p50));

@@ -117,6 +117,7 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
         sampling: s.sample_interval,
         series,
         duration: s.duration,
+        burstiness: s.burstiness,
         windows: (s.windows.iter())
             .map(|w| metrics::Window {
                 label: w.name.clone(),

@@ -222,6 +222,7 @@ mod tests {
             sampling: TimeDelta::from_secs(1),
             series: false,
             duration: TimeDelta::from_secs(2),
+            burstiness: false,
             windows: vec![],
         });
         // Quality rises by a tenth of a dB a hundredth.

@@ -257,6 +257,7 @@ mod tests {
             sampling: TimeDelta::from_secs(1),
             series: false,
             duration: TimeDelta::from_secs(2),
+            burstiness: false,
             windows: vec![],
         });
         let size = DataSize::from_bytes(50_000);
