@@ -179,7 +179,9 @@ mod tests {
     #[test]
     fn chunks_have_their_variation() {
         let mut m = BurstMeter::default();
-        [1_000, 1_000, 1_000, 5_000].map(|bytes| m.on_chunk(DataSize::from_bytes(bytes)));
+        for bytes in [1_000, 1_000, 1_000, 5_000] {
+            m.on_chunk(DataSize::from_bytes(bytes));
+        }
         m.on_sent(at_us(0), at_us(0), DataSize::from_bytes(100));
         let chunks = m.finish(TimeDelta::from_secs(1)).and_then(|b| b.chunks).expect("four chunks");
         assert_eq!((chunks.chunks, chunks.mean_bytes, chunks.peak_to_mean), (4, 2_000.0, 2.5));
