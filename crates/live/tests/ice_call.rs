@@ -15,7 +15,7 @@ use weir_live::call::{
     CallConfig, CallObserver, IceOptions, LivePacket, Party, PartyMedia, PartySummary, PathUse, run_party,
 };
 use weir_live::ice::stun::{HEADER, answer, binding_request};
-use weir_live::netns::Namespace;
+use weir_live::netns::{Namespace, is_program};
 use weir_live::sdp::Direction;
 use weir_live::signal::{Listener, Signalling, Trust};
 use weir_media::{EncoderConfig, VideoCodec};
@@ -228,6 +228,48 @@ fn a_path_restarts_where_its_interface_has_another_address() {
         // Without the restart, the only path would have carried about a second's.
         assert!(receives.received.expect("pictures").intact > 90);
     }
+}
+
+#[test]
+fn a_path_that_no_longer_answers_restarts() {
+    let Some(namespace) = namespace() else { return };
+    if !is_program("nft") {
+        println!("skipped: no nft on this machine");
+        return;
+    }
+    let nft = |rules: &str| {
+        let done = std::process::Command::new("nft").arg(rules).status();
+        assert!(done.is_ok_and(|s| s.success()), "nft {rules}");
+    };
+    let ends = namespace.run(move || {
+        ip("link set lo up");
+        ip("tuntap add dev near mode tun");
+        ip("addr add 10.9.0.1/24 dev near");
+        ip("link set near up");
+        let packets = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                await_packets(&packets, 60);
+                nft("add table ip cut
+                    add chain ip cut in { type filter hook input priority 0 ; }
+                    add rule ip cut in ip saddr 10.9.0.1 drop
+                    add rule ip cut in ip daddr 10.9.0.1 drop");
+                std::thread::sleep(Duration::from_millis(6_500));
+                nft("delete table ip cut");
+            });
+            let own = party(Direction::Send, &["lo", "near"], &[]);
+            counted_call(&own, &party(Direction::Receive, &["127.0.0.1"], &[]), 14_000, &packets)
+        })
+    });
+    let [sends, receives] = ends.expect("no panic");
+    for end in [&sends.end, &receives.end] {
+        let ice = end.ice.as_ref().expect("agreed");
+        println!("{:?}", ice.events);
+        assert_eq!(ice.events.lost, 1, "{ice:?}");
+        assert_eq!(ice.events.restarts + ice.events.followed, 1, "{ice:?}");
+        assert!(ice.pairs.iter().any(|p| p.path == 1 && p.is_selected), "{ice:?}");
+    }
+    assert!(receives.received.expect("pictures").intact > 150);
 }
 
 /// Media packets received in a call, under a flood of this many datagrams a second or without.

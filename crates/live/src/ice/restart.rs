@@ -75,8 +75,16 @@ impl IcePaths {
     }
 
     /// Restarts a path at this socket, which replaces the one before: its pairs have failed, or its interface has another address
-    /// or is there again. Servers are asked as for a new interface. Returns whether it was restarted: not while all paths are.
+    /// or is there again. Servers are asked as for a new interface. Returns whether it was restarted: not while all paths are. If the
+    /// other end has restarted it before, that restart goes on, without the pair before.
     pub fn restart_path(&mut self, path: usize, at: SocketAddr, now: Timestamp) -> bool {
+        if let Some(Some(slot)) = self.slots.get_mut(path)
+            && slot.pending.is_some()
+            && slot.newest_local() == at
+        {
+            slot.promote();
+            return false;
+        }
         let Some(known) = self.restarts.get(path) else { return false };
         let known = self.slot(path).map_or(0, Slot::newest_restarts).max(*known);
         let Some(restarts) = known.checked_add(1) else { return false };

@@ -114,6 +114,12 @@ impl Slot {
         self.retired += self.counters_of_agents();
         (self.local, self.agent, self.next, self.restarts, self.pending) = (local, agent, None, restarts, None);
     }
+    /// The agent after a restart of the path alone is the only one from now on.
+    pub(super) fn promote(&mut self) {
+        if let (Some((local, agent)), Some((restarts, _))) = (self.next.take(), self.pending.take()) {
+            self.replace(local, agent, restarts);
+        }
+    }
     /// Restarts before the newest agent.
     pub(super) fn newest_restarts(&self) -> u16 {
         self.pending.map_or(self.restarts, |p| p.0)

@@ -1,9 +1,9 @@
 //! Restarts of ICE in mid-call: media go on meanwhile, and follow the end that has moved.
 
-use crate::world::World;
+use crate::world::{Announced, World};
 use crate::{call, kind};
 use std::net::SocketAddr;
-use weir_live::ice::IceEvent;
+use weir_live::ice::{IceEvent, Stage};
 use weir_units::TimeDelta;
 
 const DELAY: TimeDelta = TimeDelta::from_millis(50);
@@ -95,4 +95,52 @@ fn a_restart_without_an_answer_is_given_up() {
     world.restart(None, DELAY);
     world.run_until(world.now + TimeDelta::from_secs(10));
     assert!(world.ends.iter().all(|e| !e.ice.is_restarting()) && !lost(&world));
+}
+
+/// The second of two paths moves to another address, behind a NAT of its own; the other end's NAT lets none of its checks in before
+/// that end has sent something there, which it learns in-band by the first path.
+#[test]
+fn a_path_restarts_alone_and_the_other_end_learns_it_in_band() {
+    let mut world = call(Some(kind("port restricted")));
+    world.second_path(kind("port restricted"), Announced::InBand).media.expect("a second path");
+    world.run_until(world.now + TimeDelta::from_secs(3));
+    let (begin, before) = (world.now, world.ends[1].received);
+    let own = world.ends[0].ice.credentials().clone();
+    let at = world.add_socket(0, "10.0.0.8:6000", Some(kind("port restricted")));
+    world.dead.push("10.0.0.7:6000".parse().expect("an address"));
+    assert!(world.ends[0].ice.restart_path(1, at, begin));
+    world.run_until(begin + TimeDelta::from_secs(4));
+    let found = world.ends[0].events.iter().find(|(t, e)| {
+        *t > begin && matches!(e, IceEvent::Selected { path: 1, selection } if selection.stage >= Stage::Valid)
+    });
+    println!("restarted path: a pair after {}", found.expect("a pair").0 - begin);
+    assert!(found.is_some_and(|f| f.0 - begin < TimeDelta::from_secs(1)));
+    assert_eq!(world.ends[0].ice.selection(1).expect("a pair").local, at);
+    assert_eq!(world.ends.each_ref().map(|e| (e.ice.restarts()[1], e.ice.followed())), [(1, 0), (1, 1)]);
+    assert_eq!((world.ends[0].ice.credentials(), lost(&world)), (&own, false), "those of other paths stay");
+    let media = [0, 1].map(|path| world.ends[1].received[path] - before[path]);
+    println!("media packets in 4 s: {media:?}");
+    assert!(media[0] > 30 && media[1] > 30, "{media:?}");
+}
+
+/// No pair of a path answers at either end: both restart, and meet by the same number.
+#[test]
+fn both_ends_restart_a_path_that_has_failed() {
+    let mut world = call(Some(kind("restricted")));
+    let at = [0, 1].map(|n| world.ends[n].ice.local(0).expect("a socket"));
+    world.dead.extend(at);
+    world.run_until(world.now + TimeDelta::from_secs(7));
+    assert!(world.ends.iter().all(|e| e.ice.selection(0).is_none()));
+    let now = world.now;
+    for (end, at) in world.ends.iter_mut().zip(at) {
+        assert!(end.ice.restart_path(0, at, now));
+    }
+    world.dead.clear();
+    let before = world.ends[1].received[0];
+    world.run_until(now + TimeDelta::from_secs(3));
+    for end in &world.ends {
+        assert!(end.ice.selection(0).is_some_and(|s| s.stage == Stage::Nominated), "{:?}", end.events.last());
+        assert_eq!((end.ice.restarts()[0], end.ice.followed()), (1, 0));
+    }
+    assert!(world.ends[1].received[0] > before + 30);
 }

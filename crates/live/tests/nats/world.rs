@@ -262,7 +262,11 @@ impl World {
         let datagram = Datagram { path: PathId::new(path as u8), ..Datagram::new(&bytes, Ecn::NotEct) };
         let outcome = end.call.handle_datagram_from(now, &datagram, from);
         if matches!(outcome, Outcome::Rtcp(r) if r.offers > 0) {
-            let offered = end.call.remote().offered_addresses().to_vec();
+            let (offered, restarts) =
+                (end.call.remote().offered_addresses().to_vec(), end.call.remote().ice_restarts());
+            for (path, count) in restarts.into_iter().enumerate() {
+                end.ice.follow_restart(path, count, now);
+            }
             end.ice.on_offered(&offered, now);
         }
         if outcome.is_rtp() {
@@ -428,6 +432,7 @@ fn on_event(end: &mut End, event: IceEvent, in_band: bool, now: Timestamp) {
         }
         IceEvent::Candidates if in_band => {
             let offers = end.ice.offers();
+            end.call.rtcp().set_ice_restarts(end.ice.restarts());
             end.call.rtcp().offer_addresses(&offers);
         }
         IceEvent::Candidates => {}

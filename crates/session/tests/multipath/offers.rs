@@ -2,8 +2,10 @@
 
 use super::two_paths::{Paths, plan_of};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use weir_session::multipath::MAX_PATHS;
 use weir_session::{Datagram, EndPlan, MAX_OFFERED, Outcome, PathConfig};
 use weir_units::{Ecn, PathId, Timestamp};
+use weir_wire::rtcp::App;
 use weir_wire::rtcp::mprtcp::{Interface, InterfaceAddress, Writer};
 
 fn call() -> Paths {
@@ -71,6 +73,38 @@ fn ten_thousand_addresses_leave_eight_and_a_count() {
         call.a.remote().offered_addresses()[0],
         SocketAddr::new(Ipv4Addr::from(0xcb00_7100 + 9_990).into(), 5_000)
     );
+}
+
+#[test]
+fn restarts_of_ice_are_counted_with_the_addresses() {
+    let mut call = call();
+    let mut restarts = [0; MAX_PATHS];
+    (restarts[1], restarts[MAX_PATHS - 1]) = (3, u16::MAX);
+    call.b.rtcp().set_ice_restarts(restarts);
+    call.b.rtcp().offer_addresses(&["198.51.100.7:5000".parse().unwrap()]);
+    call.run_until(Timestamp::from_secs(8));
+    assert_eq!(call.a.remote().ice_restarts(), restarts);
+    assert_eq!(call.a.remote().offered_addresses().len(), 1);
+    // A number never decreases, and only the other end's counts.
+    let said = |ssrc: u32, path: u16, data: &[u8]| {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, ssrc, 11);
+        writer.reports(path, |out| App { subtype: 0, ssrc, name: *b"WICE", data }.write_into(out));
+        writer.finish();
+        out
+    };
+    for (ssrc, path, data) in [
+        (22, 1, &[0, 0, 0, 2][..]),
+        (99, 1, &[0, 0, 0, 9]),
+        (22, 300, &[0, 0, 0, 9]),
+        (22, 1, &[0, 1, 0, 0]),
+        (22, 1, &[]),
+    ] {
+        assert_eq!(receive(&mut call, &said(ssrc, path, data)), 0, "{ssrc} {path} {data:?}");
+    }
+    assert_eq!(call.a.remote().ice_restarts(), restarts);
+    assert_eq!(receive(&mut call, &said(22, 1, &[0, 0, 0, 4])), 1);
+    assert_eq!(call.a.remote().ice_restarts()[1], 4);
 }
 
 #[test]
