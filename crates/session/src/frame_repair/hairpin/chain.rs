@@ -54,7 +54,8 @@ fn choices(packets: usize) -> Vec<usize> {
 /// The chances of 0 to `count` losses.
 fn losses(count: usize, p: f64) -> Vec<f64> {
     let mut all = vec![0.0; count + 1];
-    all[0] = (1.0 - p).powi(count as i32);
+    // By products, which are the same on every processor.
+    all[0] = (0..count).fold(1.0, |chance, _| chance * (1.0 - p));
     for lost in 1..=count {
         all[lost] = all[lost - 1] * p / (1.0 - p) * (count - lost + 1) as f64 / lost as f64;
     }
