@@ -36,6 +36,7 @@ mod frames;
 mod identity;
 mod ids;
 mod interval;
+mod layered;
 mod make;
 pub mod multipath;
 mod nack;
@@ -79,6 +80,7 @@ pub use endpoint::{
 pub use frames::RecoveryStats;
 pub use identity::{Label, MAX_LABEL, ParityFormat, Red, StreamIdentity};
 pub use ids::{IncomingId, OutgoingId};
+pub use layered::{LayerAction, LayeredConfig, LayeredCounters, LayeredReceiver, MAX_LAYERS};
 pub use nack::{NackConfig, NackCounters};
 pub use observer::{Observer, Seen};
 pub use outcome::{Outcome, Refusal, RtcpOutcome};
