@@ -30,7 +30,7 @@ use groups::Groups;
 use timers::Timers;
 use weir_units::{TimeDelta, Timestamp};
 
-/// What a receiver wants done.
+/// A thing that a receiver wants done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LayerAction {
     /// Join the group of this layer, from 1 on.

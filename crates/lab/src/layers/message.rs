@@ -1,4 +1,4 @@
-//! What the core and the sites send each other, and sizes on the wire.
+//! Messages between the core and the sites, and sizes on the wire.
 
 use weir_sim::AgentId;
 use weir_units::DataSize;
@@ -10,7 +10,7 @@ pub(super) const ANNOUNCEMENT: DataSize = DataSize::from_bytes(44);
 /// A membership report, and what a router sends upward for it: IPv4 with the router alert, and IGMP (RFC 2236, section 2).
 pub(super) const MEMBERSHIP: DataSize = DataSize::from_bytes(32);
 
-/// What a packet between the core and a site is. Its bytes are the simulation's own.
+/// The content of a packet between the core and a site. Its bytes are the simulation's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Message {
     /// A packet of a layer, with its number.

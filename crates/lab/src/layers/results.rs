@@ -43,7 +43,7 @@ pub struct LayersResult {
     pub loss: f64,
     /// By class of link.
     pub classes: Vec<ClassResult>,
-    /// What it takes beside the media.
+    /// Messages that it takes beside the media.
     pub control: ControlTraffic,
     /// Events of the simulator.
     pub events: u64,

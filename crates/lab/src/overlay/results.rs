@@ -137,7 +137,7 @@ pub struct Traffic {
     pub neighbours: Option<Neighbours>,
 }
 
-/// What neighbours have done in an overlay without a focus.
+/// Counts of what neighbours have done in an overlay without a focus.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "OverlayNeighbours"))]

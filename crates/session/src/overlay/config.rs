@@ -137,7 +137,7 @@ impl core::fmt::Debug for RootIdentity {
     }
 }
 
-/// What a node without a focus has to know.
+/// Configuration of a node without a focus, beside [`NodeConfig`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PeerConfig {
     /// Number of trees, the same at all nodes; 1 to [`MAX_TREES`](super::MAX_TREES).

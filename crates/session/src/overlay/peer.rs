@@ -12,7 +12,7 @@
 //! - *Cycles.* A node refuses a seeker that is above it. Two subtrees that lose their parents at once could still be put below each
 //!   other: the path that a parent shows then has the node's own number, which ends the hop.
 //!
-//! What a stranger can make a node hold: nothing before it has shown that it receives at its address (a cookie); then an entry in a
+//! A stranger can make a node hold nothing before it has shown that it receives at its address (a cookie); then an entry in a
 //! list of 32, four an address, for a second; a child of its own only with a ticket for this address, and at most twice as many as the
 //! uplink feeds. A stranger that claims to forward can displace leaves, which costs each a search and no packets.
 
@@ -137,7 +137,7 @@ impl Peer {
         }
     }
 
-    /// What the node tells its focus.
+    /// The node tells its focus something.
     fn on_inside(&mut self, message: &Message<'_>, now: Timestamp) {
         match message {
             Message::Join(join) => self.neighbours.on_joining(join.nonce, now),

@@ -162,7 +162,7 @@ pub enum PeerMessage {
     Kin(Kin),
 }
 
-/// What a parent shows a child.
+/// A parent's news to a child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kin {
     /// The child's ticket.

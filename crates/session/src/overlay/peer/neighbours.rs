@@ -1,4 +1,4 @@
-//! What a node knows of its neighbours, and what it does when one of them seeks a parent, leaves or fails.
+//! A node's knowledge of its neighbours, and its part when one of them seeks a parent, leaves or fails.
 
 use super::offers::Offers;
 use super::seek::Seek;
@@ -64,7 +64,7 @@ struct Slot {
     seek: Option<Seek>,
 }
 
-/// What the node is to be given.
+/// Places that the node is to be given.
 pub(super) struct Assignment {
     pub nonce: u64,
     pub serial: u32,
@@ -428,7 +428,7 @@ impl Neighbours {
         seeks.chain([self.next_kin]).min()
     }
 
-    /// What the node is to be given, if that has changed.
+    /// The places that the node is to be given, if they have changed.
     pub(super) fn take_assignment(&mut self) -> Option<Assignment> {
         let nonce = self.joined.filter(|_| core::mem::take(&mut self.changed))?;
         self.serial += 1;

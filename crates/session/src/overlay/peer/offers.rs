@@ -1,4 +1,4 @@
-//! Whom a node has offered a place, and what it knows of its children.
+//! Offers of a node to those who seek a place, and its knowledge of its children.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet};
