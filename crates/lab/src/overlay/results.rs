@@ -78,7 +78,7 @@ pub struct Delivery {
     pub delay_ms: Option<Distribution>,
 }
 
-/// Effect of the nodes that leave on those that stay.
+/// Effect of the nodes that leave on those that stay. Times after leaving are from the first that leaves.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "OverlayChurn"))]
