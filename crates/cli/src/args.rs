@@ -10,6 +10,7 @@ mod estimator;
 mod fit;
 mod gate;
 mod judge;
+mod layers;
 #[cfg(target_os = "linux")]
 pub(crate) mod live;
 mod media;
@@ -30,6 +31,7 @@ pub(crate) use judge::{
     CausesArgs, ContradictionsArgs, CuesArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs,
     PathologiesArgs, RfcArgs, RowsArgs, StabilityArgs, StabilityGrid, TwinsArgs,
 };
+pub(crate) use layers::{LayersArgs, Learning};
 pub(crate) use media::{ClipArgs, Luma, MediaCommand, QualityArgs};
 pub(crate) use open::OpenArgs;
 pub(crate) use overlay::{Division, OverlayArgs};
@@ -51,6 +53,7 @@ Beside the eight verbs there are services of their own:
   estimator check an estimator of your own: a program in any language, as exec:COMMAND
   gate      judge controllers by budgets in a build: passes, fails or undecided
   overlay   simulate a stream to many nodes over distribution trees
+  layers    simulate layers over multicast groups to many receivers
   coverage  run the service of a network coverage map
   completions, manual   what the shell completes, and man pages
 
@@ -167,6 +170,9 @@ pub(crate) enum Command {
     /// Simulate an overlay: a stream to many nodes over distribution trees, and nodes that leave
     #[command(hide = true, after_help = overlay::EXAMPLES)]
     Overlay(OverlayArgs),
+    /// Simulate layers over multicast groups: receivers that join and leave by their losses
+    #[command(hide = true, after_help = layers::EXAMPLES)]
+    Layers(LayersArgs),
     /// Print what a shell completes: options, commands and values
     #[cfg(feature = "dist")]
     #[command(hide = true, after_help = dist::COMPLETIONS)]

@@ -18,6 +18,7 @@ mod fit;
 mod former;
 mod gate;
 mod judge;
+mod layers;
 #[cfg(target_os = "linux")]
 mod live;
 mod media;
@@ -87,6 +88,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Estimator { command }) => estimator::estimator(&session, &command),
         Some(Command::Gate(a)) => gate::gate(&session, &a),
         Some(Command::Overlay(a)) => overlay::overlay(&session, &a),
+        Some(Command::Layers(a)) => layers::layers(&session, &a),
         #[cfg(feature = "dist")]
         Some(Command::Completions(a)) => dist::completions(&a),
         #[cfg(feature = "dist")]

@@ -33,6 +33,8 @@ fn plan(args: &OverlayArgs) -> OverlayPlan {
         arrivals: args.arrivals.map_or(TimeDelta::ZERO, TimeDelta::from_secs_f64),
         leave: args.leave,
         leave_at: TimeDelta::from_secs_f64(args.leave_at),
+        leave_within: args.leave_within.map_or(TimeDelta::ZERO, TimeDelta::from_secs_f64),
+        focus: !args.without_focus,
         graceful: args.graceful,
         loss: args.loss,
         division: match args.division {
@@ -79,8 +81,12 @@ fn text(report: &Report) -> String {
         overlay::Division::Frames => "frames",
     };
     let heading = format!(
-        "{} nodes, {} trees of a stream of {rate} divided by {division}, hops under {}, seed {}",
-        r.nodes, r.trees, r.controller, r.seed
+        "{} nodes{}, {} trees of a stream of {rate} divided by {division}, hops under {}, seed {}",
+        r.nodes,
+        if r.focus { "" } else { " without a focus" },
+        r.trees,
+        r.controller,
+        r.seed
     );
     let mut t = table(&["", "mean", "median", "95 %", "max"], 1);
     let mut row = |name: &str, d: Option<Distribution>, digits: usize| {
@@ -106,12 +112,27 @@ fn text(report: &Report) -> String {
         percent(d.least_in_time, 2),
         percent(d.residual_loss, 4)
     ));
+    let end = r.depth_at_end;
+    lines.push(format!(
+        "hops at the end: mean {:.2}, at most {}; nodes times trees that are not connected: {}",
+        end.mean, end.max, end.unplaced
+    ));
+    if let Some(n) = traffic.neighbours {
+        lines.push(format!(
+            "neighbours: {} searches, {} requests, {} offers, {} referrals; {} leaves made room; {} cycles ended",
+            n.searches, n.asked, n.offered, n.referred, n.displaced, n.cycles
+        ));
+    }
     if let Some(c) = &r.churn {
+        lines.push(format!(
+            "for each node that left: {:.2} times a node lacked a tree, for {:.3} s on average, {:.3} s in all",
+            c.breaks_a_leave, c.break_s, c.broken_s_a_leave
+        ));
         lines.push(format!(
             "{} nodes {}: {} others lacked a tree, {} of them to the end; {} missed packets; of packets of the 2 s after, \
              received in time: {}, never: {}",
             c.left,
-            if c.graceful { "said goodbye" } else { "vanished at once" },
+            if c.graceful { "said goodbye" } else { "vanished" },
             c.disconnected,
             c.never_reconnected,
             c.interrupted,

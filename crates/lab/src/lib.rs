@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod compare;
 pub mod episode;
 pub mod histogram;
+pub mod layers;
 pub mod metrics;
 pub mod overlay;
 pub mod results;

@@ -9,7 +9,7 @@ mod source;
 
 pub use network::Depth;
 pub use plan::{Division, OverlayError, OverlayPlan};
-pub use results::{Churn, Delivery, Joins, OverlayResult, Traffic};
+pub use results::{Churn, Delivery, Joins, Neighbours, OverlayResult, Traffic};
 
 use crate::run::RunOptions;
 use agent::Agent;
@@ -32,9 +32,10 @@ pub fn run(plan: &OverlayPlan, options: &RunOptions<'_>) -> Result<OverlayResult
     let end = Timestamp::ZERO + plan.duration;
     let leave_at = Timestamp::ZERO + plan.leave_at;
     advance(&mut overlay, leave_at.min(end), plan, options)?;
-    let depth = overlay.depth();
+    let depth = overlay.depth(plan, &[]);
     let leaving = overlay.leaving(plan);
-    for id in &leaving {
+    for (at, id) in &leaving {
+        advance(&mut overlay, (*at).min(end), plan, options)?;
         if plan.graceful {
             overlay.sim.with_agent(*id, |agent, now| {
                 if let Agent::Node(node) = agent {
@@ -42,10 +43,12 @@ pub fn run(plan: &OverlayPlan, options: &RunOptions<'_>) -> Result<OverlayResult
                 }
             });
         } else {
-            overlay.sim.stop_agent(*id, leave_at);
+            overlay.sim.stop_agent(*id, *at);
         }
     }
     advance(&mut overlay, end, plan, options)?;
+    let mut leaving: Vec<_> = leaving.into_iter().map(|l| l.1).collect();
+    leaving.sort_unstable();
     Ok(results::result(plan, &overlay, depth, &leaving))
 }
 

@@ -11,7 +11,8 @@
 //! it lacks it requests from its other parents, which receive all trees too.
 //!
 //! The focus answers a first request with a cookie, and a parent accepts only children with a ticket that the focus has
-//! made for their address: nothing is sent to an address whose owner has not asked for it. Control messages
+//! made for their address: nothing is sent to an address whose owner has not asked for it. Without a focus a [`Peer`] takes its places
+//! from its neighbours, which also repair the trees. Control messages
 //! ([`weir_wire::rtcp::overlay`]) are not encrypted.
 //!
 //! An overlay's node forwards in one tree. The loss of a node then interrupts one tree for those below it, and each
@@ -31,10 +32,11 @@ mod downstream;
 mod focus;
 mod forest;
 mod node;
+mod peer;
 mod store;
 mod upstream;
 
-pub use config::{FocusConfig, NodeConfig, RootIdentity, Timing};
+pub use config::{FocusConfig, NodeConfig, PeerConfig, RootIdentity, Timing};
 pub use control::{HopControl, HopControlError};
 pub use datagram::{Outgoing, Received};
 pub use division::Division;
@@ -42,3 +44,4 @@ pub use downstream::HopCounters;
 pub use focus::{Focus, FocusCounters};
 pub use forest::{Forest, MAX_TREES, Placed, ROOT};
 pub use node::{Delivered, Node, NodeCounters, SendError};
+pub use peer::{Peer, PeerCounters};

@@ -29,6 +29,7 @@ const COMMANDS: [&str; 25] = [
     "cues",
     "pathologies",
     "overlay",
+    "layers",
     "scoreboard",
     "explain",
     "tune",
@@ -162,6 +163,7 @@ fn what_is_printed_follows_its_schema() {
             ],
         ),
         ("overlay", &["overlay", "--nodes", "20", "--trees", "3", "--duration", "4s", "--leave-at", "2s", "-q"]),
+        ("layers", &["layers", "--receivers", "20", "--sites", "10", "--duration", "20s", "-q"]),
         ("scoreboard", &["judge", "rows", "--rows", "j1", "--controllers", "fixed", "--runs", "1", "-q"]),
         ("explain", &["run", "mixed.toml", "--explain", "-q"]),
         (

@@ -80,6 +80,8 @@ fn of_commands_that_simulate() {
         ("overlay --rate 5", &["--rate", "`5` has no unit: such as 500kbps"]),
         ("overlay --rate 1MB", &["--rate", "`1MB` is in bytes; rates are in bits"]),
         ("overlay --nodes 0", &["number of nodes is 0", "expected 1 to 20000"]),
+        ("layers --sites 0", &["number of sites is 0", "expected 1 to 1000"]),
+        ("layers --layers 5", &["--layers", "`5` has no unit: such as 500kbps"]),
         ("overlay --loss 7", &["--loss", "`7` is no share: 0 to 1, or 0% to 100%"]),
         ("overlay --duration 5days", &["--duration", "`days` is no unit of time: ms, s, min or h"]),
         ("overlay --division halves", &["--division", "'halves'", "possible values"]),

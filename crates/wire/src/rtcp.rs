@@ -19,6 +19,7 @@ mod control;
 pub mod mprtcp;
 mod nack;
 pub mod overlay;
+pub mod overlay_peers;
 mod picture;
 mod remb;
 mod report;

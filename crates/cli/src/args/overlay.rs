@@ -12,6 +12,7 @@ Examples:
   weir overlay
   weir overlay --nodes 1000 --trees 5 --leave 20%
   weir overlay --nodes 300 --trees 3 --division frames --loss 0.5% --controller scream
+  weir overlay --nodes 300 --without-focus --duration 40s --leave-within 20s
   weir overlay --nodes 200 --graceful --json | jq .churn";
 
 #[derive(clap::Args, Debug)]
@@ -37,6 +38,12 @@ pub(crate) struct OverlayArgs {
     /// When they leave
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = crate::values::seconds)]
     pub(crate) leave_at: f64,
+    /// Time within which they leave, each at a random one; at once if absent
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
+    pub(crate) leave_within: Option<f64>,
+    /// No focus: nodes join at members whose addresses they know, and neighbours repair the trees
+    #[arg(long)]
+    pub(crate) without_focus: bool,
     /// They say so, and forward until others have replaced them; otherwise they vanish
     #[arg(long)]
     pub(crate) graceful: bool,

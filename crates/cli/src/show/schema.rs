@@ -40,6 +40,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("estimator", "estimator check"),
     ("gate", "gate"),
     ("overlay", "overlay"),
+    ("layers", "layers"),
     ("bench", "bench"),
     ("bench-against", "bench --against"),
     #[cfg(target_os = "linux")]
@@ -97,6 +98,7 @@ texts!(
     "estimator",
     "gate",
     "overlay",
+    "layers",
     "bench",
     "bench-against",
     "emulate",

@@ -155,7 +155,7 @@ impl Meter {
             internal_at: 0,
         }
     }
-    /// Which also measures how bursty the flow is, if `measured`.
+    /// The same meter, with a measurement of burstiness if `measured`.
     pub(super) fn with_burstiness(self, measured: bool) -> Self {
         Self { bursts: measured.then(Box::default), ..self }
     }

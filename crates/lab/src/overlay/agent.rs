@@ -3,7 +3,7 @@
 use super::meter::Meter;
 use super::source::Source;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use weir_session::overlay::{Focus, Node, Outgoing, Received};
+use weir_session::overlay::{Focus, Node, Outgoing, Peer, Received};
 use weir_sim::{AgentId, Body, Packet};
 use weir_units::{DataSize, Timestamp};
 
@@ -18,7 +18,7 @@ pub(super) fn address(agent: AgentId) -> SocketAddr {
 }
 
 /// The agent at an address; one that does not exist if it is none's.
-fn agent(address: SocketAddr) -> AgentId {
+pub(super) fn agent(address: SocketAddr) -> AgentId {
     let index = match address.ip() {
         IpAddr::V4(ip) => u32::from(ip).wrapping_sub(FIRST_ADDRESS),
         IpAddr::V6(_) => u32::MAX,
@@ -38,10 +38,64 @@ pub(super) struct FocusEnd {
     pub focus: Focus,
 }
 
+/// A node with or without a focus.
+pub(super) enum Member {
+    Focused(Box<Node>),
+    Alone(Box<Peer>),
+}
+
+impl Member {
+    pub(super) fn node(&self) -> &Node {
+        match self {
+            Self::Focused(node) => node,
+            Self::Alone(peer) => peer.node(),
+        }
+    }
+    pub(super) fn node_mut(&mut self) -> &mut Node {
+        match self {
+            Self::Focused(node) => node,
+            Self::Alone(peer) => peer.node_mut(),
+        }
+    }
+    pub(super) fn peer(&self) -> Option<&Peer> {
+        if let Self::Alone(peer) = self { Some(peer) } else { None }
+    }
+    fn leave(&mut self, now: Timestamp) {
+        match self {
+            Self::Focused(node) => node.leave(now),
+            Self::Alone(peer) => peer.leave(now),
+        }
+    }
+    fn handle_datagram(&mut self, received: &Received<'_>, now: Timestamp) {
+        match self {
+            Self::Focused(node) => node.handle_datagram(received, now),
+            Self::Alone(peer) => peer.handle_datagram(received, now),
+        }
+    }
+    fn handle_timeout(&mut self, now: Timestamp) {
+        match self {
+            Self::Focused(node) => node.handle_timeout(now),
+            Self::Alone(peer) => peer.handle_timeout(now),
+        }
+    }
+    fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Focused(node) => node.poll_timeout(now),
+            Self::Alone(peer) => peer.poll_timeout(now),
+        }
+    }
+    fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Outgoing> {
+        match self {
+            Self::Focused(node) => node.poll_transmit(now, out),
+            Self::Alone(peer) => peer.poll_transmit(now, out),
+        }
+    }
+}
+
 pub(super) struct RootEnd {
     pub id: AgentId,
     pub now: Timestamp,
-    pub node: Node,
+    pub node: Member,
     pub source: Source,
 }
 
@@ -50,7 +104,7 @@ pub(super) struct NodeEnd {
     /// When it joins.
     pub start: Timestamp,
     pub now: Timestamp,
-    pub node: Node,
+    pub node: Member,
     pub meter: Meter,
 }
 
@@ -61,16 +115,16 @@ impl NodeEnd {
 
     /// When a packet of each tree had arrived.
     pub(super) fn joined_at(&self) -> Option<Timestamp> {
-        self.node.join_time().map(|time| self.start + time)
+        self.node.node().join_time().map(|time| self.start + time)
     }
 
     /// Notes what has arrived, and whether the node has all its parents.
     fn observe(&mut self, now: Timestamp) {
         self.now = now;
-        while let Some(packet) = self.node.poll_delivered() {
+        while let Some(packet) = self.node.node_mut().poll_delivered() {
             self.meter.on_packet(packet.sequence as u16, now);
         }
-        self.meter.on_connection(self.node.is_connected(), now);
+        self.meter.on_connection(self.node.node().is_connected(), now);
     }
 }
 
@@ -120,7 +174,7 @@ impl weir_sim::Agent for Agent {
             Self::Focus(f) => f.focus.handle_timeout(now),
             Self::Root(r) => {
                 r.now = now;
-                r.source.run(&mut r.node, now);
+                r.source.run(r.node.node_mut(), now);
                 r.node.handle_timeout(now);
             }
             Self::Node(n) => {

@@ -16,12 +16,27 @@ pub(super) struct Meter {
     /// When the node last lacked a parent, or had one that lacked the tree.
     unconnected: Option<Timestamp>,
     connected: bool,
+    /// From when on it is counted how often and how long that was, and the sum.
+    counted_from: Timestamp,
+    breaks: u64,
+    broken: TimeDelta,
+    since: Option<Timestamp>,
 }
 
 impl Meter {
-    pub(super) fn new(first_sequence: u16, packets_a_frame: u32, packets: usize) -> Self {
+    pub(super) fn new(first_sequence: u16, packets_a_frame: u32, packets: usize, counted_from: Timestamp) -> Self {
         let packets_a_frame = u64::from(packets_a_frame);
-        Self { first_sequence, packets_a_frame, delays: vec![MISSING; packets], unconnected: None, connected: false }
+        Self {
+            first_sequence,
+            packets_a_frame,
+            delays: vec![MISSING; packets],
+            unconnected: None,
+            connected: false,
+            counted_from,
+            breaks: 0,
+            broken: TimeDelta::ZERO,
+            since: None,
+        }
     }
 
     /// When a packet was sent.
@@ -47,7 +62,26 @@ impl Meter {
         if !connected || !self.connected {
             self.unconnected = Some(now);
         }
+        if now >= self.counted_from {
+            match (self.since, connected) {
+                (None, false) => {
+                    self.breaks += 1;
+                    self.since = Some(now);
+                }
+                (Some(since), true) => {
+                    self.broken += now.saturating_since(since);
+                    self.since = None;
+                }
+                _ => {}
+            }
+        }
         self.connected = connected;
+    }
+
+    /// How often the node lacked a parent, and how long in all until `end`, since it is counted.
+    pub(super) fn breaks(&self, end: Timestamp) -> (u64, TimeDelta) {
+        let open = self.since.map_or(TimeDelta::ZERO, |since| end.saturating_since(since));
+        (self.breaks, self.broken + open)
     }
 
     /// When the node last lacked a parent; `None` if it does now.
@@ -69,8 +103,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn times_without_a_parent_add_up() {
+        let (mut meter, at) = (Meter::new(0, 1, 10, Timestamp::from_millis(100)), Timestamp::from_millis);
+        for (ms, connected) in
+            [(0, false), (50, true), (120, true), (200, false), (250, false), (500, true), (900, false)]
+        {
+            meter.on_connection(connected, at(ms));
+        }
+        assert_eq!(meter.breaks(at(1_000)), (2, TimeDelta::from_millis(400)));
+        assert_eq!(meter.connected_since(), None);
+    }
+
+    #[test]
     fn packets_are_found_across_the_wrap_of_their_numbers() {
-        let mut meter = Meter::new(65_534, 2, 70_000);
+        let mut meter = Meter::new(65_534, 2, 70_000, Timestamp::ZERO);
         meter.on_packet(65_534, Timestamp::from_millis(40));
         meter.on_packet(1, Timestamp::from_millis(40));
         // Packet 65,539, of frame 32,769, in the next cycle.

@@ -1,6 +1,6 @@
 //! The network of an overlay: every end has its own access links to a core without queues.
 
-use super::agent::{Agent, FocusEnd, NodeEnd, RootEnd, address};
+use super::agent::{Agent, FocusEnd, Member, NodeEnd, RootEnd, address, agent};
 use super::meter::Meter;
 use super::plan::{Division, OverlayError, OverlayPlan};
 use super::source::{FRAME_TICKS, Source};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use weir_cc::Registry;
 use weir_path::{Limit, LinkConfig, Loss};
-use weir_session::overlay::{self, Focus, FocusConfig, HopControl, Node, NodeConfig};
+use weir_session::overlay::{self, Focus, FocusConfig, HopControl, Node, NodeConfig, Peer, PeerConfig};
 use weir_sim::{AgentId, Simulator, mix};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -28,6 +28,8 @@ const QUEUE: TimeDelta = TimeDelta::from_millis(200);
 /// Access of the focus.
 const FOCUS_RATE: DataRate = DataRate::from_mbps(100);
 const FOCUS_DELAY: TimeDelta = TimeDelta::from_millis(10);
+/// Members beside the root whose addresses a node without a focus knows at first.
+const CONTACTS: u32 = 2;
 /// Packets kept by each node, in seconds.
 const HISTORY_S: f64 = 4.0;
 
@@ -40,7 +42,7 @@ pub struct Depth {
     pub mean: f64,
     /// The largest.
     pub max: u16,
-    /// Places that the focus could not give, of nodes times trees.
+    /// Places that were not given, of nodes times trees: without a focus, those whose parents do not lead to the root.
     pub unplaced: u64,
 }
 
@@ -52,6 +54,17 @@ pub(super) struct Overlay {
     pub nodes: Vec<AgentId>,
     /// For what follows the run's beginning.
     rng: Pcg64Mcg,
+}
+
+impl Depth {
+    fn of(depths: Vec<Option<u16>>) -> Self {
+        let known: Vec<f64> = depths.iter().flatten().map(|d| f64::from(*d)).collect();
+        Self {
+            mean: known.iter().sum::<f64>() / (known.len() as f64).max(1.0),
+            max: depths.iter().flatten().copied().max().unwrap_or(0),
+            unplaced: depths.iter().filter(|d| d.is_none()).count() as u64,
+        }
+    }
 }
 
 fn times(rate: DataRate, factor: f64) -> DataRate {
@@ -94,7 +107,17 @@ impl Overlay {
             ..NodeConfig::new(address(focus), degree, plan.rate, control.clone())
         };
         let source = Source::new(payload, packets_a_frame, first_sequence);
-        let node = Node::root(node_config(0, 1), &identity, Timestamp::ZERO);
+        let peers = |contacts: Vec<AgentId>, k: u64| {
+            let mut own = secret;
+            own.iter_mut().zip(mix(plan.seed, k).to_be_bytes()).for_each(|(s, b)| *s ^= b);
+            PeerConfig { trees: plan.trees, contacts: contacts.into_iter().map(address).collect(), secret: own }
+        };
+        let node = if plan.focus {
+            Member::Focused(Box::new(Node::root(node_config(0, 1), &identity, Timestamp::ZERO)))
+        } else {
+            let peers = peers(Vec::new(), 1);
+            Member::Alone(Box::new(Peer::root(node_config(0, 1), &peers, plan.root_copies, Timestamp::ZERO)))
+        };
         let end = RootEnd { id: root, now: Timestamp::ZERO, node, source };
         sim.add_agent(Agent::Root(Box::new(end)), Timestamp::ZERO);
 
@@ -129,8 +152,15 @@ impl Overlay {
                 .unwrap_or(UPLINKS[1]);
             let degree = (uplink * UPLINK_SHARE * f64::from(plan.trees)) as u16;
             let start = Timestamp::ZERO + plan.arrivals.mul_f64(rng.random());
-            let node = Node::new(node_config(degree, k as u64), start);
-            let meter = Meter::new(first_sequence, packets_a_frame, packets);
+            let node = if plan.focus {
+                Member::Focused(Box::new(Node::new(node_config(degree, k as u64), start)))
+            } else {
+                let mut contacts = vec![root];
+                contacts
+                    .extend((0..CONTACTS).map(|_| ids[rng.random_range(2..ids.len())]).filter(|other| *other != id));
+                Member::Alone(Box::new(Peer::new(node_config(degree, k as u64), &peers(contacts, k as u64), start)))
+            };
+            let meter = Meter::new(first_sequence, packets_a_frame, packets, Timestamp::ZERO + plan.leave_at);
             sim.add_agent(Agent::Node(Box::new(NodeEnd { id, start, now: start, node, meter })), start);
             let mut delay = || TimeDelta::from_micros(rng.random_range(DELAYS_US));
             let (rates, delays) = ([times(plan.rate, uplink), times(plan.rate, DOWNLINK)], [delay(), delay()]);
@@ -140,22 +170,39 @@ impl Overlay {
         Ok(Self { sim, focus, root, nodes, rng })
     }
 
-    /// The trees' depths as the focus knows them.
-    pub(super) fn depth(&self) -> Depth {
+    /// Hops from the root to a node of a tree without a focus, by its parents; `None` if they do not lead to the root, or are among
+    /// those that have left, `without`, in order.
+    fn hops(&self, node: AgentId, tree: u8, without: &[AgentId]) -> Option<u16> {
+        let (mut at, mut hops) = (node, 0);
+        while at != self.root {
+            if without.binary_search(&at).is_ok() {
+                return None;
+            }
+            let end = self.sim.agent(at).node()?;
+            at = agent(end.node.node().parent(tree)?.1);
+            hops += 1;
+            if hops > self.nodes.len() as u16 {
+                return None;
+            }
+        }
+        Some(hops)
+    }
+
+    /// The trees' depths: as the focus knows them, or by the nodes' parents.
+    pub(super) fn depth(&self, plan: &OverlayPlan, without: &[AgentId]) -> Depth {
+        if !plan.focus {
+            let places = self.nodes.iter().filter(|n| without.binary_search(n).is_err());
+            let depths = places.flat_map(|n| (0..plan.trees).map(move |t| (*n, t)));
+            return Depth::of(depths.map(|(n, t)| self.hops(n, t, without)).collect());
+        }
         let Some(focus) = self.sim.agent(self.focus).focus() else { return Depth::default() };
         let forest = focus.forest();
         let places = forest.nodes().flat_map(|n| (0..forest.trees()).map(move |t| (n, t)));
-        let depths: Vec<Option<u16>> = places.map(|(n, t)| forest.depth(n, t)).collect();
-        let known: Vec<f64> = depths.iter().flatten().map(|d| f64::from(*d)).collect();
-        Depth {
-            mean: known.iter().sum::<f64>() / (known.len() as f64).max(1.0),
-            max: depths.iter().flatten().copied().max().unwrap_or(0),
-            unplaced: depths.iter().filter(|d| d.is_none()).count() as u64,
-        }
+        Depth::of(places.map(|(n, t)| forest.depth(n, t)).collect())
     }
 
-    /// The nodes that leave: a share of them, drawn at random.
-    pub(super) fn leaving(&mut self, plan: &OverlayPlan) -> Vec<AgentId> {
+    /// The nodes that leave, a share of them drawn at random, and when, in order.
+    pub(super) fn leaving(&mut self, plan: &OverlayPlan) -> Vec<(Timestamp, AgentId)> {
         let count = (plan.leave * self.nodes.len() as f64).round() as usize;
         let mut all = self.nodes.clone();
         for k in 0..count {
@@ -164,6 +211,13 @@ impl Overlay {
         }
         all.truncate(count);
         all.sort_unstable();
-        all
+        let first = Timestamp::ZERO + plan.leave_at;
+        let mut leaving: Vec<(Timestamp, AgentId)> = if plan.leave_within <= TimeDelta::ZERO {
+            all.into_iter().map(|id| (first, id)).collect()
+        } else {
+            all.into_iter().map(|id| (first + plan.leave_within.mul_f64(self.rng.random()), id)).collect()
+        };
+        leaving.sort_unstable();
+        leaving
     }
 }

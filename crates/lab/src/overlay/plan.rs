@@ -36,8 +36,12 @@ pub struct OverlayPlan {
     pub arrivals: TimeDelta,
     /// Share of the nodes that leave, 0 to 1.
     pub leave: f64,
-    /// When they leave, all at once.
+    /// When they leave: all at once, or from then on.
     pub leave_at: TimeDelta,
+    /// They leave at random times within this span; at once if it is zero.
+    pub leave_within: TimeDelta,
+    /// Whether a focus places nodes; otherwise their neighbours do.
+    pub focus: bool,
     /// Whether they say so, and forward until others have replaced them; otherwise they vanish.
     pub graceful: bool,
     /// Share of packets lost at random on each access link, in each direction, 0 to 1.
@@ -65,6 +69,8 @@ impl Default for OverlayPlan {
             arrivals: TimeDelta::ZERO,
             leave: 0.2,
             leave_at: TimeDelta::from_secs(10),
+            leave_within: TimeDelta::ZERO,
+            focus: true,
             graceful: false,
             loss: 0.0,
             division: Division::Packets,
@@ -145,7 +151,14 @@ impl OverlayPlan {
         if self.playout <= TimeDelta::ZERO || self.playout > TimeDelta::from_secs(60) {
             return wrong("the playout delay", self.playout.to_string(), "up to 60 s".into());
         }
-        for (what, at) in [("the time of leaving", self.leave_at), ("the span of arrivals", self.arrivals)] {
+        let last = self.leave_at + self.leave_within.max(TimeDelta::ZERO);
+        let times = [
+            ("the time of leaving", self.leave_at),
+            ("the span of leaving", self.leave_within),
+            ("the time of the last leave", last),
+            ("the span of arrivals", self.arrivals),
+        ];
+        for (what, at) in times {
             if at.is_negative() || at > self.duration {
                 return wrong(what, at.to_string(), format!("up to {}, the duration", self.duration));
             }

@@ -24,6 +24,8 @@ pub struct OverlayResult {
     pub division: Division,
     /// The controller of each hop.
     pub controller: String,
+    /// Whether a focus places nodes; otherwise their neighbours do.
+    pub focus: bool,
     /// Share of packets lost at random on each access link, 0 to 1.
     pub link_loss: f64,
     /// Delay after which a packet is of no use, in s.
@@ -36,6 +38,8 @@ pub struct OverlayResult {
     pub joins: Joins,
     /// Hops from the root, before nodes leave.
     pub depth: Depth,
+    /// The same at the end, of the nodes that stay.
+    pub depth_at_end: Depth,
     /// Packets received by the nodes that stay, from 1 s after each has joined on.
     pub delivery: Delivery,
     /// Effect on the nodes that stay of those that leave; none if none do.
@@ -74,7 +78,7 @@ pub struct Delivery {
     pub delay_ms: Option<Distribution>,
 }
 
-/// Effect of the nodes that leave on those that stay.
+/// Effect of the nodes that leave on those that stay. Times after leaving are from the first that leaves.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "OverlayChurn"))]
@@ -98,6 +102,13 @@ pub struct Churn {
     pub in_time: f64,
     /// Share of them never received.
     pub residual_loss: f64,
+    /// Times that a node lacked a parent in some tree, or had one that lacked the tree, for each node that has left: all nodes
+    /// below one that fails count.
+    pub breaks_a_leave: f64,
+    /// Their mean length in s.
+    pub break_s: f64,
+    /// The product: time that nodes lacked a tree for each node that has left, in s, from its silence on that the node noticed.
+    pub broken_s_a_leave: f64,
 }
 
 /// Packets sent on all hops.
@@ -121,6 +132,28 @@ pub struct Traffic {
     pub displaced: u64,
     /// Nodes that it has removed since they did not answer.
     pub failed: u64,
+    /// Without a focus: what neighbours have done, of all nodes together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Neighbours>,
+}
+
+/// Counts of what neighbours have done in an overlay without a focus.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "OverlayNeighbours"))]
+pub struct Neighbours {
+    /// Searches for a parent.
+    pub searches: u64,
+    /// Requests for a parent.
+    pub asked: u64,
+    /// Places offered.
+    pub offered: u64,
+    /// Seekers referred to others.
+    pub referred: u64,
+    /// Leaves asked to make room for nodes that forward.
+    pub displaced: u64,
+    /// Hops ended since they closed a cycle, or were too deep.
+    pub cycles: u64,
 }
 
 fn shape(mut values: Vec<f64>) -> Option<Distribution> {
@@ -151,7 +184,7 @@ pub(super) fn result(plan: &OverlayPlan, o: &Overlay, depth: Depth, leaving: &[A
     let left: BTreeSet<AgentId> = leaving.iter().copied().collect();
     let nodes = || o.nodes.iter().filter_map(|id| Some((*id, o.sim.agent(*id).node()?)));
     let stay: Vec<&NodeEnd> = nodes().filter(|(id, _)| !left.contains(id)).map(|n| n.1).collect();
-    let times: Vec<f64> = nodes().filter_map(|(_, n)| n.node.join_time()).map(seconds).collect();
+    let times: Vec<f64> = nodes().filter_map(|(_, n)| n.node.node().join_time()).map(seconds).collect();
     let joined = times.len() as u64;
     let joins = Joins { joined, incomplete: u64::from(plan.nodes) - joined, time_s: shape(times) };
 
@@ -173,6 +206,8 @@ pub(super) fn result(plan: &OverlayPlan, o: &Overlay, depth: Depth, leaving: &[A
         rate_bps: plan.rate.as_bps_f64(),
         division: plan.division,
         controller: plan.controller.clone(),
+        focus: plan.focus,
+        depth_at_end: o.depth(plan, leaving),
         link_loss: plan.loss,
         playout_s: seconds(plan.playout),
         simulated_s: seconds(plan.duration),
@@ -205,6 +240,9 @@ fn churn(plan: &OverlayPlan, stay: &[&NodeEnd], left: u64, end: Timestamp) -> Ch
             whole.push(seconds(n.meter.sent(packet) - at));
         }
     }
+    let whole_run = Timestamp::ZERO + plan.duration;
+    let (breaks, broken) =
+        stay.iter().map(|n| n.meter.breaks(whole_run)).fold((0, TimeDelta::ZERO), |sum, b| (sum.0 + b.0, sum.1 + b.1));
     let after: Vec<(f64, f64)> =
         (stay.iter()).filter_map(|n| shares(n, at, (at + TimeDelta::from_secs(2)).min(end), plan.playout)).collect();
     Churn {
@@ -217,15 +255,35 @@ fn churn(plan: &OverlayPlan, stay: &[&NodeEnd], left: u64, end: Timestamp) -> Ch
         whole_after_s: shape(whole),
         in_time: mean(after.iter().map(|a| a.0)),
         residual_loss: mean(after.iter().map(|a| a.1)),
+        breaks_a_leave: breaks as f64 / left.max(1) as f64,
+        break_s: if breaks == 0 { 0.0 } else { seconds(broken) / breaks as f64 },
+        broken_s_a_leave: seconds(broken) / left.max(1) as f64,
     }
 }
 
+fn neighbours(o: &Overlay) -> Option<Neighbours> {
+    let root = o.sim.agent(o.root).root().map(|r| &r.node);
+    let members = o.nodes.iter().filter_map(|id| Some(&o.sim.agent(*id).node()?.node)).chain(root);
+    let zero = Neighbours { searches: 0, asked: 0, offered: 0, referred: 0, displaced: 0, cycles: 0 };
+    members.filter_map(|m| Some(m.peer()?.peer_counters())).fold(None, |sum, c| {
+        let sum = sum.unwrap_or(zero);
+        Some(Neighbours {
+            searches: sum.searches + c.searches,
+            asked: sum.asked + c.asked,
+            offered: sum.offered + c.offered,
+            referred: sum.referred + c.referred,
+            displaced: sum.displaced + c.displaced,
+            cycles: sum.cycles + c.cycles,
+        })
+    })
+}
+
 fn traffic(o: &Overlay) -> Traffic {
-    let root = o.sim.agent(o.root).root().map(|r| r.node.hop_counters()).unwrap_or_default();
+    let root = o.sim.agent(o.root).root().map(|r| r.node.node().hop_counters()).unwrap_or_default();
     let (mut packets, mut repeated, mut dropped) = (root.packets, root.repeated, root.dropped);
     let (mut sent_bytes, mut bytes, mut received, mut duplicates) = (0, 0, 0, 0);
     for n in o.nodes.iter().filter_map(|id| o.sim.agent(*id).node()) {
-        let (hops, counters) = (n.node.hop_counters(), n.node.counters());
+        let (hops, counters) = (n.node.node().hop_counters(), n.node.node().counters());
         packets += hops.packets;
         repeated += hops.repeated;
         dropped += hops.dropped;
@@ -245,5 +303,6 @@ fn traffic(o: &Overlay) -> Traffic {
         placements: focus.placements,
         displaced: focus.displaced,
         failed: focus.failed,
+        neighbours: neighbours(o),
     }
 }

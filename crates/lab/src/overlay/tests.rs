@@ -71,3 +71,39 @@ fn impossible_plans_are_refused() {
     let long = OverlayPlan { nodes: 20_000, duration: TimeDelta::from_secs(3_000), ..plan() };
     assert!(wrong(long).contains("nodes times packets"));
 }
+
+#[test]
+fn without_a_focus_neighbours_repair_the_trees() {
+    let alone =
+        OverlayPlan { focus: false, leave_at: TimeDelta::from_secs(8), duration: TimeDelta::from_secs(16), ..plan() };
+    let r = run_plan(&alone).expect("it runs");
+    assert_eq!((r.joins.joined, r.depth.unplaced, r.depth_at_end.unplaced), (120, 0, 0), "{r:?}");
+    assert!((2..=10).contains(&r.depth.max) && r.depth.mean > 1.5 && r.depth.mean < 6.0, "{:?}", r.depth);
+    let churn = r.churn.expect("24 leave");
+    assert_eq!((churn.left, churn.never_reconnected), (24, 0), "{churn:?}");
+    let again = churn.reconnected_s.expect("some are disconnected");
+    assert!(again.p50 > 0.3 && again.p95 < 3.0, "{again:?}");
+    assert!(churn.in_time > 0.9 && churn.in_time <= 1.0 && churn.broken_s_a_leave > 0.05, "{churn:?}");
+    let n = r.traffic.neighbours.expect("there is no focus");
+    assert!(n.searches >= 600 && n.offered >= 600 && n.referred > 0, "{n:?}");
+    assert_eq!((r.traffic.placements, r.traffic.failed), (0, 0));
+    // The same again, and not with another seed.
+    assert_eq!(run_plan(&alone).expect("it runs"), r);
+    assert_ne!(run_plan(&OverlayPlan { seed: 2, ..alone }).expect("it runs").events, r.events);
+}
+
+#[test]
+fn goodbyes_without_a_focus_are_hardly_missed() {
+    let alone = OverlayPlan {
+        focus: false,
+        graceful: true,
+        nodes: 60,
+        leave_at: TimeDelta::from_secs(6),
+        leave_within: TimeDelta::from_secs(4),
+        duration: TimeDelta::from_secs(14),
+        ..plan()
+    };
+    let churn = run_plan(&alone).expect("it runs").churn.expect("12 leave");
+    assert_eq!((churn.left, churn.never_reconnected), (12, 0), "{churn:?}");
+    assert!(churn.residual_loss < 0.01 && churn.in_time > 0.98, "{churn:?}");
+}

@@ -137,6 +137,17 @@ impl core::fmt::Debug for RootIdentity {
     }
 }
 
+/// Configuration of a node without a focus, beside [`NodeConfig`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PeerConfig {
+    /// Number of trees, the same at all nodes; 1 to [`MAX_TREES`](super::MAX_TREES).
+    pub trees: u8,
+    /// Addresses of members to join at; eight at most are used.
+    pub contacts: Vec<SocketAddr>,
+    /// From which cookies and tickets are derived; random where the node is on a network.
+    pub secret: [u8; 32],
+}
+
 /// Configuration of a focus.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FocusConfig {

@@ -112,6 +112,8 @@ pub struct Node {
     counters: NodeCounters,
     /// Counters of hops that have ended.
     past: HopCounters,
+    /// Parents and children that came and went.
+    revision: u64,
 }
 
 impl Node {
@@ -155,6 +157,7 @@ impl Node {
             rng,
             counters: NodeCounters::default(),
             past: HopCounters::default(),
+            revision: 0,
             membership,
             config,
         }
@@ -190,6 +193,19 @@ impl Node {
     pub fn parent(&self, tree: u8) -> Option<(u32, SocketAddr)> {
         let up = self.slots.get(usize::from(tree))?.current.as_ref()?;
         Some((up.place.parent, up.place.address))
+    }
+    /// Whether its parent in this tree is there and does not lack the tree itself.
+    pub(super) fn is_fed(&self, tree: u8) -> bool {
+        let slot = self.slots.get(usize::from(tree));
+        slot.and_then(|s| s.current.as_ref()).is_some_and(|u| !u.starved)
+    }
+    /// Numbers and addresses of its children in a tree.
+    pub(super) fn children_in(&self, tree: u8) -> impl Iterator<Item = (u32, SocketAddr)> {
+        self.downs.iter().filter(move |d| d.tree == tree).map(|d| (d.child, d.address))
+    }
+    /// Changes whenever a parent or a child comes or goes.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
     }
     /// Whether it has a parent in each tree, none of which lacks the tree itself.
     pub fn is_connected(&self) -> bool {

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod network;
+mod peers;
 
 use network::Network;
 use weir_units::{TimeDelta, Timestamp};

@@ -3,7 +3,7 @@
 use super::{COMMANDS, RULES};
 use crate::output::schema_id;
 use crate::show::lists;
-use crate::{bench, compare, fit, judge, media, overlay, run, search};
+use crate::{bench, compare, fit, judge, layers, media, overlay, run, search};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -40,6 +40,7 @@ fn schema(of: &str) -> Option<Schema> {
         "estimator" => generate::<weir_estimator::Checked>(),
         "gate" => generate::<weir_judge::gate::Report>(),
         "overlay" => generate::<overlay::Report>(),
+        "layers" => generate::<layers::Report>(),
         "bench" => generate::<weir_bench::report::Report>(),
         "bench-against" => generate::<bench::AgainstJson>(),
         #[cfg(target_os = "linux")]

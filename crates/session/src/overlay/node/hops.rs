@@ -101,6 +101,7 @@ impl Node {
         let slot = &mut self.slots[usize::from(tree)];
         let Some(mut up) = slot.candidate.take() else { return };
         (up.state, up.last_heard) = (State::Attached, now);
+        self.revision += 1;
         let before = slot.current.replace(up);
         if let Some(before) = before {
             self.send_hop(HopKind::Detach, &before.place, 0, 0);
@@ -213,6 +214,7 @@ impl Node {
                     return;
                 };
                 self.downs.push(Downstream::new(child, from, hop.ticket, path, now));
+                self.revision += 1;
                 self.downs.len() - 1
             }
         };
@@ -235,6 +237,7 @@ impl Node {
     }
 
     pub(super) fn remove_child(&mut self, at: usize) {
+        self.revision += 1;
         let down = self.downs.remove(at);
         self.past = add(self.past, down.counters);
     }
