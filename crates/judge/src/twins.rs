@@ -13,9 +13,15 @@ use weir_cc::Registry;
 use weir_lab::embedded::TWINS as FILES;
 use weir_lab::results::RunResult;
 use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
+use weir_units::TimeDelta;
 
 /// File that describes a folder's program.
 const PROGRAM: &str = "program.toml";
+/// Starts of a twin with several flows. Which of them is the first to detect congestion decides the shares for long, and a
+/// change of the starts by a frame is enough to make it another.
+const STARTS: u32 = 10;
+/// Shift of the starts where the source makes no frames: the recorded programs' frames at 25 a second.
+const SHIFT: TimeDelta = TimeDelta::from_millis(40);
 const HEADER: &str = "time_s,flow,target_bps,goodput_bps,delay_ms,delay_max_ms";
 
 /// The program that made a folder's recordings.
@@ -114,9 +120,26 @@ impl Twin {
         &self.scenario
     }
 
-    /// How near a run of [`Self::scenario`], with its time series, comes to the recording; `None` without the series.
-    pub fn score(&self, run: &RunResult) -> Option<Score> {
-        score::score(self, run)
+    /// The scenarios of [`Self::score`]: [`Self::scenario`], and with several flows nine more in which those after the first
+    /// begin whole frames later, the second one to nine, the third twice as many. So their frames stay at the same instants,
+    /// as they are in the recordings.
+    pub fn starts(&self) -> Vec<Scenario> {
+        let starts = if self.scenario.flows.len() > 1 { STARTS } else { 1 };
+        let later = |k: u32| {
+            let mut scenario = self.scenario.clone();
+            for (i, flow) in (0..).zip(&mut scenario.flows) {
+                let rate = flow.rtp().and_then(|r| r.source.frame_rate());
+                let frame = rate.map_or(SHIFT, |fps| TimeDelta::from_secs_f64(1.0 / fps));
+                flow.start += frame * (i64::from(k) * i);
+            }
+            scenario
+        };
+        (0..starts).map(later).collect()
+    }
+
+    /// How near the runs of [`Self::starts`], with their time series, come to the recording; `None` without the series.
+    pub fn score(&self, runs: &[RunResult]) -> Option<Score> {
+        score::score(self, runs)
     }
 }
 
@@ -160,6 +183,17 @@ mod tests {
             let last = twin.rows.last().expect("rows").time_s;
             assert!((last - twin.scenario().duration.as_secs_f64()).abs() < 1e-6, "{}", twin.name);
         }
+    }
+
+    #[test]
+    fn several_flows_have_ten_starts_and_one_has_one() {
+        let registry = Registry::builtin();
+        let starts = |name: &str| Twin::by_name(name, &registry).expect("a sound twin").starts();
+        assert_eq!(starts("gcc/steps-25ms").len(), 1);
+        let three = starts("scream1/three");
+        assert_eq!(three.len(), 10);
+        let times = |s: &Scenario| -> Vec<i64> { s.flows.iter().map(|f| f.start.as_millis()).collect() };
+        assert_eq!((times(&three[0]), times(&three[9])), (vec![0, 40_000, 80_000], vec![0, 40_360, 80_720]));
     }
 
     #[test]

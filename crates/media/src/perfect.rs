@@ -9,7 +9,8 @@ const NANO: u64 = 1_000_000_000;
 /// A codec without an encoder: it generates exactly its target rate, from the time at which the target changes.
 ///
 /// It is the "perfect codec" of the comparison of RMCAT controllers and of the syncodecs traffic sources: variations in
-/// a run are due to the controller only. Its first frame is a key frame; all have the same size.
+/// a run are due to the controller only. Its first frame is a key frame; all have the same size. With
+/// [`Self::rising_in`] it follows a higher target as gradually as an encoder does.
 #[derive(Clone, Debug)]
 pub struct PerfectCodec {
     shape: Shape,
@@ -34,6 +35,10 @@ enum Shape {
         due: Timestamp,
         /// The remainder below a byte: bits times nanoseconds a second.
         carry: u64,
+        /// Time constant towards a higher target; zero to follow at once.
+        rise: TimeDelta,
+        /// The rate that is made, in bit/s.
+        made: f64,
     },
 }
 
@@ -48,7 +53,17 @@ impl PerfectCodec {
     /// Frames at a fixed interval (at least a microsecond), sized by the target rate; the first at `start`.
     pub fn frames(interval: TimeDelta, start: Timestamp) -> Self {
         let interval = interval.max(TimeDelta::from_micros(1));
-        Self::new(Shape::Frames { interval, due: start, carry: 0 })
+        Self::new(Shape::Frames { interval, due: start, carry: 0, rise: TimeDelta::ZERO, made: 0.0 })
+    }
+
+    /// With this time constant the frames' rate approaches a higher target; a lower one it has at once. No effect if frames
+    /// are packets.
+    #[must_use]
+    pub fn rising_in(mut self, constant: TimeDelta) -> Self {
+        if let Shape::Frames { rise, .. } = &mut self.shape {
+            *rise = constant.max(TimeDelta::ZERO);
+        }
+        self
     }
 
     /// Sets the frame interval (at least a microsecond) from the next frame on; no effect if frames are packets.
@@ -67,6 +82,18 @@ impl PerfectCodec {
 fn due_after(since: Timestamp, left: u64, rate: DataRate) -> Option<Timestamp> {
     let ns = left.div_ceil(rate.as_bps().max(1));
     (rate > DataRate::ZERO).then(|| since + TimeDelta::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX)))
+}
+
+/// The rate of the next frame, with what was `made` so far on its way to a higher target.
+fn rising(target: DataRate, made: &mut f64, rise: TimeDelta, interval: TimeDelta) -> DataRate {
+    // The first frame has the rate of the start.
+    if rise == TimeDelta::ZERO || *made <= 0.0 || target.as_bps_f64() <= *made {
+        *made = target.as_bps_f64();
+        return target;
+    }
+    let left = libm::exp(-interval.as_secs_f64() / rise.as_secs_f64());
+    *made = target.as_bps_f64() - left * (target.as_bps_f64() - *made);
+    DataRate::from_bps_f64(*made)
 }
 
 fn work(size: DataSize) -> u64 {
@@ -111,10 +138,10 @@ impl FrameSource for PerfectCodec {
                 *due = due_after(at, *left, self.rate);
                 *size
             }
-            Shape::Frames { interval, due, carry } => {
+            Shape::Frames { interval, due, carry, rise, made } => {
                 *due = at + *interval;
-                let bit_ns =
-                    (self.rate.as_bps()).saturating_mul(interval.as_nanos().unsigned_abs()).saturating_add(*carry);
+                let rate = rising(self.rate, made, *rise, *interval);
+                let bit_ns = rate.as_bps().saturating_mul(interval.as_nanos().unsigned_abs()).saturating_add(*carry);
                 *carry = bit_ns % (8 * NANO);
                 // A rate below a byte per frame still sends one, since frames are not empty.
                 DataSize::from_bytes((bit_ns / (8 * NANO)).max(1))
@@ -187,6 +214,26 @@ mod tests {
         let next = s.next_frame_at().expect("on the grid");
         assert_eq!(next.as_micros() % 33_333, 0);
         assert!(next > ms(10_500) && next <= ms(10_534));
+    }
+
+    #[test]
+    fn a_higher_target_is_approached_and_a_lower_one_followed_at_once() {
+        let interval = TimeDelta::from_millis(20);
+        let mut s = PerfectCodec::frames(interval, ms(0)).rising_in(TimeDelta::from_millis(500));
+        s.on_target(kbps(200), ms(0));
+        let sizes =
+            |s: &mut PerfectCodec, end| -> Vec<u64> { until(s, ms(end)).iter().map(|f| f.size.as_bits()).collect() };
+        assert!(
+            sizes(&mut s, 100).iter().all(|&bits| (3_992..=4_008).contains(&bits)),
+            "200 kbit/s from the first frame"
+        );
+        s.on_target(kbps(1_000), ms(100));
+        let rising = sizes(&mut s, 600);
+        // After one time constant 1 - 1/e of the way, 706 kbit/s.
+        assert!(rising.windows(2).all(|w| w[0] < w[1]), "{rising:?}");
+        assert!((14_050..=14_200).contains(rising.last().expect("frames")), "{rising:?}");
+        s.on_target(kbps(300), ms(600));
+        assert!(sizes(&mut s, 700).iter().all(|&bits| (5_992..=6_008).contains(&bits)));
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub enum Source {
     PerfectFrames {
         /// Frames a second.
         fps: f64,
+        /// Time constant with which they follow a higher target; zero for at once.
+        rise: TimeDelta,
     },
     /// The statistical model of RFC 8593, section 5.1.
     Statistical(Statistical),
@@ -38,7 +40,7 @@ impl Source {
     pub fn frame_rate(&self) -> Option<f64> {
         match self {
             Self::PerfectPackets => None,
-            Self::PerfectFrames { fps } | Self::Trace { fps, .. } => Some(*fps),
+            Self::PerfectFrames { fps, .. } | Self::Trace { fps, .. } => Some(*fps),
             Self::Statistical(s) => Some(s.fps),
             Self::Scenes(s) => Some(1.0 / s.frame_interval.as_secs_f64()),
             Self::Encoder(v) => Some(v.fps),

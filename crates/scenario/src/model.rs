@@ -303,6 +303,8 @@ pub enum StreamSource {
     Frames {
         /// Frames a second.
         fps: f64,
+        /// Time constant with which they follow a higher rate; zero for at once.
+        rise: TimeDelta,
     },
     /// The pictures of the flow's source, a real encoder; of its first stream only.
     Pictures,

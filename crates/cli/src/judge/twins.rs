@@ -13,9 +13,11 @@ use weir_judge::twins::{self, Change, Delays, Score, Twin};
 use weir_lab::run::run;
 
 const LEGEND: &str = "Recorded values of the authors' program stand before the slash, Weir's behind it. Area: between the two rate \
-                      curves, as a share of the area under the recorded one, for each flow. Delays: percentiles of the first flow's \
-                      one-way delay. Times: until the target follows each change of capacity. A twin is near with areas of at most \
-                      10 % and times within 20 %, or 1 s.";
+                      curves, as a share of the area under the recorded one, for each flow. With several flows also, as \
+                      `sorted`, with each second's rates sorted, and Weir's the mean of ten starts: the order of the flows is chance. \
+                      Delays: percentiles of the first flow's one-way delay. Times: until the target follows each change of capacity, \
+                      in rows of half a second. A twin is near with areas (the sorted ones if there are any) of at most 10 % and times \
+                      within 20 %, or 0.3 s.";
 
 /// Output of `--json`.
 #[derive(Serialize)]
@@ -50,9 +52,9 @@ pub(super) fn judge_twins(session: &Session, args: &TwinsArgs) -> Done {
             missing.push(twin.name.clone());
             continue;
         }
-        let result = session.with_progress(args.form.quiet, true, |options, progress| {
+        let result: Result<Vec<_>, _> = session.with_progress(args.form.quiet, true, |options, progress| {
             progress.set_message(format!("{}, {} of {}", twin.name, i + 1, twins.len()));
-            run(twin.scenario(), twin.scenario().seed, options).map_err(failure)
+            twin.starts().iter().map(|s| run(s, s.seed, options).map_err(failure)).collect()
         });
         match result {
             Ok(result) => scores.extend(twin.score(&result)),
@@ -101,12 +103,21 @@ fn cells(s: &Score) -> [String; 6] {
     };
     [
         s.twin.clone(),
-        joined(s.flows.iter().map(|f| format!("{:.1}", f.area * 100.0)).collect()),
+        areas(s),
         delay(|d| d.p50),
         delay(|d| d.p95),
         joined(s.changes.iter().map(times).collect()),
         if s.near { "near" } else { "far" }.into(),
     ]
+}
+
+fn areas(s: &Score) -> String {
+    let percent = |areas: &mut dyn Iterator<Item = f64>| -> String {
+        areas.map(|a| format!("{:.1}", a * 100.0)).collect::<Vec<_>>().join(" ")
+    };
+    let own = percent(&mut s.flows.iter().map(|f| f.area));
+    let sorted = percent(&mut s.flows.iter().filter_map(|f| f.sorted_area));
+    if sorted.is_empty() { own } else { format!("{own}; sorted {sorted}") }
 }
 
 fn whole(value: Option<f64>) -> String {

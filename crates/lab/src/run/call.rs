@@ -133,8 +133,8 @@ fn uncapped(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box
     let error = |message| RunError::Traffic { flow: flow.name.clone(), message };
     let source = match &rtp.source {
         sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload(), start).into(),
-        sc::Source::PerfectFrames { fps } => {
-            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
+        sc::Source::PerfectFrames { fps, rise } => {
+            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(*rise).into()
         }
         sc::Source::Statistical(m) => {
             let config = StatisticalConfig {

@@ -39,8 +39,8 @@ pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<
             });
             Source::Audio(Box::new(AudioSource::new(AudioConfig { dtx, talk, limits, ..defaults }, start, seed)?))
         }
-        StreamSource::Frames { fps } => {
-            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
+        StreamSource::Frames { fps, rise } => {
+            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(rise).into()
         }
     })
 }

@@ -59,6 +59,9 @@ pub(crate) struct RawSourceTable {
     pub(crate) model: Option<At<RawModel>>,
     /// Frames a second; 30 if absent, 25 for scenes. perfect-frames, statistical, trace, encoder, scenes.
     pub(crate) fps: Option<At<f64>>,
+    /// Time constant with which the frames' rate follows a higher target, 0 to "1 min"; "0 s", at once, if absent. Chromium's VP8
+    /// follows with some "750 ms" (docs/fidelity.md). perfect-frames.
+    pub(crate) rise: Option<At<Time>>,
     /// Delay with which the encoder follows a new target (tau_v); "100 ms" if absent. statistical.
     pub(crate) reaction: Option<At<Time>>,
     /// Frames in a burst (K_d); 8 if absent. statistical.

@@ -83,6 +83,9 @@ pub(crate) struct RawStream {
     pub(crate) priority: RawPriority,
     /// Frames a second of video; 30 if absent.
     pub(crate) fps: Option<At<f64>>,
+    /// Time constant with which the frames' rate follows a higher one, 0 to "1 min", as that of `source`; "0 s", at once, if absent.
+    /// Video only.
+    pub(crate) rise: Option<At<Time>>,
     /// Whether a talker pauses (ITU-T P.59) and pauses send almost nothing (DTX); false if absent. Audio only.
     pub(crate) dtx: Option<At<bool>>,
     /// Packet time of audio, one of Opus's from "2.5 ms" to "60 ms"; from 20 to 60 ms as its rate advises if absent. Audio only.

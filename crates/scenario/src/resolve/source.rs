@@ -3,6 +3,7 @@
 use crate::checks::positive;
 use crate::error::InputError;
 use crate::media::{Source, Statistical};
+use crate::quantity::Time;
 use crate::raw::source::*;
 use crate::resolve::flow::Flows;
 use crate::spanned::At;
@@ -22,6 +23,7 @@ impl Flows<'_> {
         let scenes = model == RawModel::Scenes;
         let rules = [
             ("fps", o.fps.as_ref().map(|f| &f.span), model != RawModel::PerfectPackets),
+            ("rise", o.rise.as_ref().map(|t| &t.span), model == RawModel::PerfectFrames),
             ("reaction", o.reaction.as_ref().map(|f| &f.span), statistical),
             ("burst_frames", o.burst_frames.as_ref().map(|f| &f.span), statistical),
             ("burst_size", o.burst_size.as_ref().map(|f| &f.span), statistical),
@@ -64,7 +66,7 @@ impl Flows<'_> {
         let fps = self.bounded(&o.fps, if scenes { 25.0 } else { 30.0 }, 1.0..=1_000.0)?;
         Ok(match model {
             RawModel::PerfectPackets => Source::PerfectPackets,
-            RawModel::PerfectFrames => Source::PerfectFrames { fps },
+            RawModel::PerfectFrames => Source::PerfectFrames { fps, rise: self.rise(o.rise.as_ref())? },
             RawModel::Statistical => Source::Statistical(Statistical {
                 fps,
                 // RFC 8867, section 4.3, requires 100 ms where RFC 8593 has 200 ms as an example.
@@ -84,6 +86,16 @@ impl Flows<'_> {
             RawModel::Scenes => Source::Scenes(Box::new(self.scenes(o, fps, &raw.span)?)),
             RawModel::Encoder => Source::Encoder(Box::new(crate::resolve::video::encoder(self.text, o, fps, traces)?)),
         })
+    }
+
+    /// The time constant of a rise, at most a minute: slower ones would not reach their target in a run.
+    pub(crate) fn rise(&self, raw: Option<&At<Time>>) -> Result<TimeDelta, InputError> {
+        let Some(time) = raw else { return Ok(TimeDelta::ZERO) };
+        let most = TimeDelta::from_secs(60);
+        match time.value.0 {
+            t if t <= most => Ok(t),
+            t => Err(self.text.error(time.span.clone(), format!("expected at most {most}, found {t}"))),
+        }
     }
 
     /// How far the source may be read ahead, if it is stored.
@@ -203,6 +215,18 @@ mod tests {
             panic!("no scenes")
         };
         assert_eq!((c.rate_control, c.draw), (RateControl::OnePass, Some(3)));
+    }
+
+    #[test]
+    fn the_rise_of_frames_is_read_and_bounded() {
+        let (ms, frames) = (TimeDelta::from_millis, "{ model = \"perfect-frames\"");
+        let read = |options: &str| source(&format!("{frames}{options} }}"));
+        assert_eq!(read("").expect("absent"), Source::PerfectFrames { fps: 30.0, rise: TimeDelta::ZERO });
+        assert_eq!(read(", rise = \"750 ms\"").expect("read"), Source::PerfectFrames { fps: 30.0, rise: ms(750) });
+        let error = read(", rise = \"2 min\"").expect_err("too long").to_string();
+        assert!(error.contains("expected at most"), "{error}");
+        let error = source("{ model = \"statistical\", rise = \"1 s\" }").expect_err("not its").to_string();
+        assert!(error.contains("has no option `rise`"), "{error}");
     }
 
     #[test]

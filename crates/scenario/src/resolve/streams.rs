@@ -30,6 +30,7 @@ impl Flows<'_> {
             let is_audio = s.media == RawMedia::Audio;
             let wrong = [
                 ("fps", is_audio.then_some(s.fps.as_ref().map(|f| &f.span)).flatten(), "audio"),
+                ("rise", is_audio.then_some(s.rise.as_ref().map(|t| &t.span)).flatten(), "audio"),
                 ("encodings", is_audio.then_some(s.encodings.first().map(|e| &e.span)).flatten(), "audio"),
                 ("dtx", (!is_audio).then_some(s.dtx.as_ref().map(|d| &d.span)).flatten(), "video"),
                 ("packet_time", (!is_audio).then_some(s.packet_time.as_ref().map(|t| &t.span)).flatten(), "video"),
@@ -50,7 +51,10 @@ impl Flows<'_> {
                     dtx: s.dtx.as_ref().is_some_and(|d| d.value),
                     packet_time: s.packet_time.as_ref().map(|t| self.packet_time(t)).transpose()?,
                 },
-                RawMedia::Video => StreamSource::Frames { fps: self.bounded(&s.fps, 30.0, 1.0..=1_000.0)? },
+                RawMedia::Video => StreamSource::Frames {
+                    fps: self.bounded(&s.fps, 30.0, 1.0..=1_000.0)?,
+                    rise: self.rise(s.rise.as_ref())?,
+                },
             };
             // More than its codec can use would be taken from the others, and not sent.
             let usable =

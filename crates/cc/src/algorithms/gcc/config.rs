@@ -87,8 +87,8 @@ crate::tunables! {
         /// Least duration of a cluster.
         probe_duration: TimeDelta = 15.0, 1.0 => 200.0;
         /// Time allowed for queues beyond the least round-trip time in the congestion window, above which the encoder's
-        /// rate is reduced by up to a half; 0 for no window. libwebrtc's 350 ms drop frames in the encoder and leave the
-        /// target alone, so that its target is that of 0.
+        /// rate is reduced to as little as a quarter (every second frame is dropped, and half of the rate asked for the
+        /// others); 0 for no window. libwebrtc's 350 ms leave the target alone, so that its target is that of 0.
         congestion_window: TimeDelta = 0.0, 0.0 => 10_000.0;
         /// Bytes of headers below RTP in each packet that the estimate counts: UDP and IPv4. The target then covers them,
         /// and 20 bytes of RTP header and extensions, beside the payload; 0 counts RTP packets, and the target is that of

@@ -155,7 +155,8 @@ fn a_full_congestion_window_holds_the_encoder_back_but_not_the_pacer() {
     assert_between("open", open.media_rate.as_kbps_f64(), 500.0, 650.0);
     // About 560 kbit/s for 180 + 350 ms are 37 kB.
     let full = send(&mut c, 60_000);
-    assert_eq!((full.media_rate.as_bps(), full.pacing_rate), (open.media_rate.as_bps().div_ceil(2), open.pacing_rate));
+    let quarter = DataRate::from_bps_f64(0.25 * open.media_rate.as_bps_f64());
+    assert_eq!((full.media_rate, full.pacing_rate), (quarter, open.pacing_rate));
     assert_eq!(send(&mut c, 3_000), open);
 }
 

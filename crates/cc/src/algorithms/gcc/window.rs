@@ -2,8 +2,10 @@
 //! `UpdateCongestionWindowSize`, `CongestionWindowPushbackController` and `VideoStreamEncoder::UpdateTargetBitrate`).
 //!
 //! The window is what the target sends in the least round-trip time and a time allowed for queues. While more is in
-//! flight, libwebrtc's encoder drops every second frame, or fewer, and produces so much less; target, pacing and probing
-//! stay as they are. Here the encoder's rate is reduced by the same share, at the full frame rate.
+//! flight, libwebrtc drops every second frame, or fewer, before the encoder, and asks the encoder for so much less. Both
+//! count: the encoder divides its rate by the frames that the camera makes, not by those that are left, so that with half
+//! of the frames a quarter of the rate remains. Target, pacing and probing stay as they are. Here the encoder's rate is
+//! reduced as much, at the full frame rate.
 
 use weir_units::{DataSize, TimeDelta};
 
@@ -91,9 +93,10 @@ impl CongestionWindow {
         if reduction <= IGNORED * target || target <= floor {
             return 1.0;
         }
-        // Of so many frames one is dropped, at most every second.
+        // Of so many frames one is dropped, at most every second, and each of the others is smaller by the same share.
         let interval = libm::floor(target / reduction.min(target - floor)).max(2.0);
-        1.0 - 1.0 / interval
+        let kept = 1.0 - 1.0 / interval;
+        kept * kept
     }
 }
 
@@ -125,19 +128,20 @@ mod tests {
     }
 
     #[test]
-    fn more_in_flight_halves_the_encoder_at_most_and_it_recovers() {
+    fn more_in_flight_leaves_the_encoder_a_quarter_at_least_and_it_recovers() {
         let mut w = window();
         w.on_flight(BYTES(50_000));
         assert_eq!(w.share(800e3, 50e3), 1.0, "full");
         w.on_flight(BYTES(50_001));
-        // 5 % less would drop each twentieth frame.
-        assert!((w.share(800e3, 50e3) - 0.95).abs() < 1e-12);
+        // 5 % less drops each twentieth frame, and makes the others smaller by a twentieth.
+        assert!((w.share(800e3, 50e3) - 0.95 * 0.95).abs() < 1e-12);
         (0..100).for_each(|_| w.on_flight(BYTES(80_000)));
-        assert_eq!(w.share(800e3, 50e3), 0.5);
-        assert_eq!(w.share(800e3, 790e3), 1.0 - 1.0 / 80.0, "one frame of 80 down to the floor");
+        assert_eq!(w.share(800e3, 50e3), 0.25);
+        let one_of_80 = 1.0 - 1.0 / 80.0;
+        assert_eq!(w.share(800e3, 790e3), one_of_80 * one_of_80, "one frame of 80 down to the floor");
         assert_eq!(w.share(800e3, 800e3), 1.0);
         w.on_flight(BYTES(20_000));
-        assert_eq!(w.share(800e3, 50e3), 0.5, "a twentieth more of almost nothing");
+        assert_eq!(w.share(800e3, 50e3), 0.25, "a twentieth more of almost nothing");
         w.on_flight(BYTES(4_000));
         assert_eq!(w.share(800e3, 50e3), 1.0, "below a tenth at once");
     }

@@ -5,8 +5,8 @@
 //! RFC's sender: it holds the RTP queue, obeys the window, paces packets and discards old ones.
 //!
 //! [`Config`] gives the constants of the public C++ implementation where they differ. Features of it without a basis in
-//! the RFC are left out: window growth limited to 1.25 times the throughput and shrinkage to a quarter, pacing only
-//! above a queue-delay fraction of 0.02, the blend of peak and mean flight, and a base delay reset after 20 s.
+//! the RFC are left out: window growth limited to 1.25 times the throughput and shrinkage to a quarter, and the blend of
+//! peak and mean flight.
 //!
 //! Each round trip with a loss costs a fifth of the window and a tenth of the rate (RFC 8298, section 4.1.1.1), so that
 //! random loss of 1 % leaves little: 205 of 4,000 kbit/s by
@@ -36,6 +36,8 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 /// The RTP queue is not discarded before this time, since there is no throughput to compare it with (C++, one second).
 const NO_DISCARD_BEFORE: TimeDelta = TimeDelta::from_secs(1);
 
+/// Pacing rate of packets that are not paced.
+const UNPACED: DataRate = DataRate::from_mbps(10_000);
 /// Interval of CCFB messages.
 ///
 /// RFC 8298, section 4.2.2: fb_int = 1 / min(50, max(2.5, rate_media / 10,000)), so 20 to 400 ms. Within these bounds
@@ -105,7 +107,8 @@ impl Scream {
         let media_rate = self.limits.clamp(self.stream.target());
         // Before the first round-trip time only the start rate is known.
         let pacing = self.network.pacing_rate(self.config.pacing_head_room).unwrap_or(media_rate);
-        let pacing = self.in_ticks(pacing);
+        let is_paced = self.network.trend.average() > self.config.pace_from || self.config.pace_from <= 0.0;
+        let pacing = if is_paced { self.in_ticks(pacing) } else { UNPACED };
         let age = self.config.max_queue_age;
         self.limit = self.network.limit().max(self.stall_limit);
         self.has_news = true;

@@ -7,7 +7,7 @@ A twin is a recording of a program, such as libwebrtc's goog_cc, on a plain link
 
 Examples:
   weir show twins
-  weir judge twins                     all of them, in a few seconds
+  weir judge twins                     all of them, in about half a minute
   weir judge twins gcc/three scream2/single
   weir judge twins --json | jq '.scores[] | select(.near | not) | .twin'";
 

@@ -55,6 +55,9 @@ crate::tunables! {
         beta_r: f64 = 0.9, 0.1 => 1.0;
         /// Media rate factor on an ECN event (RFC 8298, section 4.1.3: BETA_ECN, 0.9; C++: 0.95).
         beta_r_ecn: f64 = 0.9, 0.1 => 1.0;
+        /// Ratio of the window to the bytes in flight, less what was just acknowledged, up to which it counts as used and grows
+        /// outside fast increase (RFC 8298, section 4.1.2.2: 1.25; C++ of 2019: 1.2).
+        used_window: f64 = 1.25, 1.0 => 10.0;
         /// MSS: largest RTP packet (RFC 8298, section 4.1.1.1); a larger packet sent replaces it.
         mss: DataSize = 1_000, 100 => 65_535;
         /// RATE_ADJUST_INTERVAL: time between media rate adjustments (RFC 8298, section 4.1.1.1).
@@ -76,6 +79,9 @@ crate::tunables! {
         /// TX_QUEUE_SIZE_FACTOR: how strongly the RTP queue limits the media rate (RFC 8298, section 4.1.1.1; C++:
         /// 0.2).
         tx_queue_size_factor: f64 = 1.0, 0.0 => 2.0;
+        /// Most of the RTP queue that limits the media rate, in time at that rate; what counts is then averaged with the adjustment
+        /// before, and with more than 12,000 bits the rate does not grow (C++ of 2019: 20); 0 for all of it (RFC 8298).
+        counted_queue: TimeDelta = 0.0, 0.0 => 10_000.0;
         /// RTP_QDELAY_TH: RTP queue delay above which the media rate is reduced (RFC 8298, section 4.1.1.1).
         rtp_qdelay_th: TimeDelta = 20.0, 0.0 => 10_000.0;
         /// TARGET_RATE_SCALE_RTP_QDELAY: factor of that reduction (RFC 8298, section 4.1.1.1; C++: none, 1).
@@ -86,6 +92,11 @@ crate::tunables! {
         /// Whether the media rate moves towards the throughput less the queue, rather than adding it (RFC 8298,
         /// section 4.1.3: see `Config`; C++: 1).
         follow_throughput: bool = 1, 0 => 1;
+        /// Whether the trend's memory limits the media rate to a share of the throughput (RFC 8298, section 4.1.3: 1; C++ of 2019: 0).
+        bound_by_trend: bool = 1, 0 => 1;
+        /// Adjustment intervals over which the rates of frames, sent and acknowledged bytes are averaged (RFC 8298, section 4.1.3: 1;
+        /// C++ of 2019: eight times 50 ms, 2).
+        rate_intervals: u32 = 1, 1 => 8;
         /// Whether the throughput is the smaller of the transmitted and the acknowledged rate (RFC 8298, section 4.1.3, and the
         /// C++: the greater, 0; the program of the comparison of 2018, screamTx.cc of rmcat-ns3: 1).
         follow_least: bool = 0, 0 => 1;
@@ -96,6 +107,9 @@ crate::tunables! {
         rate_pace_min: DataRate = 50.0, 1.0 => 1_000_000.0;
         /// Pacing rate as a multiple of window over RTT (RFC 8298, section 4.1.2.6: 1; C++: 1.5).
         pacing_head_room: f64 = 1.0, 1.0 => 100.0;
+        /// Average fraction of the queue-delay target up to which packets are not paced (RFC 8298, section 4.1.2.6: always paced, 0;
+        /// C++ of 2019: 0.02).
+        pace_from: f64 = 0.0, 0.0 => 10.0;
         /// Age at which the RTP queue is discarded, 0 for never (RFC 8298, section 4.1.3, leaves it open; C++: 100).
         max_queue_age: TimeDelta = 100.0, 0.0 => 60_000.0;
         /// Initial reordering window; it then adapts to observed reordering (RFC 8298, section 4.1.2.4, has none; C++:
@@ -106,6 +120,9 @@ crate::tunables! {
         stall_timeout: TimeDelta = 500.0, 10.0 => 60_000.0;
         /// Interval of the base delay history (RFC 6817, section 3.4.2: a minute; C++: 10,000).
         base_delay_interval: TimeDelta = 60_000.0, 100.0 => 3_600_000.0;
+        /// Time after which a base delay that is a quarter of the target too low on average, by the least delays of 50 ms, is
+        /// forgotten (C++ of 2019: 20,000); 0 for never (RFC 6817).
+        base_delay_reset: TimeDelta = 0.0, 0.0 => 3_600_000.0;
         /// 1: a receiver's clock that runs fast or is set, and a path that becomes longer and stays so, are told from a queue
         /// and taken off the delay; 0: the base delay history alone (RFC 6817), which takes its whole length to follow.
         follows_path: bool = 1.0, 0.0 => 1.0;

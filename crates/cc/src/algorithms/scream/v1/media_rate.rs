@@ -14,6 +14,10 @@ const LEAST_RATE: f64 = 1_000.0;
 const PAST_MAX: usize = 3;
 /// Ratio of the intervals between changes of the inflection point for losses and for delay (C++).
 const LOSS_INTERVALS: i64 = 15;
+/// Most intervals over which rates are averaged.
+const RATES: usize = 8;
+/// A longer RTP queue, in bits, stops the rate's growth where only a part of it counts (C++).
+const MUCH_QUEUED: f64 = 12_000.0;
 /// After this time without feedback rate_ack is zero: twice the longest interval (RFC 8298, section 4.2.2).
 const FEEDBACK_GONE: TimeDelta = TimeDelta::from_millis(800);
 /// A source below this share of its target is application-limited (C++) ...
@@ -39,12 +43,16 @@ pub(super) struct NetworkState {
 #[derive(Clone, Debug, Default)]
 struct Rates {
     transmitted_bytes: DataSize,
+    /// Those of transmitted, acknowledged and media bytes in the intervals before, of which up to [`RATES`] are averaged.
+    past: [[f64; 3]; RATES],
+    count: usize,
     /// Acknowledged from the feedback at `acknowledged_from` up to that at `acknowledged_to`.
     acknowledged_bytes: DataSize,
     acknowledged_from: Option<Timestamp>,
     acknowledged_to: Timestamp,
     media_bytes: DataSize,
     transmit: f64,
+    latest_acknowledged: f64,
     acknowledged: f64,
     media: f64,
 }
@@ -55,11 +63,25 @@ impl Rates {
     fn measure_acknowledged(&mut self, now: Timestamp) {
         let Some(from) = self.acknowledged_from else { return };
         if let Some(rate) = DataRate::from_size_over(self.acknowledged_bytes, self.acknowledged_to - from) {
-            self.acknowledged = rate.as_bps_f64();
+            self.latest_acknowledged = rate.as_bps_f64();
             (self.acknowledged_bytes, self.acknowledged_from) = (DataSize::ZERO, Some(self.acknowledged_to));
         } else if now - self.acknowledged_to > FEEDBACK_GONE {
-            self.acknowledged = 0.0;
+            self.latest_acknowledged = 0.0;
         }
+        self.acknowledged = self.latest_acknowledged;
+    }
+
+    /// Replaces the interval's rates by their means over so many intervals.
+    fn average(&mut self, intervals: u32) {
+        let intervals = (intervals as usize).clamp(1, RATES);
+        if intervals == 1 {
+            return;
+        }
+        self.past[self.count % intervals] = [self.transmit, self.latest_acknowledged, self.media];
+        self.count += 1;
+        let kept = &self.past[..self.count.min(intervals)];
+        let mean = |i: usize| kept.iter().map(|rates| rates[i]).sum::<f64>() / kept.len() as f64;
+        (self.transmit, self.acknowledged, self.media) = (mean(0), mean(1), mean(2));
     }
 }
 
@@ -98,6 +120,8 @@ pub(super) struct MediaRate {
     measured_at: Timestamp,
     /// Factor on increases: the share of a group of coupled flows.
     share: f64,
+    /// The part of the RTP queue that counts, averaged, in bits.
+    counted_queue: f64,
     /// Smoothed rates: transmitted and acknowledged; and of frames and transmitted over a longer time.
     smoothed: [f64; 2],
     payload: [f64; 2],
@@ -116,6 +140,7 @@ impl MediaRate {
             media_median: 0.0,
             measured_at: now,
             share: 1.0,
+            counted_queue: 0.0,
             smoothed: [0.0; 2],
             payload: [0.0; 2],
         }
@@ -175,7 +200,7 @@ impl MediaRate {
         // As in the C++, which adjusts as frames come: a source that is muted shows nothing of the path, and the median of its rates
         // would bring the target to the floor.
         let is_muted = self.rates.media_bytes.is_zero() && self.rates.transmitted_bytes.is_zero() && queue.is_zero();
-        self.measure(now);
+        self.measure(now, config);
         if is_muted {
             // Nor does the time in it count as one in which packets are acknowledged.
             self.rates.acknowledged_from = None;
@@ -203,14 +228,18 @@ impl MediaRate {
         if fast_increase {
             target += ramp_up * scale;
         } else {
-            let mut delta = current * (1.0 - config.pre_congestion_guard * network.trend)
-                - config.tx_queue_size_factor * queue_bits;
+            let counted = self.count_queue(queue_bits, config);
+            let mut delta =
+                current * (1.0 - config.pre_congestion_guard * network.trend) - config.tx_queue_size_factor * counted;
             if config.follow_throughput {
                 delta -= self.target;
                 // As in the C++: a source below its target without a queue does not signal congestion.
                 if self.rates.media < IDLE_SHARE * self.target && network.trend < IDLE_TREND {
                     delta = delta.max(0.0);
                 }
+            }
+            if config.counted_queue > TimeDelta::ZERO && queue_bits.min(self.most_counted(config)) > MUCH_QUEUED {
+                delta = delta.min(0.0);
             }
             if delta > 0.0 {
                 delta = (delta * scale).min(ramp_up);
@@ -222,7 +251,7 @@ impl MediaRate {
                 target *= config.target_rate_scale_rtp_qdelay;
             }
         }
-        if is_known {
+        if is_known && config.bound_by_trend {
             let limit = current.max(self.rates.media).max(self.media_median);
             target = target.min(limit * (2.0 - network.trend_memory));
         }
@@ -248,6 +277,20 @@ impl MediaRate {
         transmitted.max(acknowledged) * payload
     }
 
+    /// Most of the RTP queue that counts, in bits.
+    fn most_counted(&self, config: &Config) -> f64 {
+        self.target * config.counted_queue.as_secs_f64()
+    }
+
+    /// The part of the RTP queue that limits the rate, in bits.
+    fn count_queue(&mut self, queue_bits: f64, config: &Config) -> f64 {
+        if config.counted_queue <= TimeDelta::ZERO {
+            return queue_bits;
+        }
+        self.counted_queue = 0.5 * (self.counted_queue + queue_bits.min(self.most_counted(config)));
+        self.counted_queue
+    }
+
     /// Sets the inflection point, unless it was set within `interval`.
     fn remember_max(&mut self, interval: TimeDelta, now: Timestamp) {
         if now - self.last_max_at < interval {
@@ -268,7 +311,7 @@ impl MediaRate {
         (distance * distance).clamp(0.2, 1.0)
     }
 
-    fn measure(&mut self, now: Timestamp) {
+    fn measure(&mut self, now: Timestamp, config: &Config) {
         let r = &mut self.rates;
         let elapsed = (now - self.measured_at).max(TimeDelta::from_millis(1)).as_secs_f64();
         self.measured_at = now;
@@ -276,6 +319,7 @@ impl MediaRate {
         r.transmit = rate(&mut r.transmitted_bytes);
         r.media = rate(&mut r.media_bytes);
         r.measure_acknowledged(now);
+        r.average(config.rate_intervals);
         for (mean, rate) in self.smoothed.iter_mut().zip([r.transmit, r.acknowledged]) {
             *mean += RATE_WEIGHT * (rate - *mean);
         }
@@ -340,6 +384,35 @@ mod tests {
         let least = Config { follow_least: true, ..rfc() };
         let followed = |config: &Config| step(&mut rate(1_000), [1_000, 1_000, 800], CALM, 0, config);
         assert_eq!([followed(&rfc()), followed(&least)], [1_000.0, 800.0]);
+    }
+
+    #[test]
+    fn a_part_of_the_queue_may_count_averaged() {
+        let c = Config { counted_queue: TimeDelta::from_millis(20), target_rate_scale_rtp_qdelay: 1.0, ..rfc() };
+        // Of 80 kbit 20 count, of which half in the first average: 1,000 - 10.
+        let mut m = rate(1_000);
+        assert!((step(&mut m, [1_000; 3], CALM, 10_000, &c) - 990.0).abs() < 1e-9);
+        // More than 12,000 bits: no growth, whatever the throughput.
+        let held = step(&mut rate(1_000), [1_100; 3], CALM, 10_000, &c);
+        assert_eq!(held, 1_000.0);
+        assert!(step(&mut rate(1_000), [1_100; 3], CALM, 1_000, &c) > 1_000.0);
+    }
+
+    #[test]
+    fn rates_may_be_means_of_several_intervals() {
+        let c = Config { rate_intervals: 2, ..rfc() };
+        let mut m = rate(1_000);
+        assert_eq!(step(&mut m, [1_000; 3], CALM, 0, &c), 1_000.0, "one interval so far");
+        // 1,000 and 800: 900.
+        assert!((step(&mut m, [800; 3], CALM, 0, &c) - 900.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_trends_memory_may_be_left_out() {
+        let remembered = NetworkState { trend_memory: 1.0, ..FAST };
+        let free = Config { bound_by_trend: false, ..rfc() };
+        let kept = |c: &Config| step(&mut rate(1_000), [1_000; 3], remembered, 0, c);
+        assert_eq!([kept(&rfc()), kept(&free)], [1_000.0, 1_040.0]);
     }
 
     #[test]

@@ -18,6 +18,45 @@ const MAX_SAMPLES: i64 = 200;
 /// Upper bound of a round-trip time.
 const LONGEST_RTT: TimeDelta = TimeDelta::from_secs(60);
 
+/// Share of the target above which the least queue delays mean a wrong base delay, and the weight of one of them (C++).
+const WRONG_SHARE: f64 = 0.25;
+const LEAST_WEIGHT: f64 = 0.001;
+
+/// Finds a base delay that is too low, since the queue is never empty by it.
+#[derive(Clone, Debug)]
+struct BaseCheck {
+    /// The least queue delay since the last sample, and what such samples come to: it falls at once and rises slowly.
+    least: TimeDelta,
+    usual: TimeDelta,
+    since: Timestamp,
+}
+
+impl BaseCheck {
+    fn new(now: Timestamp) -> Self {
+        Self { least: TimeDelta::MAX, usual: TimeDelta::ZERO, since: now }
+    }
+
+    /// Whether the base delay is to be forgotten. If so, it begins again.
+    fn is_wrong(&mut self, queue_delay: TimeDelta, target: TimeDelta, config: &Config, now: Timestamp) -> bool {
+        self.least = self.least.min(queue_delay);
+        let after = config.base_delay_reset;
+        let wrong = after > TimeDelta::ZERO && self.usual > target.mul_f64(WRONG_SHARE) && now - self.since > after;
+        if wrong {
+            (self.usual, self.since) = (TimeDelta::ZERO, now);
+        }
+        wrong
+    }
+
+    fn sample(&mut self) {
+        let least = core::mem::replace(&mut self.least, TimeDelta::MAX);
+        if least < self.usual {
+            self.usual = least;
+        } else if least < TimeDelta::MAX {
+            self.usual += (least - self.usual).mul_f64(LEAST_WEIGHT);
+        }
+    }
+}
+
 /// The result of a feedback message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
@@ -36,6 +75,7 @@ pub(super) struct Network {
     pub(super) events: EventGate,
     correction: DelayCorrection,
     base_delay: BaseDelay,
+    base_check: BaseCheck,
     queue_delay: TimeDelta,
     srtt: Option<TimeDelta>,
     in_flight: DataSize,
@@ -52,6 +92,7 @@ impl Network {
             events: EventGate::new(now),
             correction: DelayCorrection::new(config.follows_path),
             base_delay: BaseDelay::new(config.base_delay_interval, config.base_delay_history, now),
+            base_check: BaseCheck::new(now),
             queue_delay: TimeDelta::ZERO,
             srtt: None,
             in_flight: DataSize::ZERO,
@@ -111,6 +152,10 @@ impl Network {
         }
         if let Some(delay) = latest {
             self.queue_delay = self.base_delay.queue_delay(delay);
+            if self.base_check.is_wrong(self.queue_delay, self.target_delay.get(), config, now) {
+                self.base_delay = BaseDelay::new(config.base_delay_interval, config.base_delay_history, now);
+                self.queue_delay = TimeDelta::ZERO;
+            }
         }
         lost |= self.losses.judge(now);
         let congestion = self.events.admit(lost, marked, now, srtt);
@@ -150,6 +195,7 @@ impl Network {
         if due <= 0 {
             return;
         }
+        self.base_check.sample();
         for _ in 0..due.min(MAX_SAMPLES) {
             self.trend.sample(fraction);
             self.target_delay.sample(self.queue_delay, self.events.loss_event_rate());
@@ -189,6 +235,24 @@ mod tests {
     }
     fn feedback(now: i64, packets: &[PacketResult], in_flight: u64, rtt: Option<i64>) -> TransportFeedback<'_> {
         TransportFeedback { now: at(now), packets, bytes_in_flight: bytes(in_flight), rtt: rtt.map(ms) }
+    }
+
+    #[test]
+    fn a_base_delay_that_is_always_too_low_is_forgotten_where_that_is_asked_for() {
+        let c = Config { base_delay_reset: ms(20_000), ..Config::default() };
+        let forgotten_at = |c: &Config, queue: i64| {
+            let mut check = BaseCheck::new(at(0));
+            (0..4_000).map(|i| at(i * 50)).find(|&now| {
+                check.sample();
+                check.is_wrong(ms(queue), ms(100), c, now)
+            })
+        };
+        // It reaches a quarter of the target after ln 2 of a thousand samples at twice that, and not below it.
+        let first = forgotten_at(&c, 50).expect("forgotten");
+        assert!((at(34_000)..at(35_500)).contains(&first), "{first}");
+        assert_eq!(forgotten_at(&c, 25), None);
+        assert_eq!(forgotten_at(&c, 1_000), Some(at(20_050)), "not before its time");
+        assert_eq!(forgotten_at(&Config::default(), 50), None);
     }
 
     #[test]

@@ -348,6 +348,13 @@ fn the_queue_is_discarded_only_after_the_first_second() {
 }
 
 #[test]
+fn packets_may_go_unpaced_until_there_is_a_queue() {
+    let start = |params: &[(&str, f64)]| scream(params).target().pacing_rate;
+    assert!(start(&[]) < DataRate::from_mbps(1));
+    assert_eq!(start(&[("pace_from", 0.02)]), UNPACED);
+}
+
+#[test]
 fn it_starts_at_its_start_rate_with_the_least_window() {
     let c = scream(&[]);
     let t = c.target();

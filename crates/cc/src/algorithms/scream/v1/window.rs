@@ -158,7 +158,7 @@ impl Window {
             self.fast_increase = false;
         }
         let off_target = 1.0 - a.queue_delay.ratio(a.queue_delay_target).unwrap_or(0.0);
-        let used = in_flight * 1.25 + newly > self.cwnd;
+        let used = in_flight * config.used_window + newly > self.cwnd;
         if off_target <= 0.0 || used {
             // Coupling slows increases only (RFC 6356, section 3).
             let gain = if off_target > 0.0 { self.growth * config.gain_up } else { config.gain_down };
