@@ -28,7 +28,7 @@ pub(crate) use estimator::{EstimatorCheckArgs, EstimatorCommand, EstimatorServeA
 pub(crate) use fit::{FitArgs, FittedArgs, WhatIfArgs};
 pub(crate) use gate::GateArgs;
 pub(crate) use judge::{
-    CausesArgs, ContradictionsArgs, CuesArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs,
+    AtEnd, CausesArgs, ContradictionsArgs, CuesArgs, FigureFormat, FitsArgs, HarmArgs, JudgeCommand, PaperArgs,
     PathologiesArgs, RfcArgs, RowsArgs, StabilityArgs, StabilityGrid, TwinsArgs,
 };
 pub(crate) use layers::{LayersArgs, Learning};

@@ -1,8 +1,12 @@
 //! A paper's numbers and claims beside the measured ones, as text and as the Markdown of docs/papers.md.
 
+mod ends;
+
 use crate::tables::{fold, table};
 use std::fmt::Write as _;
 use weir_judge::paper::{Agreement, Cell, Claim, LostOrder, OpenCondition, Reproduction, Verdict};
+
+pub(crate) use ends::ends;
 
 const LEGEND: &str = "measured: mean over the runs; 95 %: half-width of its confidence interval; difference: measured less \
                       published. Near: within 1.5 dB; percentages up to 0.5 within 0.1 points; times of whole seconds within 20 % or \
@@ -87,6 +91,9 @@ pub(crate) fn markdown(r: &Reproduction, command: &str, seconds: Option<f64>) ->
             c.measured.map_or("-".into(), |m| with_interval(m, c.measured_ci95)),
             verdict(c.verdict)
         );
+    }
+    if !r.ends.is_empty() {
+        let _ = write!(out, "\n{}", ends(r, true));
     }
     for e in r.explanations.iter().filter(|e| !e.cells.is_empty()) {
         explanation(&mut out, e);

@@ -20,8 +20,8 @@ pub use explained::{Condition, End};
 pub use place::Place;
 use place::{Reduce, split};
 pub use weir_report::published::{
-    Agreement, Cell, Claim, ExplainedCell, LostOrder, Measured, Note, OpenCondition, Reproduction, TableTitle, Verdict,
-    is_near,
+    Agreement, Cell, Claim, EndScore, ExplainedCell, LostOrder, Measured, Note, OpenCondition, Reproduction,
+    TableTitle, Verdict, is_near,
 };
 
 use serde::{Deserialize, Serialize};
@@ -76,14 +76,16 @@ pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
     let mut cells: Vec<Cell> = paper.published.iter().map(|p| cell(p, &paper.places, runs)).collect();
     let explanations = paper.explained.iter().map(|e| e.explain(paper, &mut cells, runs)).collect();
     let lost_orders = ends::lost_orders(paper, &cells, runs);
+    let claims: Vec<Claim> = paper.claims.iter().map(|c| ends::claim(paper, c, runs)).collect();
     Reproduction {
         paper: paper.name.clone(),
         title: paper.title.clone(),
         agreement: Agreement::of(&cells, &lost_orders),
+        ends: ends::scores(paper, &cells, &claims, runs),
         cells,
         explanations,
         lost_orders,
-        claims: paper.claims.iter().map(|c| ends::claim(paper, c, runs)).collect(),
+        claims,
         tables: paper.tables.clone(),
         notes: paper.notes.clone(),
     }

@@ -85,6 +85,30 @@ pub struct ExplainedCell {
     pub explained: bool,
 }
 
+/// A paper's scores if all that an open condition may decide ran at one of its ends, and everything else as it does.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EndScore {
+    /// Short name of the condition.
+    pub id: String,
+    /// The end in words.
+    pub end: String,
+    /// Whether the paper's runs have this end.
+    pub as_run: bool,
+    /// Numbers that the condition may decide and that this end measured.
+    pub covered: usize,
+    /// Of these, the ones that are near as run.
+    pub covered_near_as_run: usize,
+    /// Of these, the ones that are near at this end.
+    pub covered_near: usize,
+    /// Numbers of the whole paper that are near.
+    pub near: usize,
+    /// Orders of the whole paper that are kept.
+    pub orders_kept: usize,
+    /// Claims of the whole paper that hold.
+    pub claims_kept: usize,
+}
+
 /// A remark on a result, such as what does not reproduce and what was tried.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -122,6 +146,9 @@ pub struct Reproduction {
     /// The conditions that are to explain numbers that are not near.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<OpenCondition>,
+    /// The scores at each end of the open conditions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<EndScore>,
     /// The published orders between algorithms that the measured numbers do not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_orders: Vec<LostOrder>,

@@ -17,7 +17,7 @@ pub(crate) use contradictions::ContradictionsArgs;
 pub(crate) use cues::CuesArgs;
 pub(crate) use fits::FitsArgs;
 pub(crate) use harm::HarmArgs;
-pub(crate) use paper::{FigureFormat, PaperArgs};
+pub(crate) use paper::{AtEnd, FigureFormat, PaperArgs};
 pub(crate) use pathologies::PathologiesArgs;
 pub(crate) use rfc::RfcArgs;
 pub(crate) use rows::RowsArgs;

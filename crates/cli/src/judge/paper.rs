@@ -5,7 +5,7 @@ mod all;
 #[cfg(test)]
 pub(crate) use all::Json as AllJson;
 
-use crate::args::{FigureFormat, PaperArgs};
+use crate::args::{AtEnd, FigureFormat, PaperArgs};
 use crate::compare::{SIMULATED, finish, report_of, run_all, stopped, write_report};
 use crate::output::{Failure, check_folder, print, print_report};
 use crate::session::Session;
@@ -41,7 +41,7 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
         let message = format!("{} papers: one at a time", args.papers.len());
         return Err(InputError::whole("PAPER", message).help("--all shows the scores of several").into());
     };
-    let mut data = session.open_paper(name)?;
+    let mut data = opened(session, args, name)?;
     if let Some(table) = &args.table {
         data = data.with_table(table)?;
     }
@@ -54,7 +54,9 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
     let outcome = outcome?;
     let reproduction = reproduction_of(&data, &outcome);
     // The report is written even if nobody reads the tables.
-    let shown = if args.json {
+    let shown = if args.ends {
+        print(&(stopped(&outcome) + &tables::ends(&reproduction, args.markdown)))
+    } else if args.json {
         print_report("reproduce", &Json { stopped: outcome.stopped.as_ref(), reproduction: &reproduction })
     } else if args.markdown {
         // Runs that were kept took their time elsewhere.
@@ -73,6 +75,15 @@ pub(super) fn judge_paper(session: &Session, args: &PaperArgs) -> Done {
         write_report(&report, Some(&data), &outcome, (folder, &formats), args.work.quiet)?;
     }
     finish(outcome).and(shown)
+}
+
+/// A paper, at the ends that the arguments name.
+fn opened(session: &Session, args: &PaperArgs, name: &str) -> Result<PaperData, Failure> {
+    let mut data = session.open_paper(name)?;
+    for AtEnd { id, end } in &args.at {
+        data = data.at(id, *end)?;
+    }
+    Ok(if args.at.is_empty() { data } else { data.without_ends() })
 }
 
 /// The runs of a paper, or those of its score alone.
@@ -114,6 +125,13 @@ fn command(args: &PaperArgs) -> String {
     }
     if let Some(table) = &args.table {
         words += &format!(" --table {table}");
+    }
+    if !args.at.is_empty() {
+        let ends: Vec<String> = args.at.iter().map(|a| format!("{}={}", a.id, a.end + 1)).collect();
+        words += &format!(" --at {}", ends.join(","));
+    }
+    if args.ends {
+        words += " --ends";
     }
     if let Some(runs) = args.runs {
         words += &format!(" --runs {runs}");

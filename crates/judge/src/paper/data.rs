@@ -45,6 +45,8 @@ pub struct PaperData {
     pub runs: Option<u32>,
     /// Runs where only its score is wanted.
     pub score: Option<ScoreRuns>,
+    /// Ends of open conditions, by the condition and the end's position, at which its scenarios run.
+    at: Vec<(Condition, usize)>,
     /// The curves that its figures draw over runs, by file.
     curves: Vec<(String, Vec<(f64, f64)>)>,
 }
@@ -55,6 +57,9 @@ pub struct PaperData {
 pub struct ScoreRuns {
     /// Runs of each scenario.
     pub runs: u32,
+    /// Runs of each scenario at the ends of open conditions, if not as many: an end shows that a number may depend on it, not how much.
+    #[serde(default)]
+    ends: Option<u32>,
     /// Runs of those that need another number, by the last part of their names.
     #[serde(default)]
     of: BTreeMap<String, u32>,
@@ -64,7 +69,8 @@ impl ScoreRuns {
     /// Runs of a scenario, or of the same with other values at the end of an open condition, if it needs a number of its own.
     pub fn of(&self, scenario: &str) -> Option<u32> {
         let last = scenario.rsplit('/').next().unwrap_or(scenario);
-        self.of.get(last.split('~').next().unwrap_or(last)).copied()
+        let (own, is_end) = last.split_once('~').map_or((last, false), |(own, _)| (own, true));
+        self.of.get(own).copied().or(self.ends.filter(|_| is_end))
     }
 }
 
@@ -162,12 +168,35 @@ impl PaperData {
             curves.push((c.file.clone(), points));
         }
         let runs = d.runs.filter(|r| *r > 0);
-        Ok(Self { paper, authors: d.authors, figures: d.figures, runs, score: d.score, curves })
+        Ok(Self { paper, authors: d.authors, figures: d.figures, runs, score: d.score, at: Vec::new(), curves })
     }
 
     /// This paper without its figures: only what its numbers and claims need is run then.
     pub fn without_figures(mut self) -> Self {
         self.figures.clear();
+        self
+    }
+
+    /// This paper with every scenario that an open condition may decide at one of its ends, 0 or 1; several as several calls. No
+    /// other ends are run beside, and no figures. Errors: no condition has that name, or its end is not a change of values.
+    pub fn at(mut self, id: &str, end: usize) -> Result<Self, InputError> {
+        let known: Vec<&str> = self.paper.explained.iter().map(|c| c.id.as_str()).collect();
+        let Some(condition) = self.paper.explained.iter().find(|c| c.id == id).cloned() else {
+            return Err(InputError::whole(&self.paper.name, format!("no open condition is named `{id}`"))
+                .help(suggest::help(id, &known)));
+        };
+        if !condition.ends[end].only_sets() {
+            let message = format!("end {} of `{id}` is another variant, scenario or controller", end + 1);
+            return Err(InputError::whole(&self.paper.name, message)
+                .help("only ends that set values of a scenario can be those of all runs"));
+        }
+        self.at.push((condition, end));
+        Ok(self.without_figures())
+    }
+
+    /// This paper with the runs of its own scenarios alone, not of the ends of its open conditions.
+    pub fn without_ends(mut self) -> Self {
+        self.paper.explained.clear();
         self
     }
 
@@ -218,7 +247,13 @@ impl PaperData {
     /// controllers that numbers and claims need. Errors: a scenario that does not exist, or an end that does not fit its scenario.
     pub fn files(&self, registry: &Registry) -> Result<Vec<ScenarioFile>, InputError> {
         let open = |name: &String| {
-            let file = ScenarioFile::open(name, registry)?;
+            let mut file = ScenarioFile::open(name, registry)?;
+            for (condition, end) in &self.at {
+                if condition.concerns(&self.paper, name, &|short| self.full_name(short)) {
+                    let own = file.name().to_owned();
+                    file = condition.set_in(file, *end, &own, &self.paper.name, registry)?;
+                }
+            }
             Ok(if self.figures.is_empty() { self.narrowed(file, name) } else { file })
         };
         let mut files = self.scenarios().iter().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -428,6 +463,26 @@ mod tests {
     }
 
     #[test]
+    fn all_runs_may_be_at_an_end_of_a_condition() {
+        let registry = Registry::builtin();
+        let whole = PaperData::open("fbra").expect("ships");
+        let at = whole.clone().at("objects", 1).expect("is open").without_ends();
+        let text = |data: &PaperData, name: &str| -> String {
+            let files = data.files(&registry).expect("valid");
+            files.iter().find(|f| f.name() == name).expect("is run").text().to_owned()
+        };
+        // The scenarios of its numbers have the end's value, the others are as they were.
+        assert!(text(&at, "fbra/1-rtp-10-short-tcp").contains("187.5 kB"));
+        let other = "fbra/variable-capacity";
+        assert_eq!(text(&at, other), text(&whole, other));
+        assert!(at.files(&registry).expect("valid").iter().all(|f| !f.name().contains('~')));
+        let unknown = whole.clone().at("object", 0).expect_err("no such condition");
+        assert!(unknown.help_text().is_some_and(|h| h.contains("`objects`")), "{unknown}");
+        let controller = whole.at("browser", 1).expect_err("another controller");
+        assert!(controller.to_string().contains("end 2 of `browser`"), "{controller}");
+    }
+
+    #[test]
     fn a_score_may_need_other_runs_of_one_scenario() {
         for (name, _) in papers() {
             let data = PaperData::open(name).expect("ships");
@@ -436,6 +491,9 @@ mod tests {
         let score = PaperData::open("rtp-cc-thesis").expect("ships").score.expect("given");
         assert_eq!(score.of("rtp-cc-thesis/circuit-breaker"), Some(16));
         assert_eq!((score.of("circuit-breaker~bursts-2"), score.of("rtp-cc-thesis/slow-link")), (Some(16), None));
+        let score = PaperData::open("fbra").expect("ships").score.expect("given");
+        assert_eq!((score.of("variable-capacity"), score.of("variable-capacity~objects-2")), (None, Some(2)));
+        assert_eq!(score.of("testbed-2-rtp-1mbps~browser-2"), Some(1));
     }
 
     #[test]

@@ -54,6 +54,18 @@ pub struct End {
     pub controller: Option<String>,
 }
 
+impl End {
+    /// Whether the paper's own runs have it.
+    pub(super) fn is_as_run(&self) -> bool {
+        self.set.is_empty() && self.only_sets()
+    }
+
+    /// Whether it is a change of a scenario's values alone.
+    pub(super) fn only_sets(&self) -> bool {
+        self.variants.is_empty() && self.scenario.is_none() && self.controller.is_none()
+    }
+}
+
 impl Condition {
     /// Whether a published number is among those that it may decide.
     pub(super) fn covers(&self, p: &Published) -> bool {
@@ -142,6 +154,32 @@ impl Condition {
         (p, place)
     }
 
+    /// Whether it may decide a number of a scenario; `full` gives a scenario's whole name from its last part.
+    pub(super) fn concerns(&self, paper: &Paper, scenario: &str, full: &dyn Fn(&str) -> String) -> bool {
+        paper.published.iter().filter(|p| self.covers(p)).any(|p| {
+            let own = paper.place(p).and_then(|place| place.measured_in.as_ref()).unwrap_or(&p.scenario);
+            full(own) == scenario
+        })
+    }
+
+    /// A scenario with the values of one end, under another name. Errors: a value that the scenario refuses.
+    pub(super) fn set_in(
+        &self,
+        file: ScenarioFile,
+        end: usize,
+        name: &str,
+        paper: &str,
+        registry: &Registry,
+    ) -> Result<ScenarioFile, InputError> {
+        let set = &self.ends[end].set;
+        if set.is_empty() {
+            return Ok(file);
+        }
+        let text = changed(file.text(), set)
+            .map_err(|why| InputError::whole(paper, why).field(format!("explained.{}.ends[{end}].set", self.id)))?;
+        file.with_text(name, &text, registry)
+    }
+
     /// The scenario files of its ends, beside those of the paper's numbers; `full` gives a scenario's whole name. Errors: a
     /// scenario that does not exist or has no such place, a value that it refuses, or an `id` that cannot be part of a name.
     pub(super) fn files(
@@ -173,15 +211,8 @@ impl Condition {
             }
             for w in wanted {
                 let file = ScenarioFile::open(&w.base, registry)?;
-                let file = if end.set.is_empty() {
-                    file
-                } else {
-                    let name = format!("{}{}", file.name(), self.suffix(i));
-                    let text = changed(file.text(), &end.set).map_err(|why| {
-                        InputError::whole(&paper.name, why).field(format!("explained.{}.ends[{i}].set", self.id))
-                    })?;
-                    file.with_text(&name, &text, registry)?
-                };
+                let name = format!("{}{}", file.name(), self.suffix(i));
+                let file = self.set_in(file, i, &name, &paper.name, registry)?;
                 files.push(file.narrowed(&w.variants, &w.controllers));
             }
         }

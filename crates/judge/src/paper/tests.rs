@@ -309,3 +309,27 @@ fn claims_that_do_not_hold_are_tried_at_the_ends() {
     assert_eq!(tried(queue(&[], &[]), at("1%", 0.9)), (Some(false), None, None));
     assert_eq!(tried(queue(&[], &["2%"]), at("2%", 0.7)).1, kept);
 }
+
+#[test]
+fn the_whole_paper_has_a_score_at_each_end() {
+    // At 1 %, gcc has 85 of 85 as run, nada 50 of 95; in its window gcc has 30 of 50.
+    let paper = Paper {
+        published: vec![
+            published("loss", "1%", "gcc", 85.0),
+            published("loss", "1%", "nada", 95.0),
+            published("steps", "0-20s", "gcc", 50.0),
+        ],
+        explained: vec![queue(&["nada"], &[])],
+        ..paper()
+    };
+    assert_eq!(reproduce(&paper, &runs()).ends.len(), 1, "an end without runs has no score");
+    let more = run("p/loss~queue-2", "1%", "nada", 1, 0.9);
+    let r = reproduce(&paper, &[runs(), vec![more]].concat());
+    let [as_run, longer] = &r.ends[..] else { panic!("two ends") };
+    assert_eq!((as_run.as_run, as_run.covered, as_run.near, as_run.orders_kept), (true, 1, 1, 0));
+    assert_eq!((longer.as_run, longer.covered, longer.near, longer.orders_kept), (false, 1, 2, 1));
+    assert_eq!((longer.covered_near_as_run, longer.covered_near), (0, 1));
+    // "holds" wants more of gcc than of nada, which the end reverses.
+    let kept = r.claims.iter().filter(|c| c.holds == Some(true)).count();
+    assert_eq!((as_run.claims_kept, longer.claims_kept), (kept, kept - 1));
+}

@@ -4,6 +4,7 @@ use crate::args::WorkArgs;
 use clap::ValueHint;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 pub(super) const EXAMPLES: &str = "\
 Each number is near, explained or far. Near: within 1.5 dB; percentages up to 0.5 within 0.1 points; times of whole seconds within 20 %
@@ -21,6 +22,8 @@ Examples:
   weir judge paper rmcat-comparison --out paper --figures svg,pdf
   weir judge paper --all                every paper's score in one table, by the few runs that its folder sets for it
   weir judge paper --all fbra dp-fec    the scores of these
+  weir judge paper fbra --ends          the whole paper's scores at each end of its open conditions
+  weir judge paper fbra --at objects=2  every run at an end, here the second; no other ends are run beside
   weir judge paper papers/my-paper      a folder with a reproduce.toml";
 
 #[derive(clap::Args, Debug)]
@@ -34,6 +37,12 @@ pub(crate) struct PaperArgs {
     /// Only this table
     #[arg(long, value_name = "N")]
     pub(crate) table: Option<String>,
+    /// Print only the scores of the whole paper at each end of the conditions that it leaves open
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) ends: bool,
+    /// Run every scenario that these conditions may decide at the named end, and none of the other ends; several by commas
+    #[arg(long, value_name = "CONDITION=1|2", value_delimiter = ',', conflicts_with = "ends")]
+    pub(crate) at: Vec<AtEnd>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -57,6 +66,26 @@ pub(crate) struct PaperArgs {
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
+}
+
+/// An open condition by its short name, and one of its ends, 1 or 2.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct AtEnd {
+    pub(crate) id: String,
+    /// Position of the end, from 0.
+    pub(crate) end: usize,
+}
+
+impl FromStr for AtEnd {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((id, "1")) => Ok(Self { id: id.into(), end: 0 }),
+            Some((id, "2")) => Ok(Self { id: id.into(), end: 1 }),
+            _ => Err("expected the short name of an open condition and its end, 1 or 2, as in `objects=2`".into()),
+        }
+    }
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! `weir judge paper --all`: the scores of every paper, or of those that are named.
 
-use super::{command, plan, reproduction_of, timed};
+use super::{command, opened, plan, reproduction_of, timed};
 use crate::args::PaperArgs;
 use crate::compare::{finish, run_all};
 use crate::output::{Failure, print, print_report, remark};
@@ -51,7 +51,10 @@ pub(super) fn judge_all(session: &Session, args: &PaperArgs) -> Done {
         return done;
     }
     let seconds: Vec<Option<f64>> = papers.iter().map(|p| p.1).collect();
-    let shown = if args.json {
+    let shown = if args.ends {
+        let pages: Vec<String> = reproductions.iter().map(|r| tables::ends(r, args.markdown)).collect();
+        print(&pages.join("\n"))
+    } else if args.json {
         let claims = reproductions.iter().flat_map(|r| &r.claims);
         let json = Json {
             agreement: tables::agreement_of_all(&reproductions),
@@ -79,7 +82,7 @@ fn judge_one(
     name: &str,
     (number, count): (usize, usize),
 ) -> Result<(Reproduction, f64), Failure> {
-    let data = session.open_paper(name)?.without_figures();
+    let data = opened(session, args, name)?.without_figures();
     let plan = plan(session, args, &data)?;
     if !args.work.quiet {
         remark(&format!("{name}, paper {number} of {count}: {} runs", plan.runs()));
