@@ -1154,7 +1154,7 @@ class Competition:
         rtt = either(self.sluice.rtt, self.sluice.timing.rtt)
         if departure > contest.test_from:
             if served is not None and served < max(0.4 * contest.rate, contest.test_least):
-                self.ban()
+                self.ban(8 * (now - contest.begun) if contest.test_least > 0 else 0)
                 return
             contest.test_least = 0
             if now - contest.begun > 0.5 + rtt and self.is_apart():
@@ -1193,8 +1193,8 @@ class Competition:
             return False
         return lately.served / before.served - 1 < 0.2 * (lately.sent / before.sent - 1)
 
-    def ban(self):
-        self.banned_until = self.sluice.now + min(3 * 2 ** self.apart, 24)
+    def ban(self, least=0):
+        self.banned_until = self.sluice.now + min(max(3 * 2 ** self.apart, least), 24)
         self.pressed_since = self.contest = None
 
 

@@ -24,6 +24,9 @@ const TEST_GAIN: f64 = 1.5;
 /// Time for which the mode stays off after a failed test; twice as long for each time that the service was found to be this
 /// flow's own since the queue was short.
 const BAN: Span = Span::secs(3.0);
+/// The same in lengths of the test, at least: what was sent in it fills a queue of this flow's own, which is as long as the test took to
+/// show it, and leaves no faster than the floor allows. Measured beside 4 (`docs/sluice.md`).
+const BAN_TESTS: f64 = 8.0;
 /// Longest time for which the mode stays off.
 const LONGEST_BAN: Span = Span::secs(24.0);
 /// Weight of each message in the share before the queue grew: slow, so that the share before a cut is remembered.
@@ -234,10 +237,10 @@ impl Competition {
         }
     }
 
-    /// Keeps the mode off for a while: this flow is alone on the link.
-    fn ban(&mut self, now: Time) {
+    /// Keeps the mode off for a while, at least for a time: this flow is alone on the link.
+    fn ban(&mut self, least: Span, now: Time) {
         let w = &mut self.watch;
-        w.banned_until = now + (BAN * libm::exp2(f64::from(w.apart))).min(LONGEST_BAN);
+        w.banned_until = now + (BAN * libm::exp2(f64::from(w.apart))).max(least).min(LONGEST_BAN);
         w.pressed_since = None;
     }
 
@@ -263,13 +266,14 @@ impl Competition {
             // Alone on a link that has become slow, a greater rate is not served.
             let least = (TEST_SHARE * contest.rate).max(contest.test.least);
             if p.served.is_some_and(|served| served < least) {
-                self.ban(p.now);
+                let is_first = contest.test.least > Rate::ZERO;
+                self.ban(if is_first { BAN_TESTS * (p.now - contest.begun) } else { BAN }, p.now);
                 return None;
             }
             contest.test.least = Rate::ZERO;
             if self.is_served_apart(&contest, p) {
                 self.watch.apart = (self.watch.apart + 1).min(MOST_APART);
-                self.ban(p.now);
+                self.ban(BAN, p.now);
                 return None;
             }
         }
@@ -279,7 +283,7 @@ impl Competition {
             contest.rate *= c.decrease;
             self.cut_at = p.now;
             if core::mem::take(&mut contest.cycle).is_alone() {
-                self.ban(p.now);
+                self.ban(BAN, p.now);
                 return None;
             }
         } else {
@@ -409,6 +413,18 @@ mod tests {
         assert!(!c.is_on());
         let until = c.watch.banned_until;
         assert!((Time::secs(13.9)..Time::secs(15.0)).contains(&until), "{until:?}");
+    }
+
+    #[test]
+    fn a_test_that_takes_long_to_fail_keeps_the_mode_off_for_longer() {
+        // A queue of this flow's own, 2 s long: what is sent shows after them.
+        let mut c = Competition::default();
+        drive(&mut c, 0.0, 10.0, |t, _| pressure(t, 0.012, 1e6));
+        let late = |t: f64, _| Pressure { departure: Time::secs(t - 2.0), ..pressure(t, 2.0, 0.2e6) };
+        drive(&mut c, 12.0, 40.0, late);
+        let until = c.watch.banned_until;
+        assert!(!c.is_on() && until > Time::secs(40.0), "{until:?}");
+        assert!(until - Time::secs(40.0) < LONGEST_BAN, "{until:?}");
     }
 
     #[test]
