@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "compare",
     "run",
     "reproduce",
