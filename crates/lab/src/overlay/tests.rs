@@ -97,13 +97,12 @@ fn goodbyes_without_a_focus_are_hardly_missed() {
     let alone = OverlayPlan {
         focus: false,
         graceful: true,
-        nodes: 60,
         leave_at: TimeDelta::from_secs(6),
         leave_within: TimeDelta::from_secs(4),
         duration: TimeDelta::from_secs(14),
         ..plan()
     };
-    let churn = run_plan(&alone).expect("it runs").churn.expect("12 leave");
-    assert_eq!((churn.left, churn.never_reconnected), (12, 0), "{churn:?}");
+    let churn = run_plan(&alone).expect("it runs").churn.expect("24 leave");
+    assert_eq!((churn.left, churn.never_reconnected), (24, 0), "{churn:?}");
     assert!(churn.residual_loss < 0.01 && churn.in_time > 0.98, "{churn:?}");
 }
