@@ -120,7 +120,7 @@ impl LiveEnd {
         let remote = self.carrier.endpoint().remote();
         let (offered, restarts) = (remote.offered_addresses().to_vec(), remote.ice_restarts());
         if let Some(ice) = &mut self.ice {
-            // What it restarts has other addresses.
+            // First the agents, to which the addresses are then given.
             for (path, count) in restarts.into_iter().enumerate() {
                 ice.paths.follow_restart(path, count, now);
             }
