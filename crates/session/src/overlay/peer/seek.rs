@@ -112,7 +112,9 @@ mod tests {
     #[test]
     fn referrals_go_first_and_nobody_is_asked_again() {
         let (mut s, at) = (Seek::avoiding(Some(address(9))), Timestamp::from_millis);
-        [1, 2, 9].map(|k| s.add(address(k)));
+        for k in [1, 2, 9] {
+            s.add(address(k));
+        }
         assert_eq!(s.next(at(0)).map(|a| a.to), Some(address(1)));
         assert_eq!(s.next(at(249)), None);
         assert_eq!(s.on_cookie(address(2), 5, at(50)), None, "it was not asked");
