@@ -50,8 +50,8 @@ fn call_of(connecting: &Party, listening: &Party, ms: i64) -> [PartySummary; 2] 
         run_party(joined, &party.call, &registry, video, duration, &stop, &mut Unobserved).expect("it runs")
     };
     std::thread::scope(|scope| {
-        let other =
-            scope.spawn(|| run(listening, listening.listen(&mut listener, &stop, &mut |_| {}).expect("agreed"), 8_000));
+        let other = scope
+            .spawn(|| run(listening, listening.listen(&mut listener, &stop, &mut |_| {}).expect("agreed"), ms + 5_000));
         let joined = connecting.connect(&by, &stop).expect("agreed");
         let own = run(connecting, joined, ms);
         [own, other.join().expect("no panic")]
@@ -229,7 +229,8 @@ fn a_path_moves_with_the_address_of_its_interface() {
         });
         let own = Party { call: longer(), ..party(Direction::Receive, &["lo", "near"]) };
         let other = Party { call: longer(), ..party(Direction::Send, &["127.0.0.1", "far"]) };
-        let done = call_of(&other, &own, 5_000);
+        // A second to the look at the interface, one to the offer, and as much again on a busy machine.
+        let done = call_of(&other, &own, 9_000);
         mover.join().expect("no panic");
         done
     });

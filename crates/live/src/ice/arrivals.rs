@@ -130,8 +130,9 @@ impl IcePaths {
                 return Some((path, restarts == newest));
             }
             if restarts > newest && is_authentic() {
-                self.follow_restart(path, restarts, now);
-                return Some((path, true));
+                let is_followed = self.follow_restart(path, restarts, now);
+                self.counters.too_often += u64::from(!is_followed);
+                return is_followed.then_some((path, true));
             }
             self.counters.unauthentic += 1;
             return None;

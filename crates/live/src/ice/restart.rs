@@ -23,6 +23,10 @@ use weir_units::{TimeDelta, Timestamp};
 /// is calibrated: a description there and back, and the checks of 32 pairs).
 const PATIENCE: TimeDelta = TimeDelta::from_secs(30);
 
+/// Least time between two restarts of the other end on a path that are followed, so that each costs it more than this end: an
+/// interface has another address less often (calibrated: below the interval at which interfaces are looked at).
+const LEAST_BETWEEN: TimeDelta = TimeDelta::from_millis(200);
+
 impl IcePaths {
     /// Whether these are credentials of the other end after a restart.
     pub fn is_restart(&self, theirs: &Credentials) -> bool {
@@ -93,10 +97,14 @@ impl IcePaths {
 
     /// The other end has restarted a path this often. The path continues with the pair before until there is another one.
     pub fn follow_restart(&mut self, path: usize, restarts: u16, now: Timestamp) -> bool {
-        let Some(local) = self.slot(path).filter(|s| restarts > s.newest_restarts()).map(|s| s.local) else {
-            return false;
+        let is_due = |s: &&Slot| {
+            restarts > s.newest_restarts() && s.followed_at.is_none_or(|at| now.saturating_since(at) >= LEAST_BETWEEN)
         };
+        let Some(local) = self.slot(path).filter(is_due).map(|s| s.local) else { return false };
         let followed = self.restart_as(path, local, restarts, true, now);
+        if let Some(Some(slot)) = self.slots.get_mut(path) {
+            slot.followed_at = Some(now);
+        }
         self.followed += u64::from(followed);
         followed
     }

@@ -18,6 +18,8 @@ pub(super) struct Slot {
     /// the time.
     pub(super) restarts: u16,
     pub(super) pending: Option<(u16, Timestamp)>,
+    /// When the other end's last restart was followed.
+    pub(super) followed_at: Option<Timestamp>,
     /// Messages of agents before restarts.
     retired: IceCounters,
     pub(super) gathers: Vec<Gather>,
@@ -40,6 +42,7 @@ impl Slot {
             next: None,
             restarts: 0,
             pending: None,
+            followed_at: None,
             retired: IceCounters::default(),
             gathers: Vec::new(),
             reflexive: Vec::new(),

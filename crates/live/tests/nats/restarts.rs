@@ -144,3 +144,18 @@ fn both_ends_restart_a_path_that_has_failed() {
     }
     assert!(world.ends[1].received[0] > before + 30);
 }
+
+/// The other end restarts a path without end: few are followed, and the pair before carries media meanwhile.
+#[test]
+fn restarts_by_the_other_end_have_a_rate() {
+    let mut world = call(Some(kind("restricted")));
+    let (begin, before) = (world.now, world.ends[1].received[0]);
+    for n in 1..=1_000 {
+        let now = world.now;
+        world.ends[1].ice.follow_restart(0, n, now);
+        world.run_until(now + TimeDelta::from_millis(1));
+    }
+    let followed = world.ends[1].ice.followed();
+    assert!((4..=6).contains(&followed), "{followed} in {}", world.now - begin);
+    assert!(world.ends[1].received[0] > before + 20 && !lost(&world));
+}
