@@ -14,7 +14,7 @@
 //! | `ReedSolomon` | `repair` of `n` | any `repair` losses of `n` | RFC 6865 and RFC 5510; DP-FEC |
 //! | `Rlc` | `repairs` among `sources`, over a window that slides | as many losses as repair packets over them | RFC 8681 |
 //!
-//! Who decides later which packets to protect names them to a [`SourceHistory`]; its repair packets are RLC's, over any of its packets.
+//! Packets to protect that are chosen later are named to a [`SourceHistory`]; its repair packets are RLC's, over any of its packets.
 //!
 //! A [`Protection`] plan may have separate schemes and blocks for packets of each [`Importance`]. Schemes can change at
 //! run time. The packets protected by a repair packet are a [`Coverage`], a set of sequence numbers; packets left out,
