@@ -1,5 +1,5 @@
 //! Layers over multicast groups to many receivers in the simulator: each joins and leaves by its losses
-//! ([`LayeredReceiver`](weir_session::LayeredReceiver)).
+//! ([`LayeredReceiver`]).
 //!
 //! Receivers are at sites. A site has one link to the core, the bottleneck of its receivers, and a router that asks the core for
 //! the groups that any of them has joined: a layer crosses the link once. So an experiment of one receiver that fails is felt by
