@@ -81,9 +81,9 @@ const MAX_STATE: usize = 4_096;
 /// The inputs of a policy, in the order of the file.
 pub(crate) struct Inputs {
     pub(crate) all: Vec<Input>,
-    /// Which of them is the observation.
+    /// The number of the observation among them.
     pub(crate) observation: usize,
-    /// Which of them are the hidden and the cell state; `None` for a policy of `weir.gym`.
+    /// The numbers of the hidden and the cell state; `None` for a policy of `weir.gym`.
     pub(crate) states: Option<[usize; 2]>,
 }
 

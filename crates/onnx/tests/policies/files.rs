@@ -43,7 +43,7 @@ fn a_model_of_the_challenge_estimates_in_bits_a_second_and_gets_its_states_back(
     observation[0] = -7.0;
     let decision = policy.decide(&observation, &mut other).expect("finite");
     assert_eq!((decision.output, decision.rate.as_bps_f64()), (-7.0, 0.0));
-    // What is not finite leaves the memory as it was.
+    // An estimate that is not finite leaves the memory as it was.
     observation[0] = f32::INFINITY;
     let before = memory.clone();
     assert_eq!(policy.decide(&observation, &mut memory), None);

@@ -11,7 +11,7 @@ use weir_units::{TimeDelta, Timestamp};
 
 const UDP: TransportType = TransportType::Udp;
 
-/// What a datagram of the server was.
+/// The meaning of a datagram of the server.
 pub(super) enum Received {
     /// A datagram of another end.
     Data(SocketAddr, Vec<u8>),
