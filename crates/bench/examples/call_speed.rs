@@ -4,9 +4,8 @@
 //!     cargo build --release -p weir-bench --example call_speed
 //!     valgrind --tool=callgrind target/release/examples/call_speed 200 gcc
 
-use weir_bench::call::bare_call;
+use weir_bench::call::{bare_call, session};
 use weir_cc::Registry;
-use weir_lab::scenario::ScenarioFile;
 use weir_units::TimeDelta;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let seconds: f64 = arguments.next().unwrap_or_default().parse()?;
     for name in arguments {
-        let file = ScenarioFile::open("rmcat-comparison/random-loss", &registry)?;
+        let file = session(&registry)?;
         let controllers = [name.clone()];
         let mut scenario = file.scenarios(Some(&controllers), &registry)?.remove(0);
         scenario.duration = TimeDelta::from_secs_f64(seconds);

@@ -2,8 +2,16 @@
 
 use weir_cc::Registry;
 use weir_lab::run::{BareRun, RunError};
-use weir_lab::scenario::Scenario;
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
 use weir_units::{TimeDelta, Timestamp};
+
+/// The call whose speed is measured, under `gcc`, `nada` or `scream`: 2 Mbit/s and 100 ms. It is no scenario of a paper, whose
+/// parameters change as its reproduction gets better.
+///
+/// Errors: the registry lacks one of them.
+pub fn session(registry: &Registry) -> Result<ScenarioFile, InputError> {
+    ScenarioFile::parse("session", include_str!("session.toml"), std::path::Path::new(""), registry)
+}
 
 /// Totals of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,14 +1,12 @@
 //! One RTP call, both ends, with real RTP and RTCP bytes: first without metrics, then with all of them.
 
 use super::{BenchError, Work, run_failed};
-use crate::call::bare_call;
+use crate::call::{bare_call, session};
 use crate::report::Row;
 use weir_lab::run::{RunOptions, run};
-use weir_lab::scenario::{Scenario, ScenarioFile};
+use weir_lab::scenario::Scenario;
 use weir_units::TimeDelta;
 
-/// The link, 2 Mbit/s and 100 ms, without random loss in its first variant.
-const SESSION: &str = "rmcat-comparison/random-loss";
 /// Controllers, and goals of their sessions in simulated seconds a CPU second.
 const CONTROLLERS: [(&str, f64); 3] = [("gcc", 20_000.0), ("nada", 20_000.0), ("scream", 10_000.0)];
 /// Rows.
@@ -21,10 +19,9 @@ const WITH_METRICS: f64 = 1.15;
 
 pub(super) fn rows(work: &Work<'_>) -> Result<Vec<Row>, BenchError> {
     let registry = work.suite.registry;
-    let file = ScenarioFile::open(SESSION, registry).map_err(BenchError::failed)?;
-    let variant = file.variants().first().copied().flatten();
+    let file = session(registry).map_err(BenchError::failed)?;
     let lasting = |controller: &str, seconds: f64| -> Result<Scenario, BenchError> {
-        let mut s = file.scenario(variant, Some(controller), registry).map_err(BenchError::failed)?;
+        let mut s = file.scenario(None, Some(controller), registry).map_err(BenchError::failed)?;
         s.duration = TimeDelta::from_secs_f64(seconds * work.suite.scale);
         s.flows.iter_mut().for_each(|f| f.stop = s.duration);
         Ok(s)
