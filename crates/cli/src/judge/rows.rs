@@ -192,19 +192,15 @@ fn beside_testbed(board: &Board) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut numbers = table(&["number", "simulated", "live", "difference", ""], 1).last_is_text();
+    let mut numbers = table(&["number", "simulated", "live", "difference"], 1);
     let several = board.controllers.len() > 2;
     for a in &all {
         let unit = if a.unit.is_empty() { String::new() } else { format!(", {}", a.unit) };
         let controller = if several { format!(" ({})", a.controller) } else { String::new() };
-        let verdict = match a.within {
-            Some(true) => "near",
-            Some(false) => "far",
-            None => "",
-        };
         let name = format!("{}: {}{unit}{controller}", a.row, a.metric);
-        let difference = a.difference().map_or_else(|| "-".into(), |d| shown(Some(d)));
-        numbers.add_row([name, shown(a.simulated), shown(a.live), difference, verdict.into()]);
+        let mark = if a.within == Some(false) { "x" } else { " " };
+        let difference = a.difference().map_or_else(|| "-".into(), |d| format!("{}{mark}", shown(Some(d))));
+        numbers.add_row([name, shown(a.simulated), shown(a.live), difference]);
     }
     let of = |unit: &str| -> (usize, usize) {
         let judged = || all.iter().filter(move |a: &&Agreement| a.unit == unit && a.within.is_some());
@@ -212,7 +208,7 @@ fn beside_testbed(board: &Board) -> String {
     };
     let (shares, delays) = (of(""), of("ms"));
     let summary = format!(
-        "Simulated and live differ by at most 0.05 in {} of {} ratios, and by at most 20 ms in {} of {} delays.\n",
+        "Simulated and live differ by at most 0.05 in {} of {} ratios, and by at most 20 ms in {} of {} delays; x: by more.\n",
         shares.0, shares.1, delays.0, delays.1
     );
     format!("{numbers}\n{}", fold(&summary))
