@@ -66,6 +66,15 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// The shape of some values, exactly; `None` if there are none.
+    pub(crate) fn of_values(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let q = |q: f64| values[((values.len() as f64 * q).ceil() as usize).clamp(1, values.len()) - 1];
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Some(Self { mean, p50: q(0.5), p95: q(0.95), p99: q(0.99), min, max })
+    }
+
     /// The shape of a histogram, each value multiplied by `scale`; `None` if it is empty.
     pub fn of(h: &Histogram, scale: f64) -> Option<Self> {
         let q = |q| h.quantile(q).map(|v| v * scale);

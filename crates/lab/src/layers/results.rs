@@ -99,14 +99,6 @@ pub struct ControlTraffic {
     pub share_of_links: f64,
 }
 
-fn shape(mut values: Vec<f64>) -> Option<Distribution> {
-    values.sort_unstable_by(f64::total_cmp);
-    let (min, max) = (*values.first()?, *values.last()?);
-    let q = |q: f64| values[((values.len() as f64 * q).ceil() as usize).clamp(1, values.len()) - 1];
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Some(Distribution { mean, p50: q(0.5), p95: q(0.95), p99: q(0.99), min, max })
-}
-
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0u64), |(sum, count), v| (sum + v, count + 1));
     if count == 0 { 0.0 } else { sum / count as f64 }
@@ -134,7 +126,7 @@ pub(super) fn result(plan: &LayersPlan, sim: &Simulator<Agent>) -> LayersResult 
     let of = |class: Option<usize>| members.iter().filter(move |m| class.is_none_or(|c| c == m.0));
     let at_end = |class| mean(of(class).map(|(_, right, m)| f64::from(u8::from(m.level() == *right))));
     let time = |class, k: usize| mean(of(class).map(|m| times(&m.2)[k]));
-    let until = |class| shape(of(class).filter_map(|m| reached(&m.2)).collect());
+    let until = |class| Distribution::of_values(of(class).filter_map(|m| reached(&m.2)).collect());
     let lost = |class| mean(of(class).map(|m| loss(&m.2)));
     let class = |(k, rate): (usize, &weir_units::DataRate)| ClassResult {
         rate_bps: rate.as_bps_f64(),

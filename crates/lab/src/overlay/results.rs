@@ -156,14 +156,6 @@ pub struct Neighbours {
     pub cycles: u64,
 }
 
-fn shape(mut values: Vec<f64>) -> Option<Distribution> {
-    values.sort_unstable_by(f64::total_cmp);
-    let (min, max) = (*values.first()?, *values.last()?);
-    let q = |q: f64| values[((values.len() as f64 * q).ceil() as usize).clamp(1, values.len()) - 1];
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Some(Distribution { mean, p50: q(0.5), p95: q(0.95), p99: q(0.99), min, max })
-}
-
 /// Shares of a node's packets sent in a span: in time, and never received.
 fn shares(node: &NodeEnd, from: Timestamp, to: Timestamp, playout: TimeDelta) -> Option<(f64, f64)> {
     let (mut all, mut in_time, mut lost) = (0u64, 0u64, 0u64);
@@ -186,7 +178,7 @@ pub(super) fn result(plan: &OverlayPlan, o: &Overlay, depth: Depth, leaving: &[A
     let stay: Vec<&NodeEnd> = nodes().filter(|(id, _)| !left.contains(id)).map(|n| n.1).collect();
     let times: Vec<f64> = nodes().filter_map(|(_, n)| n.node.node().join_time()).map(seconds).collect();
     let joined = times.len() as u64;
-    let joins = Joins { joined, incomplete: u64::from(plan.nodes) - joined, time_s: shape(times) };
+    let joins = Joins { joined, incomplete: u64::from(plan.nodes) - joined, time_s: Distribution::of_values(times) };
 
     // Packets sent later may still be under way at the end.
     let end = Timestamp::ZERO + (plan.duration - plan.playout).max(TimeDelta::ZERO);
@@ -198,7 +190,7 @@ pub(super) fn result(plan: &OverlayPlan, o: &Overlay, depth: Depth, leaving: &[A
         in_time: mean(received.iter().map(|r| r.0)),
         least_in_time: received.iter().map(|r| r.0).fold(1.0, f64::min),
         residual_loss: mean(received.iter().map(|r| r.1)),
-        delay_ms: shape(delays.filter_map(|(_, d)| Some(seconds(d?) * 1e3)).collect()),
+        delay_ms: Distribution::of_values(delays.filter_map(|(_, d)| Some(seconds(d?) * 1e3)).collect()),
     };
     OverlayResult {
         nodes: plan.nodes,
@@ -249,10 +241,10 @@ fn churn(plan: &OverlayPlan, stay: &[&NodeEnd], left: u64, end: Timestamp) -> Ch
         left,
         graceful: plan.graceful,
         disconnected: disconnected + never,
-        reconnected_s: shape(reconnected),
+        reconnected_s: Distribution::of_values(reconnected),
         never_reconnected: never,
         interrupted: whole.len() as u64,
-        whole_after_s: shape(whole),
+        whole_after_s: Distribution::of_values(whole),
         in_time: mean(after.iter().map(|a| a.0)),
         residual_loss: mean(after.iter().map(|a| a.1)),
         breaks_a_leave: breaks as f64 / left.max(1) as f64,

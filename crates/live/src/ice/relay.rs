@@ -9,10 +9,13 @@ mod client;
 #[cfg(not(feature = "turn"))]
 #[path = "relay/no_client.rs"]
 mod client;
+#[cfg_attr(not(feature = "turn"), expect(dead_code, reason = "without a client nothing is received"))]
+mod event;
 
 use super::candidate::{is_of_an_end, is_public};
 use super::stun::is_stun;
-use client::{Client, Event, Received};
+use client::Client;
+use event::{Event, Received};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};

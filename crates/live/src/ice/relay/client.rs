@@ -1,5 +1,6 @@
 //! The client of one allocation, by `turn-client-proto`.
 
+use super::event::{Event, Received};
 use std::net::{IpAddr, SocketAddr};
 use turn_client_proto::api::{TurnConfig, TurnEvent, TurnPollRet, TurnRecvRet};
 use turn_client_proto::prelude::TurnClientApi;
@@ -10,25 +11,6 @@ use turn_client_proto::udp::TurnClientUdp;
 use weir_units::{TimeDelta, Timestamp};
 
 const UDP: TransportType = TransportType::Udp;
-
-/// The meaning of a datagram of the server.
-pub(super) enum Received {
-    /// A datagram of another end.
-    Data(SocketAddr, Vec<u8>),
-    /// A message to the client.
-    Handled,
-    /// Neither.
-    Ignored,
-}
-
-/// A change of the allocation.
-pub(super) enum Event {
-    Allocated(SocketAddr),
-    NotAllocated,
-    Permitted(IpAddr),
-    NotPermitted(IpAddr),
-    NoChannel(SocketAddr),
-}
 
 #[derive(Debug)]
 pub(super) struct Client {

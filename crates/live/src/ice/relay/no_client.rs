@@ -1,25 +1,8 @@
 //! In place of the client, in builds without the feature `turn`: no server is asked, and the allocation is over at once.
 
+use super::event::{Event, Received};
 use std::net::{IpAddr, SocketAddr};
 use weir_units::{TimeDelta, Timestamp};
-
-/// As of the client; never made.
-#[expect(dead_code, reason = "without a client nothing is received")]
-pub(super) enum Received {
-    Data(SocketAddr, Vec<u8>),
-    Handled,
-    Ignored,
-}
-
-/// As of the client; never made.
-#[expect(dead_code, reason = "without a client nothing happens")]
-pub(super) enum Event {
-    Allocated(SocketAddr),
-    NotAllocated,
-    Permitted(IpAddr),
-    NotPermitted(IpAddr),
-    NoChannel(SocketAddr),
-}
 
 #[derive(Debug)]
 pub(super) struct Client;
