@@ -7,9 +7,8 @@ use crate::session::Session;
 use crate::tables::{fold, table};
 use cpu_time::ThreadTime;
 use serde::Serialize;
-use weir_lab::layers::{self, LayersError, LayersPlan, LayersResult};
+use weir_lab::layers::{self, LayersPlan, LayersResult};
 use weir_lab::results::Distribution;
-use weir_lab::scenario::InputError;
 use weir_units::{DataRate, TimeDelta};
 
 /// Sites if the command line has no number.
@@ -45,20 +44,12 @@ fn plan(args: &LayersArgs) -> LayersPlan {
     }
 }
 
-fn failure(e: LayersError) -> Failure {
-    match e {
-        LayersError::Stopped => Failure::Interrupted,
-        LayersError::Stuck { .. } => Failure::work(e),
-        e => InputError::whole("weir layers", e.to_string()).into(),
-    }
-}
-
 pub(crate) fn layers(session: &Session, args: &LayersArgs) -> Done {
     let plan = plan(args);
     let start = ThreadTime::now();
     let result = session.with_progress(args.quiet, false, |options, progress| {
         progress.set_message(format!("{} receivers", plan.receivers));
-        layers::run(&plan, options).map_err(failure)
+        layers::run(&plan, options).map_err(|e| Failure::plan("weir layers", e))
     })?;
     let report = Report { cpu_s: start.elapsed().as_secs_f64(), result };
     if args.json { print_report("layers", &report) } else { print(&text(&report)) }

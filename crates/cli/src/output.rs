@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use weir_lab::plan::PlanError;
 use weir_lab::scenario::InputError;
 
 /// A run or a write failed.
@@ -44,6 +45,15 @@ impl From<InputError> for Failure {
 impl Failure {
     pub(crate) fn work(e: impl std::fmt::Display) -> Self {
         Self::Work(e.to_string())
+    }
+
+    /// A command's plan that cannot be run, or was not.
+    pub(crate) fn plan(command: &'static str, e: PlanError) -> Self {
+        match e {
+            PlanError::Stopped => Self::Interrupted,
+            PlanError::Stuck { .. } => Self::work(e),
+            e => InputError::whole(command, e.to_string()).into(),
+        }
     }
 
     /// Reports it to the user, and returns the exit code.

@@ -7,9 +7,9 @@ use crate::session::Session;
 use crate::tables::{fold, table};
 use cpu_time::ThreadTime;
 use serde::Serialize;
-use weir_lab::overlay::{self, OverlayError, OverlayPlan, OverlayResult};
+use weir_lab::overlay::{self, OverlayPlan, OverlayResult};
 use weir_lab::results::Distribution;
-use weir_lab::scenario::{InputError, suggest};
+use weir_lab::scenario::suggest;
 use weir_units::{DataRate, TimeDelta};
 
 /// Output of `--json`.
@@ -48,21 +48,13 @@ fn plan(args: &OverlayArgs) -> OverlayPlan {
     }
 }
 
-fn failure(e: OverlayError) -> Failure {
-    match e {
-        OverlayError::Stopped => Failure::Interrupted,
-        OverlayError::Stuck { .. } => Failure::work(e),
-        e => InputError::whole("weir overlay", e.to_string()).into(),
-    }
-}
-
 pub(crate) fn overlay(session: &Session, args: &OverlayArgs) -> Done {
     suggest::find(&session.registry, "--controller", &args.controller)?;
     let plan = plan(args);
     let start = ThreadTime::now();
     let result = session.with_progress(args.quiet, false, |options, progress| {
         progress.set_message(format!("{} nodes", plan.nodes));
-        overlay::run(&plan, options).map_err(failure)
+        overlay::run(&plan, options).map_err(|e| Failure::plan("weir overlay", e))
     })?;
     let cpu_s = start.elapsed().as_secs_f64();
     let report = Report { cpu_s, cpu_s_per_simulated_s: cpu_s / result.simulated_s, result };

@@ -12,34 +12,31 @@ mod plan;
 mod results;
 mod site;
 
-pub use plan::{LayersError, LayersPlan, Learning};
+pub use plan::{LayersPlan, Learning};
 pub use results::{ClassResult, ControlTraffic, LayersResult};
 
+use crate::plan::{PlanError, advance};
 use crate::run::RunOptions;
 use agent::Agent;
-use core::ops::ControlFlow;
 use core_end::CoreEnd;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use site::SiteEnd;
-use std::sync::atomic::Ordering;
 use weir_path::{Limit, LinkConfig};
 use weir_session::{LayeredConfig, LayeredReceiver};
-use weir_sim::{AgentId, Outcome, Simulator, mix};
+use weir_sim::{AgentId, Simulator, mix};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Rate of links that are no bottleneck.
 const FAST: DataRate = DataRate::from_mbps(10_000);
 /// One-way delays between the core and a site, in microseconds.
 const DELAYS_US: core::ops::Range<i64> = 10_000..60_000;
-/// Events between two looks at the stop flag.
-const LOOK_EVERY: u64 = 100_000;
 
 /// Runs a plan. The result depends on the plan alone.
 ///
 /// # Errors
 /// The plan is not possible, or the run was stopped.
-pub fn run(plan: &LayersPlan, options: &RunOptions<'_>) -> Result<LayersResult, LayersError> {
+pub fn run(plan: &LayersPlan, options: &RunOptions<'_>) -> Result<LayersResult, PlanError> {
     plan.check()?;
     let mut sim = Simulator::new(plan.seed);
     let mut rng = Pcg64Mcg::seed_from_u64(plan.seed);
@@ -62,16 +59,8 @@ pub fn run(plan: &LayersPlan, options: &RunOptions<'_>) -> Result<LayersResult, 
         let id = sim.add_agent(Agent::Site(Box::new(site)), Timestamp::ZERO);
         access(&mut sim, id, [FAST, plan.classes[class]], delay, plan.queue)?;
     }
-    let whole = plan.duration.as_secs_f64();
-    let outcome = sim.run_until_with(Timestamp::ZERO + plan.duration, LOOK_EVERY, |now| {
-        (options.progress)((now.as_secs_f64() / whole).min(1.0));
-        if options.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    match outcome {
-        Outcome::Reached => Ok(results::result(plan, &sim)),
-        Outcome::Cancelled => Err(LayersError::Stopped),
-        Outcome::Stuck => Err(LayersError::Stuck { at: sim.now().saturating_since(Timestamp::ZERO) }),
-    }
+    advance(&mut sim, Timestamp::ZERO + plan.duration, plan.duration, options)?;
+    Ok(results::result(plan, &sim))
 }
 
 /// Gives an agent its links: up and down.
@@ -81,7 +70,7 @@ fn access(
     rates: [DataRate; 2],
     delay: TimeDelta,
     queue: TimeDelta,
-) -> Result<(), LayersError> {
+) -> Result<(), PlanError> {
     let mut add = |rate| {
         let mut config = LinkConfig::constant(rate, delay);
         config.limit = Limit::Time(queue);

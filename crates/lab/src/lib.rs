@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod layers;
 pub mod metrics;
 pub mod overlay;
+pub mod plan;
 pub mod results;
 pub mod run;
 pub mod series;

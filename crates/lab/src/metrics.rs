@@ -72,6 +72,7 @@ mod meter;
 mod outline;
 mod rates_over_time;
 mod recorder;
+mod windows;
 
 pub use capacity::Capacity;
 pub use recorder::Recorder;

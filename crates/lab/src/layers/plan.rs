@@ -1,5 +1,6 @@
 //! Parameters of a run of layers, and their ranges.
 
+use crate::plan::PlanError;
 use serde::Serialize;
 use weir_session::MAX_LAYERS;
 use weir_units::{DataRate, TimeDelta};
@@ -67,34 +68,6 @@ impl Default for LayersPlan {
     }
 }
 
-/// Why layers cannot be run, or were not.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LayersError {
-    /// A value is out of its range.
-    #[error("{what} is {value}, expected {expected}")]
-    Value {
-        /// Name of the value.
-        what: &'static str,
-        /// Its value.
-        value: String,
-        /// Its range.
-        expected: String,
-    },
-    /// A link's configuration is not valid.
-    #[error(transparent)]
-    Link(#[from] weir_path::ConfigError),
-    /// The run was stopped.
-    #[error("stopped")]
-    Stopped,
-    /// Time does not advance.
-    #[error("the simulation does not get beyond {at}")]
-    Stuck {
-        /// The time reached.
-        at: TimeDelta,
-    },
-}
-
 impl LayersPlan {
     /// Rate of the layers up to this one.
     pub(super) fn cumulative(&self, level: u8) -> f64 {
@@ -110,8 +83,8 @@ impl LayersPlan {
     ///
     /// # Errors
     /// The first that is out of its range.
-    pub fn check(&self) -> Result<(), LayersError> {
-        let wrong = |what, value: String, expected: String| Err(LayersError::Value { what, value, expected });
+    pub fn check(&self) -> Result<(), PlanError> {
+        let wrong = |what, value: String, expected: String| Err(PlanError::value(what, value, expected));
         if self.receivers == 0 || self.receivers > MAX_RECEIVERS {
             return wrong("the number of receivers", self.receivers.to_string(), format!("1 to {MAX_RECEIVERS}"));
         }

@@ -2,7 +2,7 @@ use super::*;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
 
-fn run_plan(plan: &LayersPlan) -> Result<LayersResult, LayersError> {
+fn run_plan(plan: &LayersPlan) -> Result<LayersResult, PlanError> {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
     run(plan, &RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} })
 }

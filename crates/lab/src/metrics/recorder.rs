@@ -2,11 +2,12 @@
 
 use super::fairness::FairnessMeter;
 use super::links::LinkMeter;
-use super::meter::{Meter, RowContext, TRAILING, Totals};
+use super::meter::{Meter, RowContext, TRAILING};
 use super::outline::OutlineMeter;
 use super::rates_over_time::{RatesOverTimeMeter, RowGoodput};
-use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, instant, seconds};
-use crate::results::{Distribution, Fairness, FlowKind, FlowWindow, LinkSummary, RunResult, WindowSummary};
+use super::windows::WindowMeter;
+use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, instant, seconds};
+use crate::results::{Distribution, Fairness, FlowKind, LinkSummary, RunResult};
 use crate::series::Series;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -45,13 +46,6 @@ enum Edge {
     WindowEnd(usize),
     WindowStart(usize),
     Tail,
-}
-
-#[derive(Debug, Default)]
-struct WindowMeter {
-    start: Vec<Totals>,
-    start_area: Vec<(f64, f64)>,
-    summary: Option<WindowSummary>,
 }
 
 impl Recorder {
@@ -246,7 +240,7 @@ impl Recorder {
                 bytes: Distribution::of(&m.bytes, 1.0),
             })
             .collect();
-        let windows = self.windows.iter_mut().filter_map(|w| w.summary.take()).collect();
+        let windows = self.windows.into_iter().filter_map(WindowMeter::finish).collect();
         let tail = end.saturating_since(self.tail_start);
         let (mut flows, mut flow_series) = (Vec::new(), Vec::new());
         for (i, m) in self.meters.into_iter().enumerate() {
@@ -336,47 +330,12 @@ impl Recorder {
             Edge::Tail => self.meters.iter_mut().for_each(|m| m.tail = m.counted()),
             Edge::WindowStart(i) => {
                 self.links.iter_mut().for_each(|l| l.hold(at));
-                self.windows[i].start = self.meters.iter().map(Meter::counted).collect();
-                self.windows[i].start_area = self.links.iter().map(|l| l.area).collect();
+                self.windows[i].begin(&self.meters, &self.links);
             }
             Edge::WindowEnd(i) => {
                 self.links.iter_mut().for_each(|l| l.hold(at));
-                let window = &self.config.windows[i];
-                if at > window.start && self.windows[i].start.len() == self.meters.len() {
-                    self.windows[i].summary = Some(self.window_summary(window, &self.windows[i], at));
-                }
+                self.windows[i].end(&self.config, i, at, &self.meters, &self.links);
             }
-        }
-    }
-    fn window_summary(&self, window: &Window, from: &WindowMeter, end: Timestamp) -> WindowSummary {
-        let length = seconds(end - window.start);
-        let flow = |(m, s): (&Meter, &Totals)| {
-            let t = m.counted();
-            let (generated, goodput) = (t.generated - s.generated, t.goodput().saturating_sub(s.goodput()));
-            let capacity = self.config.capacity_bits(&m.info, window.start, end);
-            let of_capacity = |bytes: u64| (capacity > 0.0).then(|| bytes as f64 * 8.0 / capacity);
-            let arrived = t.packets.received - s.packets.received;
-            let sent = t.packets.sent - s.packets.sent;
-            FlowWindow {
-                name: m.info.name.clone(),
-                generated_bps: generated as f64 * 8.0 / length,
-                goodput_bps: goodput as f64 * 8.0 / length,
-                utilisation: of_capacity(t.used(m.info.kind).saturating_sub(s.used(m.info.kind))),
-                utilisation_goodput: of_capacity(goodput),
-                one_way_delay_ms: (arrived > 0).then(|| (t.delay - s.delay) as f64 * 1e-6 / arrived as f64),
-                loss: if sent > 0 { (t.lost() - s.lost()) as f64 / sent as f64 } else { 0.0 },
-            }
-        };
-        let queue = |(l, s): (&LinkMeter, &(f64, f64))| {
-            let covered = l.area.1 - s.1;
-            (covered > 0.0).then(|| (l.area.0 - s.0) / covered)
-        };
-        WindowSummary {
-            label: window.label.clone(),
-            start_s: instant(window.start),
-            end_s: instant(end),
-            flows: self.meters.iter().zip(&from.start).map(flow).collect(),
-            queue_delay_ms: self.links.iter().zip(&from.start_area).map(queue).collect(),
         }
     }
     fn end_row(&mut self) {

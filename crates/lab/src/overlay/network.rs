@@ -2,8 +2,9 @@
 
 use super::agent::{Agent, FocusEnd, Member, NodeEnd, RootEnd, address, agent};
 use super::meter::Meter;
-use super::plan::{Division, OverlayError, OverlayPlan};
+use super::plan::{Division, OverlayPlan};
 use super::source::{FRAME_TICKS, Source};
+use crate::plan::PlanError;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
@@ -72,7 +73,7 @@ fn times(rate: DataRate, factor: f64) -> DataRate {
 }
 
 impl Overlay {
-    pub(super) fn new(plan: &OverlayPlan, registry: &Registry) -> Result<Self, OverlayError> {
+    pub(super) fn new(plan: &OverlayPlan, registry: &Registry) -> Result<Self, PlanError> {
         let mut rng = Pcg64Mcg::seed_from_u64(plan.seed);
         let control = HopControl::new(Arc::new(registry.clone()), &plan.controller, &[])?;
         let packets_a_frame = plan.packets_a_frame();
@@ -132,7 +133,7 @@ impl Overlay {
             if let [Some(up), Some(down)] = links {
                 sim.set_access(id, up, down);
             }
-            Ok::<(), OverlayError>(())
+            Ok::<(), PlanError>(())
         };
         access(&mut sim, focus, [FOCUS_RATE; 2], [FOCUS_DELAY; 2], 0.0)?;
         // The root sends its copies, and repeats packets.

@@ -1,7 +1,8 @@
 //! Parameters of an overlay's run, and their ranges.
 
+use crate::plan::PlanError;
 use serde::Serialize;
-use weir_session::overlay::{HopControlError, MAX_TREES};
+use weir_session::overlay::MAX_TREES;
 use weir_units::{DataRate, TimeDelta};
 
 /// Most nodes of a run.
@@ -82,37 +83,6 @@ impl Default for OverlayPlan {
     }
 }
 
-/// Why an overlay cannot be run, or was not.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OverlayError {
-    /// A value is out of its range.
-    #[error("{what} is {value}, expected {expected}")]
-    Value {
-        /// Name of the value.
-        what: &'static str,
-        /// Its value.
-        value: String,
-        /// Its range.
-        expected: String,
-    },
-    /// The controller cannot be that of hops.
-    #[error(transparent)]
-    Control(#[from] HopControlError),
-    /// A link's configuration is not valid.
-    #[error(transparent)]
-    Link(#[from] weir_path::ConfigError),
-    /// The run was stopped.
-    #[error("stopped")]
-    Stopped,
-    /// Time does not advance.
-    #[error("the simulation does not get beyond {at}")]
-    Stuck {
-        /// The time reached.
-        at: TimeDelta,
-    },
-}
-
 impl OverlayPlan {
     /// Packets of the stream a frame, at 30 frames a second, of at most 1,200 bytes of payload.
     pub(super) fn packets_a_frame(&self) -> u32 {
@@ -124,8 +94,8 @@ impl OverlayPlan {
     ///
     /// # Errors
     /// The first that is out of its range.
-    pub fn check(&self) -> Result<(), OverlayError> {
-        let wrong = |what, value: String, expected: String| Err(OverlayError::Value { what, value, expected });
+    pub fn check(&self) -> Result<(), PlanError> {
+        let wrong = |what, value: String, expected: String| Err(PlanError::value(what, value, expected));
         if self.nodes == 0 || self.nodes > MAX_NODES {
             return wrong("the number of nodes", self.nodes.to_string(), format!("1 to {MAX_NODES}"));
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
 use weir_units::DataRate;
 
-fn run_plan(plan: &OverlayPlan) -> Result<OverlayResult, OverlayError> {
+fn run_plan(plan: &OverlayPlan) -> Result<OverlayResult, PlanError> {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
     run(plan, &RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} })
 }
