@@ -4,7 +4,7 @@ mod against;
 mod performance;
 mod tables;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use against::Json as AgainstJson;
 
 use crate::Done;

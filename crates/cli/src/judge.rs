@@ -13,15 +13,15 @@ pub(crate) mod rows;
 mod stability;
 mod twins;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use causes::CausesJson;
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use fits::FitsJson;
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use paper::{AllJson as PapersJson, Json as PaperJson};
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use rfc::Json as RfcJson;
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use twins::Json as TwinsJson;
 pub(crate) use twins::list as list_twins;
 

@@ -8,13 +8,13 @@ mod testbed;
 #[cfg(feature = "webrtc")]
 mod webrtc;
 
-#[cfg(any(test, feature = "webrtc"))]
+#[cfg(any(all(test, feature = "schema"), feature = "webrtc"))]
 pub(crate) use call::Report as CallReport;
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use dccp::Report as DccpReport;
 pub(crate) use dccp::list_ccids;
 pub(crate) use privilege::with_privilege;
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use testbed::Json as TestbedJson;
 
 use crate::Done;

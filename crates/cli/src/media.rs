@@ -3,7 +3,7 @@
 mod clip;
 mod quality;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use quality::Report as QualityReport;
 
 use crate::Done;

@@ -3,7 +3,7 @@
 mod explain;
 mod pcap;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use explain::Json as ExplainJson;
 
 use crate::args::RunArgs;

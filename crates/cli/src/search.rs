@@ -5,7 +5,7 @@ mod sweep;
 #[cfg(feature = "tune")]
 mod tune;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use calls::CallsJson;
 
 use crate::Done;

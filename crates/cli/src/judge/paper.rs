@@ -2,7 +2,7 @@
 
 mod all;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use all::Json as AllJson;
 
 use crate::args::{AtEnd, FigureFormat, PaperArgs};

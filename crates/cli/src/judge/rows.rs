@@ -71,6 +71,7 @@ pub(super) fn judge_rows(session: &Session, args: &RowsArgs) -> Done {
 fn live(args: &RowsArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Maker<'static>>>, Failure> {
     use weir_judge::rows::LIVE;
     use weir_lab::run::RunError;
+    use weir_live::netns::SetupError;
     use weir_testbed::{LiveError, LiveOptions, run_live};
     if !args.live {
         return Ok(None);
@@ -81,7 +82,7 @@ fn live(args: &RowsArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Mak
         let options = LiveOptions { run: *options, congestion: None, captures: &[] };
         run_live(scenario, seed, &options).map(|live| live.result).map_err(|e| match e {
             LiveError::Run(e) => *e,
-            LiveError::Cannot { what } => RunError::NotLive { what },
+            LiveError::Cannot { what } | LiveError::Setup(SetupError::Congestion(what)) => RunError::NotLive { what },
             e => RunError::Live { what: e.to_string() },
         })
     })))
