@@ -52,7 +52,7 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// Shared by runs in real time and simulated ones: the ends of flows, their sampling, and the recorder's configuration.
 pub mod parts {
-    pub use super::call::{Call, call};
+    pub use super::call::{Call, call, flow_seed};
     pub use super::dccp::{config as dccp_config, session_config as dccp_session_config};
     pub use super::ends::Ends;
     pub use super::forecast::ForecastFeeds;
@@ -62,6 +62,7 @@ pub mod parts {
     pub use super::sampling::{
         Discards, FlowSampler, PauseChange, SAMPLING_INTERVAL, SenderSample, TransportSample, frame_record, pauses,
     };
+    pub use super::station::LinkStation;
     pub use super::streams::REPAIR_PAYLOAD_TYPES;
     pub use super::traffic::{UDP_OVERHEAD, distribution, udp_agent};
     pub use super::video::Viewer;

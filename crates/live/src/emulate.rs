@@ -14,6 +14,7 @@
 mod accuracy;
 mod exit;
 mod header;
+mod station;
 
 pub use accuracy::{Accuracy, DelayError, LinkAccuracy, SideCounts};
 
@@ -25,6 +26,7 @@ use exit::Exit;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
+use station::Station;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -148,6 +150,7 @@ pub struct Emulator<O = ()> {
 pub struct Network<O> {
     sim: Simulator<Gate, Exit<O>>,
     links: Vec<(String, LinkId)>,
+    stations: Vec<Station>,
 }
 
 impl<O: Observer> Network<O> {
@@ -193,7 +196,7 @@ impl<O: Observer> Emulator<O> {
             gates.extend(ends);
         }
         Ok(Self {
-            network: Network { sim, links },
+            network: Network { sim, links, stations: Vec::new() },
             gates,
             left,
             right,

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use weir_cc::Registry;
 use weir_lab::results::{Distribution, PictureQuantiles, QualitySummary, TransferSummary};
 use weir_lab::run::RunError;
-use weir_lab::run::parts::{ForecastFeeds, Foresight, Viewer, call, distribution, foresight, udp_agent};
+use weir_lab::run::parts::{ForecastFeeds, Foresight, Viewer, call, distribution, flow_seed, foresight, udp_agent};
 use weir_lab::scenario::{Flow, FlowKind, Scenario, TcpAlgorithm, TcpFlow, TcpTraffic};
 use weir_live::call::{LiveEnd, Peer, RunUntil};
 use weir_live::dccp::DCCP_UDP_PORT;
@@ -25,7 +25,7 @@ use weir_live::tun::{MTU, Side};
 use weir_live::udp::UdpConfig;
 use weir_report::pcap::RTP_PORT;
 use weir_session::Endpoint;
-use weir_sim::{Agent, mix};
+use weir_sim::Agent;
 use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
 
 /// Base of the receivers' ports, to which the flow's number is added.
@@ -62,7 +62,7 @@ impl FlowFactory<'_> {
     /// The flow with this index; `hosts` are the flows and paths that have hosts.
     pub(super) fn make(&self, index: usize, flow: &Flow, hosts: &[(usize, PathId)]) -> Result<LiveFlow, LiveError> {
         let host = u16::try_from(index).unwrap_or(u16::MAX);
-        let seed = mix(self.seed, 1_000 + index as u64);
+        let seed = flow_seed(self.seed, index);
         match &flow.kind {
             FlowKind::Rtp(rtp) => {
                 let Foresight { rtp, ends } = foresight(self.scenario, flow, rtp, seed);

@@ -23,6 +23,7 @@ mod observer;
 mod run;
 mod samples;
 mod start;
+mod station;
 #[cfg(test)]
 mod tests;
 mod udp;

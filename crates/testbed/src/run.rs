@@ -8,6 +8,7 @@ use super::network::{emulated, hosts};
 use super::observer::LiveObserver;
 use super::samples::{FlowRecording, SharedSamples};
 use super::start::Start;
+use super::station::LiveStation;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,9 +64,6 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
         return cannot(format!("{routes} flows and further paths are more than the {MAX_FLOWS} that run live"));
     }
     for link in &s.links {
-        if link.assist.is_some() {
-            return cannot(format!("link `{}`: there is no base station in the emulator", link.name));
-        }
         let fastest = match &link.config.capacity {
             Capacity::Unlimited => continue,
             Capacity::Schedule(steps) if link.trace.is_none() => {
@@ -139,7 +137,8 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
     }
     let recorder = Recorder::new(config);
     let (sinks, captured) = options.captures.iter().map(|file| capture(file.at)).unzip::<_, _, Vec<_>, Vec<_>>();
-    let emulator = Emulator::new(&emulated(scenario, seed), LiveObserver::new(scenario, recorder, sinks))?;
+    let mut emulator = Emulator::new(&emulated(scenario, seed), LiveObserver::new(scenario, recorder, sinks))?;
+    let stations = LiveStation::all(scenario, seed, &mut emulator)?;
     let (left, right) = (emulator.namespace(Side::Left).clone(), emulator.namespace(Side::Right).clone());
     let factory = FlowFactory {
         scenario,
@@ -170,7 +169,7 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
             let internals_every = options.run.series.then_some(scenario.sample_interval);
             threads.extend(flow.spawn(scope, FlowRun { scenario, index: i, samples, start, ended, internals_every }));
         }
-        let emulating = scope.spawn(move || carry(scenario, emulator, samples, start, ended));
+        let emulating = scope.spawn(move || carry(scenario, (emulator, stations), samples, start, ended));
         let clock = start.begin();
         let total = scenario.duration.as_secs_f64().max(1e-9);
         while !emulating.is_finished() {
@@ -229,7 +228,7 @@ struct Carried {
 /// The emulator's thread: forwards packets, and records samples of the queues and of the flows' ends.
 fn carry(
     scenario: &Scenario,
-    mut emulator: Emulator<LiveObserver>,
+    (mut emulator, mut stations): (Emulator<LiveObserver>, Vec<LiveStation>),
     samples: &[SharedSamples],
     start: &Start,
     ended: &AtomicBool,
@@ -243,6 +242,7 @@ fn carry(
             let (size, delay) = (link.queue_size(now), link.queue_delay(now));
             network.observer_mut().recorder.link(i, now, size, delay);
         }
+        stations.iter_mut().for_each(|s| s.step(now, network));
         let observer = network.observer_mut();
         let recorder = &mut observer.recorder;
         let row = recorder.wants_series() && now >= recorder.next_row();

@@ -215,6 +215,33 @@ fn dccp_runs_live_beside_its_simulated_twin() {
 }
 
 #[test]
+fn base_stations_announce_their_capacity_to_both_ends() {
+    let text = "title = \"Stations\"\nduration = \"6 s\"\ntopology = \"parking-lot\"\n[links.up]\ndelay = \"20 ms\"\n\
+        rate.steps = [{ at = \"0 s\", rate = \"800 kbps\" }, { at = \"3 s\", rate = \"200 kbps\" }]\n\
+        assist = { notifies = \"sender\" }\n[links.down]\nrate = \"500 kbps\"\ndelay = \"20 ms\"\n\
+        assist = { notifies = \"receiver\" }\n[rtp.video]\ncontroller = \"tmmbr-a\"\n\
+        source = { model = \"perfect-frames\", fps = 15 }\n";
+    let s = scenario(text);
+    let Some(run) = live(&s, &AtomicBool::new(false), &[]) else { return };
+    let registry = Registry::builtin();
+    let options = RunOptions { series: true, ..options(&registry).run };
+    let simulated = weir_lab::run::run(&s, 1, &options).expect("ran");
+    let mean = |result: &weir_lab::results::RunResult, from: f64, to: f64| {
+        let series = result.series.as_ref().expect("kept");
+        let rows = series.time_s.iter().zip(&series.flows[0].target_bps).filter(|(t, _)| (from..to).contains(*t));
+        let inside: Vec<f64> = rows.map(|r| *r.1).collect();
+        inside.iter().sum::<f64>() / inside.len() as f64
+    };
+    let live = run.expect("ran").result;
+    // The receiver's station bounds the rate at first, the sender's from 3 s on, and at once.
+    for (from, to, bound) in [(1.5, 3.0, 500e3), (3.2, 4.0, 200e3), (4.0, 6.0, 200e3)] {
+        let (live, simulated) = (mean(&live, from, to), mean(&simulated, from, to));
+        assert!(live <= bound && live > 0.6 * bound, "{live} bit/s from {from} s on");
+        assert!((live - simulated).abs() < 0.1 * simulated, "{live} and {simulated} from {from} s on");
+    }
+}
+
+#[test]
 fn a_stop_ends_a_run_soon() {
     let s = scenario(SMALL);
     let stop = AtomicBool::new(false);

@@ -16,6 +16,11 @@ use weir_session::{
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
+/// The seed of flow number `index` of a run.
+pub fn flow_seed(seed: u64, index: usize) -> u64 {
+    mix(seed, 1_000 + index as u64)
+}
+
 /// The synchronisation sources of a flow's ends and of the base stations that report to them.
 pub(super) struct Ssrcs {
     pub sender: u32,

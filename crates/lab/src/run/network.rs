@@ -1,20 +1,19 @@
 //! From a scenario to a simulator with its links and agents.
 
 use super::agent::{Agent, CallEnd};
-use super::call::{Ssrcs, call};
+use super::call::{call, flow_seed};
 use super::clock::EndClock;
 use super::ends::Ends;
 use super::forecast::{ForecastFeed, ForecastFeeds};
 use super::observer::FlowObserver;
 use super::recovery_delay::RecoveryDelay;
-use super::station::StationAgent;
+use super::station::{LinkStation, StationAgent};
 use super::traffic::UdpSource;
 use super::{RunError, dccp, traffic};
 use crate::scenario::{Clock, Flow, FlowKind, RtpFlow, Scenario};
 use std::borrow::Cow;
 use weir_cc::Registry;
 use weir_path as path;
-use weir_session::{Station, StationConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, udp};
 use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
 
@@ -98,11 +97,6 @@ fn add_flow<O: FlowObserver>(
         sim.set_path_route(receiver, PathId::new(n), &route(&path.reverse), sender);
     }
     Ok(Ends { sender, receiver })
-}
-
-/// The seed of flow number `index` of a run.
-fn flow_seed(seed: u64, index: usize) -> u64 {
-    mix(seed, 1_000 + index as u64)
 }
 
 /// The forecasts of a flow that gets any, for each of its paths: of the bottleneck, or of the path's first link if it does not
@@ -191,38 +185,22 @@ fn add_stations<O: FlowObserver>(
     flows: &[Ends<AgentId>],
     seed: u64,
 ) -> Result<Vec<StationAt>, RunError> {
-    let crossing = |link: usize| s.flows.iter().filter(|f| f.rtp().is_some() && f.forward.contains(&link)).count();
     let mut stations = Vec::new();
-    for (i, (flow, ends)) in s.flows.iter().zip(flows).enumerate() {
-        let Some(rtp) = flow.rtp() else { continue };
-        let ssrcs = Ssrcs::of(flow_seed(seed, i));
-        for (&l, assist) in flow.forward.iter().filter_map(|l| Some((l, s.links[*l].assist?))) {
-            let reports_to = [(assist.to_sender, ends.sender), (assist.to_receiver, ends.receiver)];
-            for (end, (_, to)) in reports_to.into_iter().enumerate().filter(|(_, (reports, _))| *reports) {
-                let station = Station::new(StationConfig {
-                    ssrc: ssrcs.stations[end],
-                    media_ssrc: ssrcs.sender,
-                    cname: format!("{}@station.weir", s.links[l].name),
-                    share: 1.0 / crossing(l).max(1) as f64,
-                    threshold: assist.threshold,
-                    interval: assist.interval,
-                    drain: assist.drain,
-                    header_overhead: rtp.header_overhead.as_bytes() as u16,
-                });
-                let way = path::LinkConfig {
-                    capacity: path::Capacity::Unlimited,
-                    ..path::LinkConfig::constant(DataRate::ZERO, assist.delay)
-                };
-                let link = format!("notices of {}", s.links[l].name);
-                let way = sim.add_link(&way).map_err(|source| RunError::Link { link, source })?;
-                let agent = StationAgent::new(station, s.links[l].config.sustained(), rtp.header_overhead);
-                let id = sim.add_agent(Agent::Station(Box::new(agent)), Timestamp::ZERO + flow.start);
-                sim.observer_mut().add_agent(i, end == 1);
-                sim.stop_agent(id, Timestamp::ZERO + flow.stop);
-                sim.set_route(id, &[way], to);
-                stations.push(StationAt { agent: id, link: l });
-            }
-        }
+    for plan in LinkStation::all(s, seed) {
+        let (flow, ends) = (&s.flows[plan.flow], &flows[plan.flow]);
+        let way = path::LinkConfig {
+            capacity: path::Capacity::Unlimited,
+            ..path::LinkConfig::constant(DataRate::ZERO, plan.delay)
+        };
+        let link = format!("notices of {}", s.links[plan.link].name);
+        let way = sim.add_link(&way).map_err(|source| RunError::Link { link, source })?;
+        let (link, to) = (plan.link, if plan.to_receiver { ends.receiver } else { ends.sender });
+        let (of, to_receiver) = (plan.flow, plan.to_receiver);
+        let id = sim.add_agent(Agent::Station(Box::new(StationAgent::new(plan))), Timestamp::ZERO + flow.start);
+        sim.observer_mut().add_agent(of, to_receiver);
+        sim.stop_agent(id, Timestamp::ZERO + flow.stop);
+        sim.set_route(id, &[way], to);
+        stations.push(StationAt { agent: id, link });
     }
     Ok(stations)
 }

@@ -71,17 +71,52 @@ pub(crate) fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     }
 }
 
+/// Writes a datagram between hosts, from a port to the same, as an IPv4 packet (RFC 791, RFC 768). The UDP checksum is left out, as
+/// IPv4 allows. A payload that no packet holds is cut.
+pub(crate) fn udp(from: Host, to: Host, port: u16, payload: &[u8], out: &mut Vec<u8>) {
+    const HEADERS: u16 = 28;
+    let payload = &payload[..payload.len().min(usize::from(u16::MAX - HEADERS))];
+    let length = HEADERS + payload.len() as u16;
+    out.clear();
+    // Version and header length, no ECN; length; no identification; do not fragment; 64 hops, UDP; checksum.
+    out.extend([0x45, 0]);
+    out.extend(length.to_be_bytes());
+    out.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
+    for host in [from, to] {
+        out.extend(host.side.ipv4(host.number).octets());
+    }
+    let checksum = sum(out);
+    out[10..12].copy_from_slice(&checksum.to_be_bytes());
+    for field in [port, port, length - 20, 0] {
+        out.extend(field.to_be_bytes());
+    }
+    out.extend(payload);
+}
+
+/// The Internet checksum of a header, which is zero if the checksum field is right (RFC 1071).
+fn sum(header: &[u8]) -> u16 {
+    let mut sum: u32 = header.chunks_exact(2).map(|p| u32::from(u16::from_be_bytes([p[0], p[1]]))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The Internet checksum of a header, which is zero if the checksum field is right (RFC 1071).
-    fn sum(header: &[u8]) -> u16 {
-        let mut sum: u32 = header.chunks(2).map(|p| u32::from(u16::from_be_bytes([p[0], p[1]]))).sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        !(sum as u16)
+    #[test]
+    fn a_stations_datagram_is_between_the_hosts() {
+        let host = |side| Host { side, number: 4 };
+        let mut packet = vec![1, 2, 3];
+        udp(host(Side::Right), host(Side::Left), 5_004, b"notice", &mut packet);
+        assert_eq!((packet.len(), sum(&packet[..20])), (34, 0));
+        let Header { from, to, ecn } = read(&packet).expect("ours");
+        assert_eq!((from, to, ecn), (host(Side::Right), host(Side::Left), Ecn::NotEct));
+        assert_eq!((&packet[20..28], &packet[28..]), (&[0x13, 0x8c, 0x13, 0x8c, 0, 14, 0, 0][..], &b"notice"[..]));
+        udp(host(Side::Right), host(Side::Left), 9, &[0; 70_000], &mut packet);
+        assert_eq!(packet.len(), 65_535, "the greatest packet");
     }
 
     fn ipv4(tos: u8) -> [u8; 20] {
