@@ -14,6 +14,7 @@ mod contenders;
 mod document;
 mod paths;
 mod published;
+mod rates;
 mod runs_csv;
 mod seeds;
 mod streams;
@@ -264,7 +265,7 @@ fn seeds_of(s: &ScenarioReport) -> Vec<u64> {
 /// The report as HTML.
 pub fn render(report: &Report) -> Result<String, ReportError> {
     let styles = style_names(report);
-    let lines: usize = report.scenarios.iter().map(charts::line_count).sum();
+    let lines: usize = report.scenarios.iter().map(|s| charts::line_count(s) + rates::line_count(s)).sum();
     // A number has about five bytes with its comma.
     let points = (DATA_BUDGET / 5 / lines.max(1)).clamp(150, MAX_POINTS);
     let room = seeds::Room::new(&report.scenarios, RUNS_BUDGET);
@@ -280,6 +281,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
             "Paths of each call",
             s.controllers.iter().flat_map(|c| streams::path_charts(&c.shown, points)).collect(),
         );
+        charts.add("Rates within the controllers", rates::charts(s, points));
         let cdfs = seeds::distributions(s, room, &styles);
         sections.push(Section {
             id: format!("s{i}"),

@@ -101,6 +101,7 @@ impl Controller for Sluice {
         out("mark_bound_bps", bps(view.bound));
         out("mark_alpha", self.path.mark_alpha());
         out("answer_bound_bps", bps(self.answer.bound()));
+        out("notice_bps", bps(self.bounds.notice.announced()));
         out("chance", self.losses.chance());
         out("compete", f64::from(u8::from(self.state.competition.is_on())));
         out("mode", self.state.mode.number());

@@ -36,6 +36,11 @@ impl Notice {
         (self.capacity, self.at) = (capacity, now);
     }
 
+    /// The last capacity announced, however old; `None` if there was none.
+    pub(in super::super) fn announced(&self) -> Option<Rate> {
+        (self.capacity > Rate::ZERO).then_some(self.capacity)
+    }
+
     fn is_valid(&self, now: Time) -> bool {
         self.capacity > Rate::ZERO && now - self.at <= VALID
     }
