@@ -121,7 +121,8 @@ fn network(session: &Session, args: &EmulateArgs) -> Result<Config, Failure> {
     };
     let (scenario, seed) = session.one(&one)?;
     if let Some(link) = scenario.links.iter().find(|l| l.assist.is_some()).filter(|_| !args.quiet) {
-        let text = "a program's own sources are not known, so its base station sends no notices; `weir live testbed` has it";
+        let text =
+            "a program's own sources are not known, so its base station sends no notices; `weir live testbed` has it";
         remark(&format!("link `{}`: {text}", link.name));
     }
     match &args.link {
