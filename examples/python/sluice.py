@@ -23,7 +23,8 @@ PARAMETERS = dict(
     growth_first=1.67, growth_share=1.05, growth_uneven=1.01, growth_clumps=1.36, pacing_factor=1.5,
     pacing_start=2.2, pacing_settled=1, pacing_bursts=1.1, pacing_marked=1, compete_share=0.45,
     compete_increase=1.2, compete_decrease=0.83, mark_weight=0.0625, mark_decrease=0.85, answer_share=0.04,
-    answer_losses=30, answer_depth=0.7, answer_certainty=3, answer_doubt=1.5, answer_lost=0.006, answer_growth=0.02)
+    answer_losses=30, answer_depth=0.7, answer_certainty=3, answer_doubt=1.5, answer_lost=0.006, answer_growth=0.02,
+    drain_shallow=0.85)
 PARAMETERS_MS = dict(
     queue_target=7.8, queue_slope=11.9, queue_least=5, queue_most=40, service_time=230, service_time_fall=14,
     fall_rise=3.9, base_window=10000, residual_most=25, noise_memory=120000, drain_time=122, burst_least=11,
@@ -560,13 +561,15 @@ class Core:
         return p.delay - last.delay > 0.004 + yielded
 
     def begin_drain(self):
-        drain, share = self.drain, self.share
+        drain, share, queue = self.drain, self.share, self.queue
+        is_shallow = self.residual.noise >= 0.0012 and queue.expected <= queue.wanted
+        sent = self.params.drain_shallow if is_shallow else 0.5
         drain.emptied_at = drain.begun = self.now
-        drain.until = self.now + (min(self.queue.expected, 0.2) + self.params.drain_depth) / 0.5
+        drain.until = self.now + (min(queue.expected, 0.2) + self.params.drain_depth) / (1 - sent)
         drain.then = share if share > 0 else None
         self.growth.grown_at = self.residual.until = drain.until
         self.residual.sum = self.residual.count = 0
-        return DRAIN, (0.5 * share, share)
+        return DRAIN, (sent * share, share)
 
     # Decision (13)
 

@@ -233,6 +233,7 @@ impl Sluice {
         let is_same = sample.is_same && self.growth.has_fallen(share);
         let is_doubtful = self.path.is_residual_unknown() || is_same;
         let view = self.path.view();
+        let is_noisy = self.path.residual_noise() >= EVEN.0;
         let moment = Moment {
             now,
             departure: sample.queue.least.departure,
@@ -240,7 +241,8 @@ impl Sluice {
             interval: self.timing.interval(),
             delay: sample.base + sample.queue.least.delay,
             service: view.steady.map(|s| s.rate),
-            is_even: self.path.residual_noise() < EVEN.0 && view.jitter < EVEN.1,
+            is_even: !is_noisy && view.jitter < EVEN.1,
+            is_noisy,
         };
         self.state.step((view, self.queue, share), is_doubtful, &moment, &self.config)
     }
@@ -262,9 +264,9 @@ impl Sluice {
         };
         match step {
             Step::Compete(rate) => self.growth.compete(rate, now),
-            Step::BeginDrain(until) => {
-                self.path.drain(until);
-                self.growth.drain(share, until)
+            Step::BeginDrain(drain) => {
+                self.path.drain(drain.until);
+                self.growth.drain(share, drain)
             }
             Step::Drain => Decision { mode: mode::Mode::Drain, rates: None },
             Step::Hold => self.growth.hold(&situation, rate, config),

@@ -8,7 +8,7 @@ mod recovery;
 use super::answer::Answer;
 use super::config::Config;
 use super::history::RateHistory;
-use super::mode::{DRAIN_SHARE, Mode, SATURATED};
+use super::mode::{Begun, Mode, SATURATED};
 use super::path::{Served, View};
 use super::quantity::{Rate, Span, Time};
 use super::queue::Queue;
@@ -153,10 +153,10 @@ impl Growth {
         Decision { mode: Mode::Compete, rates: Some(Rates::same(rate)) }
     }
 
-    /// The rate of a drain until a time.
-    pub(super) fn drain(&mut self, share: Rate, until: Time) -> Decision {
-        self.grown_at = until;
-        Decision { mode: Mode::Drain, rates: Some(Rates { rate: share * DRAIN_SHARE, reference: share }) }
+    /// The rate of a drain.
+    pub(super) fn drain(&mut self, share: Rate, drain: Begun) -> Decision {
+        self.grown_at = drain.until;
+        Decision { mode: Mode::Drain, rates: Some(Rates { rate: share * drain.sent, reference: share }) }
     }
 
     /// The rate on a busy link: the share of it, corrected by the queue. `rate` is the rate so far.

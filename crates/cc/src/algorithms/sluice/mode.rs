@@ -5,10 +5,10 @@ mod drains;
 
 use super::Config;
 use super::path::View;
-use super::quantity::{Rate, Span, Time};
+use super::quantity::{Rate, Span};
 use super::queue::Queue;
 pub(super) use competition::{Competition, Pressure};
-pub(super) use drains::{Drains, Moment, SHARE as DRAIN_SHARE};
+pub(super) use drains::{Begun, Drains, Moment};
 
 /// Share of busy time from which the link counts as saturated.
 pub(super) const SATURATED: f64 = 0.6;
@@ -63,8 +63,8 @@ impl Mode {
 pub(super) enum Step {
     /// The rate of competitive mode.
     Compete(Rate),
-    /// A drain until this time begins.
-    BeginDrain(Time),
+    /// A drain begins.
+    BeginDrain(Begun),
     /// A drain goes on.
     Drain,
     /// The link is busy.
@@ -122,7 +122,7 @@ impl ModeState {
         }
         let is_due = self.drains.is_due(is_uneven, now, &c.drain) || self.drains.joins(&c.drain);
         if !self.is_starting && is_due {
-            return Step::BeginDrain(self.drains.begin(queue.expected, share, now, &c.drain));
+            return Step::BeginDrain(self.drains.begin(queue, share, moment, &c.drain));
         }
         let standing = view.standing.delay;
         let is_held = view.busy >= SATURATED && standing > HELD * queue.wanted;

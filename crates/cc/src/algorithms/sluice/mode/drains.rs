@@ -2,9 +2,10 @@
 
 use super::super::config::DrainConfig;
 use super::super::quantity::{Bits, Rate, Span, Time};
+use super::super::queue::Queue;
 
-/// Share of the service rate that is sent during a drain.
-pub(in super::super) const SHARE: f64 = 0.5;
+/// Share of the service rate that is sent during a drain which empties the queue soon.
+const SHARE: f64 = 0.5;
 /// Part of the interval between drains after which the first one follows where the delay is uneven.
 const FIRST: f64 = 0.125;
 /// Time from the end of the start to the first drain: the queue added at the start is measured soon.
@@ -39,6 +40,17 @@ pub(in super::super) struct Moment {
     pub(in super::super) service: Option<Rate>,
     /// Whether the delay is even: else it falls without any drain.
     pub(in super::super) is_even: bool,
+    /// Whether the delay has been uneven of late, by jitter or stalls.
+    pub(in super::super) is_noisy: bool,
+}
+
+/// A drain that begins.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in super::super) struct Begun {
+    /// Its end.
+    pub(in super::super) until: Time,
+    /// Share of the service rate that is sent.
+    pub(in super::super) sent: f64,
 }
 
 /// The last drain.
@@ -109,13 +121,17 @@ impl Drains {
         now - self.emptied_at >= interval
     }
 
-    /// Begins a drain of the queue expected, after which the rate is `then`. Returns its end.
-    pub(super) fn begin(&mut self, expected: Span, then: Rate, now: Time, c: &DrainConfig) -> Time {
-        (self.emptied_at, self.begun) = (now, now);
-        let depth = expected.min(LONGEST) + Span::from(c.depth);
-        self.until = now + depth / (1.0 - SHARE);
+    /// Begins a drain of the queue expected, after which the rate is `then`.
+    pub(super) fn begin(&mut self, queue: Queue, then: Rate, m: &Moment, c: &DrainConfig) -> Begun {
+        (self.emptied_at, self.begun) = (m.now, m.now);
+        let depth = queue.expected.min(LONGEST) + Span::from(c.depth);
+        // Where only jitter makes the delay, there is little to empty: what remains is seen as the full rate makes it. A longer
+        // queue, as after a stall, has to go soon.
+        let is_shallow = m.is_noisy && queue.expected <= queue.wanted;
+        let sent = if is_shallow { c.shallow } else { SHARE };
+        self.until = m.now + depth / (1.0 - sent);
         self.then = then.positive();
-        self.until
+        Begun { until: self.until, sent }
     }
 
     /// The end of the drain whose rate is still in force.
@@ -143,12 +159,33 @@ mod tests {
         let (mut d, c) = (Drains::default(), DrainConfig::default());
         assert!(!d.is_due(false, Time::secs(7.9), &c) && d.is_due(false, Time::secs(8.0), &c));
         assert!(d.is_due(true, Time::secs(1.0), &c), "an eighth of the interval where the delay is uneven");
-        let until = d.begin(Span::secs(0.02), Rate::bps(1e6), Time::secs(8.0), &c);
+        let Begun { until, sent } = d.begin(queue(20.0), Rate::bps(1e6), &at(8.0, false), &c);
+        assert_eq!(sent, 0.5);
         assert!((until - Time::secs(8.1)).abs() < Span::secs(1e-9) && d.end() == Some(until));
         assert!(d.is_on(Time::secs(8.05)) && d.take_end(Time::secs(8.05)).is_none());
         assert_eq!(d.take_end(Time::secs(8.2)), Some(Rate::bps(1e6)));
         assert_eq!((d.take_end(Time::secs(8.3)), d.end()), (None, None));
         assert!(!d.is_due(false, Time::secs(15.0), &c));
+    }
+
+    #[test]
+    fn a_drain_is_shallow_where_the_delay_is_noisy_and_the_queue_no_longer_than_wanted() {
+        let (mut d, c) = (Drains::default(), DrainConfig::default());
+        let mut begin = |expected, is_noisy| d.begin(queue(expected), Rate::bps(1e6), &at(8.0, is_noisy), &c);
+        let shallow = begin(30.0, true);
+        assert_eq!(shallow.sent, 0.85);
+        assert!((shallow.until - Time::secs(8.4)).abs() < Span::secs(1e-9), "60 ms at 0.15 of the rate");
+        assert_eq!(begin(30.1, true).sent, 0.5, "a queue that has to go");
+        assert_eq!(begin(30.0, false).sent, 0.5);
+    }
+
+    /// A queue of so many ms is expected, of 30 wanted.
+    fn queue(expected: f64) -> Queue {
+        Queue { expected: Span::secs(expected * 1e-3), wanted: Span::secs(0.03) }
+    }
+
+    fn at(now: f64, is_noisy: bool) -> Moment {
+        Moment { now: Time::secs(now), is_noisy, ..Moment::default() }
     }
 
     /// A message every 50 ms from `from` s on with these delays in ms, of a flow that is served at 1 Mbit/s.
@@ -163,7 +200,7 @@ mod tests {
             let (departure, interval) = (now - Span::secs(0.1), Span::secs(0.05));
             let (delay, service) = (Span::secs(delay * 1e-3), Some(Rate::bps(1e6)));
             let sent = Rate::bps(rate) * (departure - Time::START);
-            d.observe(&Moment { now, departure, sent, interval, delay, service, is_even: true });
+            d.observe(&Moment { now, departure, sent, interval, delay, service, is_even: true, is_noisy: false });
         }
     }
 
@@ -187,7 +224,7 @@ mod tests {
     fn a_drain_goes_on_while_the_queue_falls() {
         let (mut d, c) = (Drains::default(), DrainConfig::default());
         delays(&mut d, 7.95, &[60.0]);
-        let until = d.begin(Span::secs(0.02), Rate::bps(1e6), Time::secs(8.0), &c);
+        let until = d.begin(queue(20.0), Rate::bps(1e6), &at(8.0, false), &c).until;
         delays(&mut d, 8.0, &[60.0, 60.0]);
         assert_eq!(d.end(), Some(until), "nothing falls");
         delays(&mut d, 8.09, &[50.0, 40.0, 30.0, 20.0, 20.0]);
