@@ -33,5 +33,5 @@ pub use rtcp_aimd::{Config as RtcpAimdConfig, RtcpAimd};
 pub use rtcp_thresholds::{Config as RtcpThresholdsConfig, RtcpThresholds};
 pub use sqp::{Config as SqpConfig, Sqp};
 pub use tmmbr::{AssistedConfig, AssistedReceiver, Config as TmmbrConfig, Tmmbr, TmmbrA, TmmbrB, TmmbrReceiver};
-pub use vidaptive::{Config as VidaptiveConfig, Vidaptive};
+pub use vidaptive::{Config as VidaptiveConfig, Filled, Vidaptive};
 pub use vivace::{Config as VivaceConfig, Vivace};
