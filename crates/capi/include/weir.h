@@ -343,8 +343,8 @@ weir_status weir_free(weir_handle handle);
 // Copies a text, without an end of 0, to a buffer of `capacity` bytes; `length` is set to its length.
 weir_status weir_text_copy(weir_handle text, char *buffer, size_t capacity, size_t *length);
 
-// Name of the `index`-th controller, from 0; null after the last. Valid for ever. Each is also there as NAME+fec and
-// NAME+map.
+// Name of the `index`-th controller, from 0; null after the last. Valid for ever. Each is also there as NAME+fec,
+// NAME+map and NAME+vidaptive.
 const char *weir_controller_name(size_t index);
 
 // Makes a controller by name ("gcc", "nada", "scream2"; weir_controller_name has them all). `parameters` are name=value

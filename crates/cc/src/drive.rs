@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn every_built_in_controller_is_driven_and_repeats_itself() {
         let registry = Registry::builtin();
-        for spec in registry.specs().chain(registry.probing_specs()) {
+        for spec in registry.specs().chain(registry.probing_specs()).chain(registry.filled_specs()) {
             let run = |steps, one_lost_of| {
                 let mut drive = Drive::new(&registry, &spec.name, one_lost_of).expect("the defaults are valid");
                 (0..steps).for_each(|_| drive.step());

@@ -9,10 +9,12 @@ mod families;
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityForecast, CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
+use crate::papers::vidaptive::Filled;
 use crate::spec::{Algorithm, Pair, Setup, Shelf, Spec};
 use crate::tunable::SetupError;
 use crate::wrappers::fec_probing::{self, FecProbing};
 use crate::wrappers::map_guided::{self, MapGuided};
+use crate::wrappers::vidaptive as filled;
 use families::Found;
 use std::sync::Arc;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -20,12 +22,13 @@ use weir_units::{DataRate, TimeDelta, Timestamp};
 /// Makes both halves for one of an algorithm's names.
 type Make = Arc<dyn Fn(&str, &Setup) -> Result<Pair<Sender, Receiver>, SetupError> + Send + Sync>;
 
-/// An entry with its `+fec` and `+map` entries, and what makes its controller: what a family gives for a name.
+/// An entry with its `+fec`, `+map` and `+vidaptive` entries, and what makes its controller: what a family gives for a name.
 #[derive(Clone)]
 pub struct Entry {
     spec: Spec,
     probing: Spec,
     guided: Spec,
+    filled: Spec,
     make: Make,
 }
 
@@ -35,7 +38,8 @@ impl Entry {
         spec: Spec,
         make: impl Fn(&str, &Setup) -> Result<Pair<Sender, Receiver>, SetupError> + Send + Sync + 'static,
     ) -> Self {
-        Self { probing: fec_probing::spec(&spec), guided: map_guided::spec(&spec), spec, make: Arc::new(make) }
+        let (probing, guided, filled) = (fec_probing::spec(&spec), map_guided::spec(&spec), filled::spec(&spec));
+        Self { probing, guided, filled, spec, make: Arc::new(make) }
     }
 }
 
@@ -48,8 +52,8 @@ pub const DEFAULT_CONTROLLER: &str = "sluice";
 const MOST_FOUND: usize = 1024;
 
 /// The controllers available by name: built-in ones and those added by a program. Each is also available with probing
-/// of its steps by forward error correction, as `NAME+fec` ([`FecProbing`]), and bounded by a forecast of capacity, as
-/// `NAME+map` ([`MapGuided`]).
+/// of its steps by forward error correction, as `NAME+fec` ([`FecProbing`]), bounded by a forecast of capacity, as
+/// `NAME+map` ([`MapGuided`]), and with padding where the encoder leaves room, as `NAME+vidaptive` ([`Filled`]).
 #[derive(Clone)]
 pub struct Registry {
     /// Entries in the order of registration.
@@ -108,7 +112,8 @@ impl Registry {
     pub fn find(&self, name: &str) -> Result<&Spec, SetupError> {
         let unknown = || SetupError::UnknownController { name: name.into() };
         if self.get(name).is_none() {
-            let plain = [fec_probing::SUFFIX, map_guided::SUFFIX].iter().find_map(|s| name.strip_suffix(s));
+            let plain =
+                [fec_probing::SUFFIX, map_guided::SUFFIX, filled::SUFFIX].iter().find_map(|s| name.strip_suffix(s));
             let plain = plain.unwrap_or(name);
             let family = self.families.iter().find(|(prefix, _)| plain.starts_with(prefix.as_str()));
             let (_, load) = family.ok_or_else(unknown)?;
@@ -122,7 +127,7 @@ impl Registry {
         }
         self.get(name).ok_or_else(unknown)
     }
-    /// All entries in the order of registration, without their `+fec` and `+map` entries.
+    /// All entries in the order of registration, without those of wrappers.
     pub fn specs(&self) -> impl ExactSizeIterator<Item = &Spec> + Clone {
         self.entries.iter().map(|e| &e.spec)
     }
@@ -134,15 +139,19 @@ impl Registry {
     pub fn guided_specs(&self) -> impl ExactSizeIterator<Item = &Spec> + Clone {
         self.entries.iter().map(|e| &e.guided)
     }
+    /// The `+vidaptive` entries of [`Self::specs`].
+    pub fn filled_specs(&self) -> impl ExactSizeIterator<Item = &Spec> + Clone {
+        self.entries.iter().map(|e| &e.filled)
+    }
     /// Entries that were registered, then those that families have given.
     fn all(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().chain(self.found.iter().map(|(_, e)| e))
     }
-    /// The entry of a name, including `+fec` and `+map` names.
+    /// The entry of a name, including those of wrappers.
     pub fn get(&self, name: &str) -> Option<&Spec> {
         // An entry of the whole name comes before one inside a wrapper.
         let plain = self.all().map(|e| &e.spec);
-        plain.chain(self.all().flat_map(|e| [&e.probing, &e.guided])).find(|s| s.name == name)
+        plain.chain(self.all().flat_map(|e| [&e.probing, &e.guided, &e.filled])).find(|s| s.name == name)
     }
     /// Makes a controller by name.
     ///
@@ -152,12 +161,18 @@ impl Registry {
         if let Some(entry) = self.all().find(|e| e.spec.name == name) {
             return (entry.make)(name, setup);
         }
-        for Entry { spec, probing, guided, make } in self.all() {
+        for Entry { spec, probing, guided, filled, make } in self.all() {
             if guided.name == name {
                 let (config, setup) = map_guided::split(setup)?;
                 let pair = make(&spec.name, &setup)?;
                 let sender = MapGuided::new(config, pair.sender, &setup.start())?;
                 return Ok(Pair { sender: Sender::MapGuided(Box::new(sender)), receiver: pair.receiver });
+            }
+            if filled.name == name {
+                let (config, setup) = filled::split(setup)?;
+                let pair = make(&spec.name, &setup)?;
+                let sender = filled::fill(config, pair.sender, &setup.start())?;
+                return Ok(Pair { sender: Sender::Filled(Box::new(sender)), receiver: pair.receiver });
             }
             if probing.name == name {
                 let (config, setup) = fec_probing::split(setup)?;
@@ -199,6 +214,8 @@ macro_rules! controllers {
             FecProbing(Box<FecProbing<Sender>>),
             /// Any of them bounded by a forecast.
             MapGuided(Box<MapGuided<Sender>>),
+            /// Any of them with Vidaptive's pacer.
+            Filled(Box<Filled<Sender>>),
             /// A controller from outside this crate.
             Custom(Box<dyn Controller>),
         }
@@ -208,27 +225,27 @@ macro_rules! controllers {
         // Each packet passes the functions marked so: the caller jumps to the controller's own.
         impl Controller for Sender {
             #[inline(always)]
-            fn on_packet_sent(&mut self, p: &SentPacket) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_packet_sent(p)) }
-            fn on_cue(&mut self, cue: &Cue<'_>) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_cue(cue)) }
-            fn on_rtcp(&mut self, d: &[u8], now: Timestamp) -> bool { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_rtcp(d, now)) }
-            fn on_limits(&mut self, l: Limits, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_limits(l, now)) }
-            fn coupled_rate(&self) -> Option<DataRate> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.coupled_rate()) }
-            fn on_coupled(&mut self, k: &Coupled, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_coupled(k, now)) }
+            fn on_packet_sent(&mut self, p: &SentPacket) { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.on_packet_sent(p)) }
+            fn on_cue(&mut self, cue: &Cue<'_>) { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.on_cue(cue)) }
+            fn on_rtcp(&mut self, d: &[u8], now: Timestamp) -> bool { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.on_rtcp(d, now)) }
+            fn on_limits(&mut self, l: Limits, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.on_limits(l, now)) }
+            fn coupled_rate(&self) -> Option<DataRate> { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.coupled_rate()) }
+            fn on_coupled(&mut self, k: &Coupled, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.on_coupled(k, now)) }
             #[inline(always)]
-            fn on_queue(&mut self, q: &QueueState) -> bool { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_queue(q)) }
-            fn on_timeout(&mut self, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.on_timeout(now)) }
-            fn target(&self) -> Target { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.target()) }
+            fn on_queue(&mut self, q: &QueueState) -> bool { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.on_queue(q)) }
+            fn on_timeout(&mut self, now: Timestamp) { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.on_timeout(now)) }
+            fn target(&self) -> Target { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.target()) }
             #[inline(always)]
-            fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.poll_timeout()) }
+            fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.poll_timeout()) }
             #[inline(always)]
-            fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.poll_probe(now)) }
-            fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.metrics(out)) }
+            fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.poll_probe(now)) }
+            fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.metrics(out)) }
         }
         impl Sender {
             /// Whether the target is another than `known`. It is compared where it is, not copied first.
             #[inline(always)]
             pub fn has_other_target(&self, known: &Target) -> bool {
-                dispatch!(self, Sender { $($var)* FecProbing MapGuided }, c => c.target() != *known)
+                dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.target() != *known)
             }
         }
         /// A receiver half: built-ins by enum, others boxed.
@@ -287,6 +304,7 @@ controllers! {
         Rrtcc(crate::papers::rrtcc::Rrtcc),
         RtcpAimd(crate::papers::rtcp_aimd::RtcpAimd),
         RtcpThresholds(crate::papers::rtcp_thresholds::RtcpThresholds),
+        Sqp(crate::papers::sqp::Sqp),
         Tmmbr(crate::papers::tmmbr::Tmmbr),
         TmmbrA(crate::papers::tmmbr::TmmbrA),
         TmmbrB(crate::papers::tmmbr::TmmbrB),

@@ -21,7 +21,7 @@ fn allocations(registry: &Registry, name: &str, one_lost_of: Option<u64>) -> u64
 #[test]
 fn nothing_is_allocated_in_steady_state() {
     let registry = Registry::builtin();
-    for spec in registry.specs().chain(registry.probing_specs()) {
+    for spec in registry.specs().chain(registry.probing_specs()).chain(registry.filled_specs()) {
         for one_lost_of in [None, Some(37)] {
             let count = allocations(&registry, &spec.name, one_lost_of);
             assert_eq!(count, 0, "{} allocates, one lost of {one_lost_of:?}", spec.name);

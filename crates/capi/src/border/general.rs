@@ -62,8 +62,8 @@ pub unsafe extern "C" fn weir_text_copy(
     })
 }
 
-/// Name of the `index`-th controller, from 0; null after the last. Valid for ever. Each is also there as NAME+fec and
-/// NAME+map.
+/// Name of the `index`-th controller, from 0; null after the last. Valid for ever. Each is also there as NAME+fec,
+/// NAME+map and NAME+vidaptive.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_controller_name(index: usize) -> *const c_char {
     static NAMES: OnceLock<Vec<CString>> = OnceLock::new();

@@ -34,7 +34,7 @@ pub(crate) struct Frame {
     reported: u32,
     pub(crate) lost: u32,
     pub(crate) marked: u32,
-    first_arrival: Option<RemoteTimestamp>,
+    pub(crate) first_arrival: Option<RemoteTimestamp>,
     last_arrival: Option<RemoteTimestamp>,
     /// The latest arrival of any of its packets.
     pub(crate) newest_arrival: Option<RemoteTimestamp>,

@@ -350,14 +350,14 @@ fn run_receiver(spec: &Spec, setup: &Setup, ops: &[ReceiverOp]) -> Result<Vec<St
     Ok(h.reports)
 }
 
-/// Checks the property for every entry of the registry, alone and with probing of its steps.
+/// Checks the property for every entry of the registry, alone, with probing of its steps and with padding.
 fn every_controller<S: Strategy>(strategy: impl Fn(&Spec) -> S, check: impl Fn(&Spec, S::Value) -> Checked) {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = DEFAULT_CASES;
         config.rng_seed = RngSeed::Fixed(2017);
     }
-    for spec in REGISTRY.specs().chain(REGISTRY.probing_specs()) {
+    for spec in REGISTRY.specs().chain(REGISTRY.probing_specs()).chain(REGISTRY.filled_specs()) {
         let result = TestRunner::new(config.clone()).run(&strategy(spec), |value| check(spec, value));
         result.unwrap_or_else(|e| panic!("{}: {e}", spec.name));
     }

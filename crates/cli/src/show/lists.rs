@@ -15,7 +15,8 @@ use weir_session::multipath::SCHEDULERS;
 const SHOWN_VARIANTS: usize = 6;
 /// Line below the controllers.
 const WRAPPERS: &str = "NAME+fec, such as gcc+fec: the controller's steps up go out as repair packets first. \
-                        NAME+map: a forecast of capacity bounds the controller";
+                        NAME+map: a forecast of capacity bounds the controller. \
+                        NAME+vidaptive: padding where the encoder leaves room";
 
 /// Output of `--json`: the list that was asked for.
 #[derive(Serialize)]
@@ -40,7 +41,7 @@ pub(crate) enum Listed {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Controller {
-    /// Its name; NAME+fec probes with forward error correction, NAME+map is bounded by a forecast of capacity.
+    /// Its name; NAME+fec probes with forward error correction, NAME+map is bounded by a forecast of capacity, NAME+vidaptive pads.
     name: String,
     /// Summary in one line.
     summary: String,

@@ -124,7 +124,8 @@ impl CallConfig {
 /// there and are nobody else's business: of the built-in controllers that need the same kind of reports, the name of the one with the
 /// nearest intervals takes their place.
 pub fn announced(registry: &Registry, controller: &str) -> Option<String> {
-    let mut listed = registry.specs().chain(registry.probing_specs()).chain(registry.guided_specs());
+    let wrapped = registry.probing_specs().chain(registry.guided_specs()).chain(registry.filled_specs());
+    let mut listed = registry.specs().chain(wrapped);
     if listed.any(|s| s.name == controller) {
         return Some(controller.into());
     }

@@ -1,7 +1,9 @@
+use super::headroom::Headroom;
 use super::*;
+use crate::cue::QueueState;
 use crate::testing::link::{Link, Reno, assert_between, mean, run_with};
 use crate::testing::{Kbps, metric};
-use weir_units::DataSize;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 const CALL: Kbps = Kbps { floor: 50, start: 1_000, ceiling: 20_000 };
 const LINK: Link = Link { feedback: 10, is_exact: true, one_way: 20, capacity: |_| 4_000, ..Link::DEFAULT };
