@@ -26,6 +26,7 @@
 //! inferred, as documented there.
 
 mod applicability;
+pub mod joint;
 mod policy;
 mod slices;
 

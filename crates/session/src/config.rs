@@ -12,6 +12,7 @@ use crate::resilience::ResilienceConfig;
 use crate::retransmission::RetransmissionConfig;
 use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Receiver, ReportPlan, Sender, circuit_breaker, feedback_guard};
+use weir_media::resilience::joint::Joint;
 use weir_media::utility::Utility;
 use weir_media::{AdaptivePlayout, Packetiser, Source};
 use weir_units::{DataRate, Ecn, PathId, TimeDelta};
@@ -199,6 +200,9 @@ pub struct IncomingConfig {
     /// [`Self::playout_deadline`], which are ignored then. Audio has adaptive playout up to
     /// [`SkewPlayoutConfig::max`].
     pub skew_playout: Option<SkewPlayoutConfig>,
+    /// Plays frames of video at the time of a joint plan for losses, between its bounds, instead of [`Self::adaptive_playout`] and
+    /// [`Self::playout_deadline`], which are ignored then; ignored with [`Self::skew_playout`].
+    pub joint: Option<Joint>,
     /// Whether packet content is kept for [`Incoming::take_frame`](crate::Incoming::take_frame); requires a playout
     /// deadline.
     pub content: bool,
@@ -218,6 +222,7 @@ impl IncomingConfig {
             playout_deadline: None,
             adaptive_playout: None,
             skew_playout: None,
+            joint: None,
             content: false,
             picture: PictureFeedback::default(),
         }

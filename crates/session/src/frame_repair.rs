@@ -6,15 +6,19 @@
 //! A policy is a file here and a variant of [`FrameRepair`].
 
 mod hairpin;
+mod joint;
 mod policy;
 mod tambur;
 
 pub use hairpin::Hairpin;
 pub use tambur::Tambur;
 
+use joint::JointPolicy;
 use policy::{FramePolicy, Network, Order, SentFrame};
 use std::collections::VecDeque;
+use weir_cc::cue::PacketResult;
 use weir_fec::{Coverage, Repair, SourceHistory, Symbol};
+use weir_media::resilience::joint::Joint;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Packets kept, and their memory: as at the receiver ([`weir_fec::WindowLimits`]).
@@ -33,6 +37,8 @@ pub enum FrameRepair {
     Hairpin(Hairpin),
     /// A streaming code over frames.
     Tambur(Tambur),
+    /// Requests, a code over frames and copies of what is sent again, by a plan that has the playout too.
+    Joint(Joint),
 }
 
 impl FrameRepair {
@@ -40,6 +46,7 @@ impl FrameRepair {
         match self {
             Self::Hairpin(config) => Box::new(config.policy()),
             Self::Tambur(config) => Box::new(config.policy()),
+            Self::Joint(bounds) => Box::new(JointPolicy::new(bounds)),
         }
     }
 }
@@ -145,6 +152,17 @@ impl ByFrames {
     /// A report of this fraction lost was received.
     pub(crate) fn on_report(&mut self, lost: f64, rtt: Option<TimeDelta>, now: Timestamp) {
         self.network.on_report(lost, rtt, now);
+        self.policy.on_report(lost);
+    }
+
+    /// Feedback of any stream's packets, in the order in which they were sent.
+    pub(crate) fn on_results(&mut self, results: &[PacketResult]) {
+        self.policy.on_results(results);
+    }
+
+    /// The policy's internal values, by name.
+    pub(crate) fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.policy.metrics(out);
     }
 
     /// The next repair packet.
@@ -272,9 +290,55 @@ mod tests {
         assert_eq!(of(20, 95).len(), 0);
     }
 
+    /// Feedback of `count` packets from `first`, of which those with `is_lost` are lost.
+    fn fates(first: u64, count: u64, is_lost: impl Fn(u64) -> bool) -> Vec<PacketResult> {
+        let fate = |sequence| PacketResult {
+            sequence,
+            departure: Timestamp::ZERO,
+            arrival: (!is_lost(sequence)).then(|| weir_units::RemoteTimestamp::from_millis(1)),
+            size: weir_units::DataSize::from_bytes(1_000),
+            ecn: weir_units::Ecn::NotEct,
+            probe: 0,
+            was_lost: false,
+        };
+        (first..first + count).map(fate).collect()
+    }
+
+    #[test]
+    fn a_joint_plan_has_repair_only_where_requests_are_too_late() {
+        let joint = Joint { latest: TimeDelta::from_millis(200), ..Joint::default() };
+        let of = |rtt: i64, lossy: bool| {
+            let rtt = TimeDelta::from_millis(rtt);
+            sent(FrameRepair::Joint(joint), &[5; 300], |b, i, now| {
+                b.on_report(0.0, Some(rtt), now);
+                b.on_results(&fates(5 * i as u64, 5, |s| lossy && s % 20 == 7));
+            })
+        };
+        assert!(of(40, true).is_empty() && of(200, false).is_empty());
+        let repairs = of(200, true);
+        // One for three to one for two of 1,500 packets, over two frames or more.
+        assert!((300..=800).contains(&repairs.len()), "{}", repairs.len());
+        assert!(repairs.iter().skip(50).all(|w| w.len() >= 10 && w.len() % 5 == 0), "{:?}", repairs.last());
+    }
+
+    #[test]
+    fn a_joint_plan_stays_by_the_reports_of_receivers_without_feedback_for_each_packet() {
+        let joint = Joint { latest: TimeDelta::from_millis(200), ..Joint::default() };
+        let repairs = sent(FrameRepair::Joint(joint), &[5; 300], |b, i, now| {
+            if i % 30 == 0 {
+                b.on_report(0.05, Some(TimeDelta::from_millis(200)), now);
+            }
+        });
+        assert!(repairs.len() > 200, "{}", repairs.len());
+    }
+
     #[test]
     fn memory_is_bounded_without_ends_of_frames_and_under_a_storm_of_requests() {
-        for choice in [FrameRepair::Hairpin(Hairpin::default()), FrameRepair::Tambur(Tambur::default())] {
+        for choice in [
+            FrameRepair::Hairpin(Hairpin::default()),
+            FrameRepair::Tambur(Tambur::default()),
+            FrameRepair::Joint(Joint::default()),
+        ] {
             let mut b = ByFrames::new(choice);
             let now = Timestamp::from_millis(5);
             let all: Vec<u64> = (0..20_000).collect();

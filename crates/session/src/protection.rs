@@ -11,6 +11,7 @@ use crate::repair_format::{self, Format, RepairOf};
 use crate::sent::SentStream;
 use std::collections::VecDeque;
 use weir_cc::RepairPlan;
+use weir_cc::cue::PacketResult;
 use weir_fec::{Encoder, Importance, Protection, Repair, Scheme, SchemeError};
 use weir_units::{TimeDelta, Timestamp};
 
@@ -267,6 +268,20 @@ impl RepairSender {
     pub(crate) fn on_report(&mut self, lost: f64, rtt: Option<TimeDelta>, now: Timestamp) {
         if let Some(by_frames) = &mut self.by_frames {
             by_frames.on_report(lost, rtt, now);
+        }
+    }
+
+    /// Feedback of any stream's packets, in the order in which they were sent, of which a policy of frames learns.
+    pub(crate) fn on_results(&mut self, results: &[PacketResult]) {
+        if let Some(by_frames) = &mut self.by_frames {
+            by_frames.on_results(results);
+        }
+    }
+
+    /// Internal values of a policy of frames, by name.
+    pub(crate) fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(by_frames) = &self.by_frames {
+            by_frames.metrics(out);
         }
     }
 

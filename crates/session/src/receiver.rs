@@ -3,6 +3,7 @@
 mod align;
 mod lips;
 mod path;
+mod planned;
 mod playing;
 mod repair;
 mod resent;

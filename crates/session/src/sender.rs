@@ -301,11 +301,18 @@ impl Sender {
         let last = p.last_transport();
         let reports = p.reader.twcc(feedback, move |s| crate::sent::nearest(last, s), now);
         let rtt = p.on_reports(reports, |_| TimeDelta::ZERO, now);
+        self.tell_repair(path);
         if self.is_coupled() {
             self.on_results(path, now);
         }
         self.follow_controller(path, now);
         rtt
+    }
+
+    /// Passes the last per-packet feedback to the policies that decide on repair by frames.
+    fn tell_repair(&mut self, path: usize) {
+        let (results, streams) = (self.paths[path].results(), &mut self.streams);
+        streams.iter_mut().filter(|s| s.repair.is_by_frames()).for_each(|s| s.repair.on_results(results));
     }
 
     /// The same for RFC 8888, which uses the streams' own numbers.
@@ -329,6 +336,7 @@ impl Sender {
         let holding =
             |p: &weir_cc::cue::PacketResult| p.arrival.map_or(TimeDelta::ZERO, |a: RemoteTimestamp| report - a);
         let rtt = p.on_reports(reports, holding, now);
+        self.tell_repair(path);
         self.follow_controller(path, now);
         rtt
     }

@@ -10,8 +10,8 @@ use weir_media::{
     StatisticalSource, TraceSource,
 };
 use weir_session::{
-    CallPlan, Control, EndConfig, EndName, Endpoint, IncomingConfig, NackConfig, OutgoingId, OutgoingOptions,
-    ResilienceConfig,
+    CallPlan, Control, EndConfig, EndName, Endpoint, FrameRepair, IncomingConfig, NackConfig, OutgoingId,
+    OutgoingOptions, RepairChoice, ResilienceConfig,
 };
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
@@ -98,6 +98,11 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     *incoming = IncomingConfig {
         playout_deadline: deadline,
         adaptive_playout: streams::adaptive_playout(rtp, deadline),
+        joint: match rtp.sending.repair {
+            // With one time of playout there is nothing to choose.
+            RepairChoice::ByFrames(FrameRepair::Joint(joint)) if joint.earliest < joint.latest => Some(joint),
+            _ => None,
+        },
         resilience,
         nack: rtp.count_retransmissions.then(|| NackConfig { count_retransmissions: true, ..NackConfig::default() }),
         content: viewer.is_some(),

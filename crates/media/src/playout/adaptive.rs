@@ -240,6 +240,17 @@ impl Playout {
         }
     }
 
+    /// Sets the least delay from capture to playout of an adaptive playout ([`AdaptivePlayout::min`]), up to the deadline: a greater one
+    /// holds at once, after a smaller one the delay returns with the frames. No effect with a fixed or a steered delay.
+    pub fn set_min_delay(&mut self, min: TimeDelta, now: Timestamp) {
+        let Some(adaptive) = self.adaptive.as_mut().filter(|a| a.steered.is_none()) else { return };
+        adaptive.config.min = min.max(TimeDelta::ZERO).min(adaptive.config.max);
+        let delay = adaptive.clamp(adaptive.delay);
+        if delay != adaptive.delay {
+            (adaptive.delay, adaptive.changed) = (delay, now);
+        }
+    }
+
     /// Sets a lower bound of each frame's delay from capture, up to the deadline, regardless of the stream's own
     /// jitter: streams with a longer delay thus stay in synchrony. No effect with a fixed delay.
     pub fn set_least_delay(&mut self, least: TimeDelta, now: Timestamp) {

@@ -181,6 +181,8 @@ pub(crate) enum RawRepairCode {
     Hairpin,
     /// A streaming code over frames, by which a frame is recovered at the latest `delay` frames later (Tambur, NSDI 2023).
     Tambur,
+    /// Requests, a code over frames, copies of what is sent again and the time of playout by one plan, from the losses of the last seconds.
+    Joint,
 }
 
 /// Repair packets.
@@ -205,6 +207,8 @@ pub(crate) struct RawRepair {
     pub(crate) cost: Option<At<f64>>,
     /// Tambur's delay in frames, 1 to 16; 3 if absent.
     pub(crate) delay: Option<At<u8>>,
+    /// Earliest playout of a joint plan, whose latest is the flow's `playout_deadline`; that too if absent.
+    pub(crate) earliest: Option<At<Time>>,
 }
 
 /// A mechanism of error resilience.

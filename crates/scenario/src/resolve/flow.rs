@@ -17,8 +17,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use weir_cc::{Limits, Setup};
 use weir_media::Packetiser;
+use weir_media::resilience::{Choice, Mechanisms};
 use weir_path::Dscp;
-use weir_session::OutgoingOptions;
+use weir_session::{FrameRepair, OutgoingOptions, RepairChoice};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Represents every controller in `compare`.
@@ -276,6 +277,12 @@ impl Flows<'_> {
             return Err(self.text.error(raw.span.clone(), message));
         }
         let resilience = self.resilience(f.error_resilience.as_ref())?;
+        let requests = matches!(resilience, Some(Choice::Pinned(all)) if all.contains(Mechanisms::NACK));
+        let joint = self.joint(f, requests)?;
+        let repair = match joint {
+            Some(joint) => RepairChoice::ByFrames(FrameRepair::Joint(joint)),
+            None => self.repair(f.repair.as_ref())?,
+        };
         let headers = self.header_overhead(f.header_overhead.as_ref())?;
         let (utility, preferred) = self.preferred(f, &source, ceiling, headers)?;
         let streams = self.streams(&f.streams, ceiling, headers)?;
@@ -303,7 +310,7 @@ impl Flows<'_> {
                     ..Packetiser::default()
                 },
                 max_queue_age: f.max_queue_age.as_ref().map(|t| positive(self.text, t)).transpose()?,
-                repair: self.repair(f.repair.as_ref())?,
+                repair,
                 repair_within_rate: f.repair.is_some(),
                 utility,
                 ..OutgoingOptions::default()

@@ -9,6 +9,7 @@ use crate::spanned::At;
 use crate::suggest;
 use weir_cc::{FeedbackPlan, Spec, Transport};
 use weir_fec::Scheme;
+use weir_media::resilience::joint::Joint;
 use weir_media::resilience::{Choice, Mechanisms};
 use weir_session::{FrameRepair, Hairpin, ReceiverModel, RepairChoice, Tambur};
 
@@ -98,9 +99,35 @@ impl Flows<'_> {
         scheme.map(|s| RepairChoice::Fixed(s.into())).map_err(|e| error(&e.to_string()))
     }
 
+    /// The bounds of a joint plan, if the flow has one.
+    pub(super) fn joint(&self, f: &RawRtp, requests: bool) -> Result<Option<Joint>, InputError> {
+        let Some(raw) = f.repair.as_ref() else { return Ok(None) };
+        let RawRepair { code, sources, repairs, window, columns, deadline, cost, delay, earliest } = &raw.value;
+        let error = |message: &str| Err(self.text.error(raw.span.clone(), message));
+        if *code != RawRepairCode::Joint {
+            return if earliest.is_some() { error("`earliest` is of the code \"joint\"") } else { Ok(None) };
+        }
+        let others = [sources, repairs, window, columns].iter().any(|n| n.is_some());
+        if others || deadline.is_some() || cost.is_some() || delay.is_some() {
+            return error("of the code \"joint\" is `earliest` alone: it chooses all other numbers");
+        }
+        let Some(latest) = &f.playout_deadline else {
+            return error("a joint plan ends at a `playout_deadline`: give the flow one, such as \"300 ms\"");
+        };
+        if f.multipath.is_some() || f.adaptive_playout.as_ref().is_some_and(|a| a.value) {
+            return error("a joint plan decides on playout, on one path: leave `adaptive_playout` and `multipath` out");
+        }
+        let latest = positive(self.text, latest)?;
+        let earliest = earliest.as_ref().map_or(Ok(latest), |t| positive(self.text, t))?;
+        if earliest > latest {
+            return error("`earliest` is after `playout_deadline`: give an earlier one");
+        }
+        Ok(Some(Joint { earliest, latest, requests }))
+    }
+
     /// The policy of frames, if it is one.
     fn repair_by_frames(&self, raw: &At<RawRepair>) -> Result<Option<FrameRepair>, InputError> {
-        let RawRepair { code, sources, repairs, window, columns, deadline, cost, delay } = &raw.value;
+        let RawRepair { code, sources, repairs, window, columns, deadline, cost, delay, .. } = &raw.value;
         let error = |message: &str| Err(self.text.error(raw.span.clone(), message));
         let by_frames = matches!(code, RawRepairCode::Hairpin | RawRepairCode::Tambur);
         if by_frames && [sources, repairs, window, columns].iter().any(|n| n.is_some()) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use weir_fec::{Protection, Scheme};
+use weir_media::resilience::joint::Joint;
 use weir_session::{FrameRepair, Hairpin, RepairChoice, Tambur};
 use weir_units::TimeDelta;
 
@@ -36,6 +37,33 @@ fn policies_of_frames_are_named_with_their_numbers() {
     let tambur = |delay| RepairChoice::ByFrames(FrameRepair::Tambur(Tambur { delay }));
     assert_eq!(of("repair = { code = \"tambur\" }"), tambur(3));
     assert_eq!(of("repair = { code = \"tambur\", delay = 5 }"), tambur(5));
+}
+
+#[test]
+fn a_joint_plan_is_between_its_bounds() {
+    let joint = |earliest, latest, requests| {
+        let [earliest, latest] = [earliest, latest].map(TimeDelta::from_millis);
+        RepairChoice::ByFrames(FrameRepair::Joint(Joint { earliest, latest, requests }))
+    };
+    let deadline = "playout_deadline = \"250 ms\"\n";
+    assert_eq!(of(&format!("{deadline}repair = {{ code = \"joint\" }}")), joint(250, 250, false));
+    let requests = "error_resilience = [\"nack\"]\n";
+    let repair = "repair = { code = \"joint\", earliest = \"100 ms\" }";
+    assert_eq!(of(&format!("{deadline}{requests}{repair}")), joint(100, 250, true));
+    for (flow, fault) in [
+        (repair.to_string(), "give the flow one, such as \"300 ms\""),
+        (format!("{deadline}repair = {{ code = \"joint\", earliest = \"251 ms\" }}"), "is after `playout_deadline`"),
+        (format!("{deadline}repair = {{ code = \"joint\", sources = 5 }}"), "is `earliest` alone"),
+        (
+            format!("{deadline}repair = {{ code = \"tambur\", earliest = \"1 ms\" }}"),
+            "`earliest` is of the code \"joint\"",
+        ),
+        (format!("{deadline}adaptive_playout = true\n{repair}"), "leave `adaptive_playout`"),
+    ] {
+        let text = format!("{SMALL}{flow}\n");
+        let e = parse(&text).err().unwrap_or_else(|| panic!("read without error:\n{text}"));
+        assert!(format!("{e}").contains(fault), "`{fault}` is not in\n{e}");
+    }
 }
 
 #[test]

@@ -45,6 +45,12 @@ impl Endpoint {
                 out("retransmissions_unasked", c.unasked as f64);
             }
         }
+        if let Some(s) = self.first_outgoing() {
+            s.repair.metrics(out);
+        }
+        if let Some(planned) = self.first_incoming().and_then(|r| r.planned.as_ref()) {
+            planned.metrics(out);
+        }
         if let Some(c) = self.first_incoming().and_then(|r| r.nack.as_ref()).map(|n| n.counters) {
             out("nacks_sent", c.nacks as f64);
             out("packets_nacked", c.requested as f64);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use weir_cc::cue::PacketResult;
 use weir_fec::Coverage;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -48,6 +49,12 @@ pub(crate) trait FramePolicy: Debug + Send {
         _order: &mut dyn FnMut(Order),
     ) {
     }
+    /// Feedback of any stream's packets, in the order in which they were sent.
+    fn on_results(&mut self, _results: &[PacketResult]) {}
+    /// A receiver report has this fraction of the stream lost.
+    fn on_report(&mut self, _lost: f64) {}
+    /// Internal values, by name.
+    fn metrics(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// The path, by reports and requests.

@@ -24,6 +24,16 @@ impl IncomingStream {
         }
     }
 
+    /// A media packet has arrived: playout follows the plan for losses.
+    #[inline]
+    pub(super) fn follow_plan(&mut self, sequence: u64, packet: &ReceivedPacket<'_>) {
+        let Some(planned) = self.planned.as_mut().filter(|_| packet.has_media()) else { return };
+        cold_path();
+        if let Some(playout) = &mut self.playout {
+            planned.on_packet(sequence, packet, playout);
+        }
+    }
+
     /// Passes a packet to playout; returns whether it is too late.
     #[inline]
     pub(super) fn play(&mut self, path: &mut ReceivePath, sequence: u64, packet: &ReceivedPacket<'_>) -> bool {

@@ -4,6 +4,7 @@ mod reports;
 
 use super::lips::SenderClock;
 use super::path::ReceivePath;
+use super::planned::PlannedPlayout;
 use super::resent::ResentStream;
 use super::skewed::Skewed;
 use crate::allocation::MediaKind;
@@ -147,6 +148,8 @@ pub(crate) struct IncomingStream {
     pub(super) adaptive: Option<AdaptivePlayout>,
     /// Playout by the skew of paths, instead of [`Self::adaptive`].
     pub(super) skewed: Option<Box<Skewed>>,
+    /// Playout by a joint plan, within [`Self::adaptive`].
+    pub(crate) planned: Option<Box<PlannedPlayout>>,
     pub(super) xr: XrBlocks,
     /// Playout events not yet polled.
     pub(super) events: VecDeque<PlayoutEvent>,
@@ -176,7 +179,9 @@ impl IncomingStream {
         let clock_rate = config.identity.clock_rate;
         let skewed = config.skew_playout.filter(|_| config.media != MediaKind::Audio);
         let skewed = skewed.map(|c| Box::new(Skewed::new(c, clock_rate)));
-        let adaptive = config.skew_playout.map(|c| AdaptivePlayout::up_to(c.max)).or(config.adaptive_playout);
+        let joint = config.joint.filter(|_| skewed.is_none() && config.media != MediaKind::Audio);
+        let adaptive = config.skew_playout.map(|c| AdaptivePlayout::up_to(c.max));
+        let adaptive = adaptive.or(joint.map(PlannedPlayout::playout)).or(config.adaptive_playout);
         let deadline = adaptive.map(|a| a.max).or(config.playout_deadline);
         let plan = PlayoutPlan { media: config.media, deadline, adaptive, follows: config.content };
         let mut r = Self {
@@ -203,6 +208,7 @@ impl IncomingStream {
             playout: plan.playout(skewed.as_deref()),
             audio: plan.audio(),
             skewed,
+            planned: joint.map(|bounds| Box::new(PlannedPlayout::new(bounds))),
             content: deadline.filter(|_| config.content && config.media != MediaKind::Audio).map(|_| Box::default()),
             keeps_slots: config.content,
             slots: VecDeque::new(),
@@ -239,6 +245,7 @@ impl IncomingStream {
             playout_deadline: self.deadline,
             adaptive_playout: self.adaptive,
             skew_playout: self.skewed.as_ref().map(|s| s.config),
+            joint: self.planned.as_ref().map(|p| p.bounds()),
             content: self.content.is_some() || self.keeps_slots,
             picture: self.picture.config(),
         }
@@ -246,6 +253,9 @@ impl IncomingStream {
     pub(super) fn restart_playout(&mut self) {
         if let Some(skewed) = &mut self.skewed {
             skewed.restart();
+        }
+        if let Some(planned) = &mut self.planned {
+            **planned = PlannedPlayout::new(planned.bounds());
         }
         let plan = PlayoutPlan {
             media: self.media,
@@ -309,6 +319,7 @@ impl IncomingStream {
         }
         self.schedule_feedback(path, now);
         self.follow_skew(path.id, packet);
+        self.follow_plan(sequence, packet);
         let discarded = self.play(path, sequence, packet);
         if discarded && let Some(subflow) = &mut path.subflow {
             cold_path();
@@ -398,6 +409,9 @@ impl IncomingStream {
         }
         if let Some(nack) = &mut self.nack {
             nack.on_rtt(rtt);
+        }
+        if let Some(planned) = &mut self.planned {
+            planned.on_rtt(rtt);
         }
         if let Some(r) = &mut self.resilience {
             r.on_rtt(rtt);

@@ -1,6 +1,7 @@
-//! Repair by frames: Hairpin and Tambur in a call.
+//! Repair by frames: Hairpin, Tambur and joint plans in a call.
 
 use super::*;
+use weir_media::resilience::joint::Joint;
 use weir_session::{FrameRepair, Hairpin, NackConfig, RetransmissionConfig, Tambur};
 
 /// RTP payload type of the repair packets.
@@ -90,8 +91,63 @@ fn hairpin_sends_repair_packets_where_few_rounds_are_left() {
 }
 
 #[test]
+fn a_joint_plan_repairs_by_requests_or_by_a_code() {
+    let run = |requests| {
+        let joint = Joint { earliest: ms(250), latest: ms(250), requests };
+        // One packet in 20.
+        let mut c = call_by(FrameRepair::Joint(joint), requests, lose_media(|n| n % 20 == 7));
+        c.run_until(Timestamp::from_secs(20));
+        let (sent, r) = (c.a.stats().send_counters(), c.b.stats().repair_counters());
+        assert_eq!((sent.repair_dropped, r.malformed, r.bad_recovered, r.window.inconsistent), (0, 0, 0, 0));
+        let again = c.sent[0].iter().filter(|(_, bytes, t)| t.is_rtp() && payload_type(bytes) == AGAIN).count();
+        let s = c.b.stats().recovery_stats();
+        assert!(s.lost > 40, "{s:?}");
+        let (mut share, mut playout) = (None, None);
+        c.a.stats().metrics(&mut |name, value| match name {
+            "plan_share" => share = Some(value),
+            "plan_playout_ms" => playout = Some(value),
+            _ => {}
+        });
+        assert_eq!(playout, Some(250.0));
+        (again, sent.repair_packets, s.residual_lost as f64 / s.lost as f64, share.expect("a plan"))
+    };
+    let by_requests = run(true);
+    assert!(by_requests.0 > 40 && by_requests.1 == 0 && by_requests.2 < 0.05 && by_requests.3 == 0.0, "{by_requests:?}");
+    let by_code = run(false);
+    assert!(by_code.0 == 0 && by_code.1 > 100 && by_code.2 < 0.3 && by_code.3 > 0.0, "{by_code:?}");
+}
+
+#[test]
+fn a_joint_plan_plays_later_where_packets_are_lost_and_earlier_again() {
+    let joint = Joint { earliest: ms(100), latest: ms(400), requests: true };
+    let rule = lose_media(|n| n < 600 && n % 20 == 7);
+    let mut c = call_of(ParityFormat::FlexFec, &Recorder::new(800), None, RepairReception::Always, rule, |out, incoming| {
+        (out.repair, out.repair_within_rate) = (RepairChoice::ByFrames(FrameRepair::Joint(joint)), true);
+        out.retransmission = Some(RetransmissionConfig::default());
+        (incoming.nack, incoming.joint) = (Some(NackConfig::default()), Some(joint));
+    });
+    let mut at = |seconds| {
+        c.run_until(Timestamp::from_secs(seconds));
+        let mut planned = None;
+        c.b.stats().metrics(&mut |name, value| {
+            if name == "playout_planned_ms" {
+                planned = Some(value);
+            }
+        });
+        planned.expect("a plan")
+    };
+    let (lossy, clean) = (at(5), at(90));
+    assert!(lossy > 120.0 && lossy <= 400.0 && clean < lossy, "{lossy} {clean}");
+}
+
+#[test]
 fn a_stream_without_losses_has_no_repair_packets() {
-    for choice in [FrameRepair::Hairpin(Hairpin::default()), FrameRepair::Tambur(Tambur::default())] {
+    let all = [
+        FrameRepair::Hairpin(Hairpin::default()),
+        FrameRepair::Tambur(Tambur::default()),
+        FrameRepair::Joint(Joint::default()),
+    ];
+    for choice in all {
         let mut c = call_by(choice, true, |_, _| LinkFate::Pass);
         c.run_until(Timestamp::from_secs(5));
         assert_eq!(c.a.stats().send_counters().repair_packets, 0, "{choice:?}");

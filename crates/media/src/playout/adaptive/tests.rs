@@ -405,3 +405,29 @@ fn a_steered_delay_is_the_callers() {
         assert_eq!(other.delay(), before);
     }
 }
+
+#[test]
+fn the_least_delay_can_be_changed() {
+    let mut p = adaptive(true);
+    let list = arrivals(600, |_, _, at| Some(at + ms(30.0)));
+    let (early, rest) = list.split_at(300);
+    let (late, last) = rest.split_at(300);
+    play(&mut p, early);
+    assert!(p.delay() < ms(50.0), "{:?}", p.delay());
+    p.set_min_delay(ms(120.0), early[299].0);
+    assert_eq!(p.delay(), ms(120.0));
+    assert!(play(&mut p, late).iter().skip(2).all(|e| (latency(e) - 120.0).abs() < 1.0));
+    // It returns with the frames, and stays within the bounds.
+    p.set_min_delay(TimeDelta::ZERO, late[299].0);
+    assert_eq!(p.delay(), ms(120.0));
+    play(&mut p, last);
+    p.set_min_delay(TimeDelta::MAX, last[0].0);
+    assert_eq!(p.delay(), MAX);
+    // A fixed and a steered delay have no least one.
+    let config = AdaptivePlayout::up_to(MAX);
+    for mut other in [Playout::new(ms(200.0)), Playout::steered(config)] {
+        let before = other.delay();
+        other.set_min_delay(ms(300.0), captured(0));
+        assert_eq!(other.delay(), before);
+    }
+}
