@@ -6,6 +6,7 @@
 //! A policy is a file here and a variant of [`FrameRepair`].
 
 mod hairpin;
+mod libwebrtc;
 mod policy;
 mod tambur;
 
@@ -15,7 +16,7 @@ pub use tambur::Tambur;
 use policy::{FramePolicy, Network, Order, SentFrame};
 use std::collections::VecDeque;
 use weir_fec::{Coverage, Repair, SourceHistory, Symbol};
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Packets kept, and their memory: as at the receiver ([`weir_fec::WindowLimits`]).
 const KEPT: (usize, usize) = (1_024, 2 << 20);
@@ -33,6 +34,8 @@ pub enum FrameRepair {
     Hairpin(Hairpin),
     /// A streaming code over frames.
     Tambur(Tambur),
+    /// As many for groups of frames as libwebrtc sends beside requests.
+    Libwebrtc,
 }
 
 impl FrameRepair {
@@ -40,6 +43,7 @@ impl FrameRepair {
         match self {
             Self::Hairpin(config) => Box::new(config.policy()),
             Self::Tambur(config) => Box::new(config.policy()),
+            Self::Libwebrtc => Box::<libwebrtc::LibwebrtcPolicy>::default(),
         }
     }
 }
@@ -118,10 +122,10 @@ impl ByFrames {
         self.recent = (repairs * KEPT_OF_SHARE + ordered, packets * KEPT_OF_SHARE + frame.packets.len() as f64);
     }
 
-    /// Share of the packets sent with the last frames that were repair packets.
+    /// Share of the packets sent with the last frames that were repair packets, if it is to be counted before they are sent.
     pub(crate) fn share(&self) -> f64 {
         let (repairs, packets) = self.recent;
-        if packets > 0.0 { repairs / (repairs + packets) } else { 0.0 }
+        if packets > 0.0 && !self.policy.is_measured() { repairs / (repairs + packets) } else { 0.0 }
     }
 
     /// These packets, in any order, are going to be sent again.
@@ -145,6 +149,12 @@ impl ByFrames {
     /// A report of this fraction lost was received.
     pub(crate) fn on_report(&mut self, lost: f64, rtt: Option<TimeDelta>, now: Timestamp) {
         self.network.on_report(lost, rtt, now);
+        self.policy.on_report(lost, now);
+    }
+
+    /// The rate that media and repair packets share.
+    pub(crate) fn set_rate(&mut self, rate: DataRate) {
+        self.network.set_rate(rate);
     }
 
     /// The next repair packet.
@@ -274,7 +284,9 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_without_ends_of_frames_and_under_a_storm_of_requests() {
-        for choice in [FrameRepair::Hairpin(Hairpin::default()), FrameRepair::Tambur(Tambur::default())] {
+        for choice in
+            [FrameRepair::Hairpin(Hairpin::default()), FrameRepair::Tambur(Tambur::default()), FrameRepair::Libwebrtc]
+        {
             let mut b = ByFrames::new(choice);
             let now = Timestamp::from_millis(5);
             let all: Vec<u64> = (0..20_000).collect();

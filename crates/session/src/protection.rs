@@ -12,7 +12,7 @@ use crate::sent::SentStream;
 use std::collections::VecDeque;
 use weir_cc::RepairPlan;
 use weir_fec::{Encoder, Importance, Protection, Repair, Scheme, SchemeError};
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Most repair packets queued: two of the largest Reed-Solomon blocks; beyond that the oldest are dropped.
 const MAX_WAITING: usize = 512;
@@ -267,6 +267,13 @@ impl RepairSender {
     pub(crate) fn on_report(&mut self, lost: f64, rtt: Option<TimeDelta>, now: Timestamp) {
         if let Some(by_frames) = &mut self.by_frames {
             by_frames.on_report(lost, rtt, now);
+        }
+    }
+
+    /// The rate that media and repair packets share.
+    pub(crate) fn set_rate(&mut self, rate: DataRate) {
+        if let Some(by_frames) = &mut self.by_frames {
+            by_frames.set_rate(rate);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use weir_fec::Coverage;
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Weights of a new round trip in the mean and in the mean deviation (RFC 6298, section 2).
 const WEIGHTS: (f64, f64) = (0.125, 0.25);
@@ -48,6 +48,12 @@ pub(crate) trait FramePolicy: Debug + Send {
         _order: &mut dyn FnMut(Order),
     ) {
     }
+    /// Whether the encoder's rate is reduced by what was sent alone, not by what is known to come.
+    fn is_measured(&self) -> bool {
+        false
+    }
+    /// A report of this fraction lost was received.
+    fn on_report(&mut self, _lost: f64, _now: Timestamp) {}
 }
 
 /// The path, by reports and requests.
@@ -57,6 +63,7 @@ pub(crate) struct Network {
     /// Packets sent of any kind, and those sent again, by part of the interval; the newest last.
     parts: VecDeque<(Timestamp, u32, u32)>,
     last_loss: Option<Timestamp>,
+    rate: DataRate,
 }
 
 impl Network {
@@ -93,6 +100,14 @@ impl Network {
         });
     }
 
+    pub(super) fn set_rate(&mut self, rate: DataRate) {
+        self.rate = rate;
+    }
+
+    /// The rate that media and repair packets share.
+    pub(super) fn rate(&self) -> DataRate {
+        self.rate
+    }
     /// Mean round trip and mean deviation; `None` before the first.
     pub(super) fn round_trip(&self) -> Option<(TimeDelta, TimeDelta)> {
         self.round_trip
