@@ -305,6 +305,8 @@ pub enum StreamSource {
         fps: f64,
         /// Time constant with which they follow a higher rate; zero for at once.
         rise: TimeDelta,
+        /// Rate of the frames above which there is no more, if any.
+        most: Option<DataRate>,
     },
     /// The pictures of the flow's source, a real encoder; of its first stream only.
     Pictures,

@@ -21,7 +21,7 @@ pub struct Pause {
 }
 
 /// A pause.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { from = \"10 s\", to = \"20 s\" }")]
 #[cfg_attr(feature = "schema", schemars(rename = "Pause"))]

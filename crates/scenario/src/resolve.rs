@@ -1,6 +1,7 @@
 //! From a file as written to a runnable scenario: defaults filled in, names looked up, values checked.
 
 mod dccp;
+mod ends;
 pub(super) mod flow;
 mod forecast;
 mod multipath;

@@ -4,6 +4,7 @@ use weir_cc::Registry;
 use weir_path::{Capacity, Limit, Loss};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
+mod ends;
 mod errors;
 mod links;
 mod networks;

@@ -7,6 +7,7 @@
 
 mod hairpin;
 mod joint;
+mod libwebrtc;
 mod policy;
 mod tambur;
 
@@ -19,7 +20,7 @@ use std::collections::VecDeque;
 use weir_cc::cue::PacketResult;
 use weir_fec::{Coverage, Repair, SourceHistory, Symbol};
 use weir_media::resilience::joint::Joint;
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Packets kept, and their memory: as at the receiver ([`weir_fec::WindowLimits`]).
 const KEPT: (usize, usize) = (1_024, 2 << 20);
@@ -39,6 +40,8 @@ pub enum FrameRepair {
     Tambur(Tambur),
     /// Requests, a code over frames and copies of what is sent again, by a plan that has the playout too.
     Joint(Joint),
+    /// As many for groups of frames as libwebrtc sends beside requests.
+    Libwebrtc,
 }
 
 impl FrameRepair {
@@ -47,6 +50,7 @@ impl FrameRepair {
             Self::Hairpin(config) => Box::new(config.policy()),
             Self::Tambur(config) => Box::new(config.policy()),
             Self::Joint(bounds) => Box::new(JointPolicy::new(bounds)),
+            Self::Libwebrtc => Box::<libwebrtc::LibwebrtcPolicy>::default(),
         }
     }
 }
@@ -125,10 +129,10 @@ impl ByFrames {
         self.recent = (repairs * KEPT_OF_SHARE + ordered, packets * KEPT_OF_SHARE + frame.packets.len() as f64);
     }
 
-    /// Share of the packets sent with the last frames that were repair packets.
+    /// Share of the packets sent with the last frames that were repair packets, if it is to be counted before they are sent.
     pub(crate) fn share(&self) -> f64 {
         let (repairs, packets) = self.recent;
-        if packets > 0.0 { repairs / (repairs + packets) } else { 0.0 }
+        if packets > 0.0 && !self.policy.is_measured() { repairs / (repairs + packets) } else { 0.0 }
     }
 
     /// These packets, in any order, are going to be sent again.
@@ -152,7 +156,7 @@ impl ByFrames {
     /// A report of this fraction lost was received.
     pub(crate) fn on_report(&mut self, lost: f64, rtt: Option<TimeDelta>, now: Timestamp) {
         self.network.on_report(lost, rtt, now);
-        self.policy.on_report(lost);
+        self.policy.on_report(lost, now);
     }
 
     /// Feedback of any stream's packets, in the order in which they were sent.
@@ -163,6 +167,11 @@ impl ByFrames {
     /// The policy's internal values, by name.
     pub(crate) fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.policy.metrics(out);
+    }
+
+    /// The rate that media and repair packets share.
+    pub(crate) fn set_rate(&mut self, rate: DataRate) {
+        self.network.set_rate(rate);
     }
 
     /// The next repair packet.
@@ -338,6 +347,7 @@ mod tests {
             FrameRepair::Hairpin(Hairpin::default()),
             FrameRepair::Tambur(Tambur::default()),
             FrameRepair::Joint(Joint::default()),
+            FrameRepair::Libwebrtc,
         ] {
             let mut b = ByFrames::new(choice);
             let now = Timestamp::from_millis(5);

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use weir_cc::RepairPlan;
 use weir_cc::cue::PacketResult;
 use weir_fec::{Encoder, Importance, Protection, Repair, Scheme, SchemeError};
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Most repair packets queued: two of the largest Reed-Solomon blocks; beyond that the oldest are dropped.
 const MAX_WAITING: usize = 512;
@@ -282,6 +282,13 @@ impl RepairSender {
     pub(crate) fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if let Some(by_frames) = &self.by_frames {
             by_frames.metrics(out);
+        }
+    }
+
+    /// The rate that media and repair packets share.
+    pub(crate) fn set_rate(&mut self, rate: DataRate) {
+        if let Some(by_frames) = &mut self.by_frames {
+            by_frames.set_rate(rate);
         }
     }
 

@@ -39,6 +39,7 @@ use crate::controller::{Controller, Coupled, Limits, ProbeCluster, Target, Timeo
 use crate::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
+use config::CHROME;
 pub use config::Config;
 use detector::Usage;
 use loss_v2::{LossState, LossV2, Sums};
@@ -335,7 +336,7 @@ impl Seen {
 impl Algorithm for Gcc {
     type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
-        vec![Spec {
+        let plain = Spec {
             feedback: Some(FeedbackPlan::LIBWEBRTC),
             params: Config::params(),
             ..Spec::new(
@@ -343,10 +344,18 @@ impl Algorithm for Gcc {
                 "Google congestion control at the sender, from transport-wide feedback",
                 "draft-ietf-rmcat-gcc-02; libwebrtc's goog_cc, as of 2025",
             )
-        }]
+        };
+        let chrome = Spec {
+            name: CHROME.into(),
+            summary: "The same as Chrome runs it: a congestion window holds the encoder back, and headers are those of IPv6 and SRTP".into(),
+            source: "libwebrtc's branch 7871 of June 2026 with its default field trials; Chromium 156".into(),
+            params: Config::chrome_params(),
+            ..plain.clone()
+        };
+        vec![plain, chrome]
     }
     fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
-        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
+        Ok(Pair::alone(Self::new(Config::of(name, &setup.params)?, &setup.start())?))
     }
 }
 

@@ -93,7 +93,7 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     let demand = first.map_or_else(Default::default, |s| s.demand);
     let picture = video::picture_feedback(rtp);
     let (outgoing, incoming) = plan.add_stream(identity, source, demand);
-    outgoing.options = OutgoingOptions { resilience, picture, ..rtp.sending };
+    outgoing.options = OutgoingOptions { resilience, picture, ..streams::sending(rtp, demand.media) };
     let deadline = first.map_or(rtp.playout_deadline, |s| streams::deadline(rtp, s));
     *incoming = IncomingConfig {
         playout_deadline: deadline,

@@ -4,9 +4,9 @@ use crate::scenario::{RtpFlow, RtpStream, StreamSource};
 use weir_media::audio::{
     AudioCodec, AudioConfig, AudioEncoderConfig, AudioError, AudioLimits, AudioSource, EncodedAudio, SpeechClip,
 };
-use weir_media::{AdaptivePlayout, MediaError, PerfectCodec, Source};
+use weir_media::{AdaptivePlayout, CappedSource, Caps, MediaError, PerfectCodec, Source};
 use weir_session::allocation::MediaKind;
-use weir_session::{CallPlan, OutgoingOptions, ResilienceConfig, StreamIdentity};
+use weir_session::{CallPlan, FrameRepair, OutgoingOptions, RepairChoice, ResilienceConfig, StreamIdentity};
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -39,8 +39,14 @@ pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<
             });
             Source::Audio(Box::new(AudioSource::new(AudioConfig { dtx, talk, limits, ..defaults }, start, seed)?))
         }
-        StreamSource::Frames { fps, rise } => {
-            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(rise).into()
+        StreamSource::Frames { fps, rise, most } => {
+            let frames = PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(rise);
+            match most {
+                Some(most) => {
+                    CappedSource::new(frames.into(), Caps::new(vec![(TimeDelta::ZERO, most)], None)?, start).into()
+                }
+                None => frames.into(),
+            }
         }
     })
 }
@@ -75,6 +81,13 @@ pub(super) fn adaptive_playout(rtp: &RtpFlow, deadline: Option<TimeDelta>) -> Op
     deadline.filter(|_| rtp.adaptive_playout).map(AdaptivePlayout::up_to)
 }
 
+/// How a stream of this media is sent: libwebrtc protects video alone.
+pub(super) fn sending(rtp: &RtpFlow, media: MediaKind) -> OutgoingOptions {
+    let is_spared = media == MediaKind::Audio && rtp.sending.repair == RepairChoice::ByFrames(FrameRepair::Libwebrtc);
+    let repair = if is_spared { RepairChoice::Controller } else { rtp.sending.repair };
+    OutgoingOptions { repair, ..rtp.sending }
+}
+
 /// Adds all streams but the first to both ends of a call, with the flow's error resilience.
 pub(super) fn add(
     plan: &mut CallPlan,
@@ -87,7 +100,7 @@ pub(super) fn add(
         let identity = identity(mix(seed, 7_000 + index as u64) as u32, stream, index);
         let source = source(stream, now, mix(seed, 8_000 + index as u64))?;
         let (outgoing, incoming) = plan.add_stream(identity, source, stream.demand);
-        outgoing.options = OutgoingOptions { resilience, utility: None, ..rtp.sending };
+        outgoing.options = OutgoingOptions { resilience, utility: None, ..sending(rtp, stream.demand.media) };
         incoming.resilience = resilience;
         incoming.playout_deadline = deadline(rtp, stream);
         incoming.adaptive_playout = adaptive_playout(rtp, incoming.playout_deadline);

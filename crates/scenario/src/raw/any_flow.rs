@@ -18,7 +18,7 @@ pub(crate) enum RawDirection {
 macro_rules! flow {
     ($(#[$meta:meta])* $name:ident as $schema:literal { $($(#[$fmeta:meta])* $field:ident : $ty:ty,)* }) => {
         $(#[$meta])*
-        #[derive(Deserialize, Debug)]
+        #[derive(Deserialize, Clone, Debug)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, expecting = "a table such as { start = \"10 s\", count = 2 }")]
         #[cfg_attr(feature = "schema", schemars(rename = $schema))]

@@ -70,6 +70,10 @@ flow! {
         /// Changes to per-packet feedback, laid over the controller's settings.
         #[serde(default)]
         feedback: RawFeedback,
+        /// The program whose ends these are, in a call of which the fields that are absent are: "chromium", with `receiver`, requests
+        /// (`error_resilience`), `repair` as libwebrtc plans it, its bounds, headers and payload, and speech beside a camera of 2.5 Mbps whose
+        /// encoder rises as Chromium's VP8; without effect on the controller, which is that named (`gcc-chrome` is Chrome's). None if absent.
+        ends: Option<At<String>>,
         /// The program whose receiving end the flow's receiver behaves as: "weir", or "chromium" for transport-wide feedback, requests for
         /// packets and for key frames when Chromium sends them; "weir" if absent. Feedback's own settings are laid over it.
         receiver: Option<At<String>>,
@@ -183,6 +187,9 @@ pub(crate) enum RawRepairCode {
     Tambur,
     /// Requests, a code over frames, copies of what is sent again and the time of playout by one plan, from the losses of the last seconds.
     Joint,
+    /// As many for groups of frames as libwebrtc sends beside requests where ULPFEC is negotiated: by the greatest loss of the last ten
+    /// seconds, the round trip and the rate.
+    Libwebrtc,
 }
 
 /// Repair packets.
@@ -209,6 +216,23 @@ pub(crate) struct RawRepair {
     pub(crate) delay: Option<At<u8>>,
     /// Earliest playout of a joint plan, whose latest is the flow's `playout_deadline`; that too if absent.
     pub(crate) earliest: Option<At<Time>>,
+}
+
+impl RawRepair {
+    /// A code without numbers of its own.
+    pub(crate) fn of(code: RawRepairCode) -> Self {
+        Self {
+            code,
+            sources: None,
+            repairs: None,
+            window: None,
+            columns: None,
+            deadline: None,
+            cost: None,
+            delay: None,
+            earliest: None,
+        }
+    }
 }
 
 /// A mechanism of error resilience.

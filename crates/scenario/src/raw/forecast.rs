@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// from a map of network coverage
 /// (Singh's dissertation, section 7.2), for controllers named `NAME+map` and for `omniscient`, `rate-switching` and `late-scheduling`. It is that of the link itself unless one of `rides`,
 /// `folder`, `drawn` and `file` states another.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { drawn = { rides = 10 } }")]
 #[cfg_attr(feature = "schema", schemars(rename = "Forecast"))]
@@ -40,7 +40,7 @@ pub(crate) struct RawForecast {
 }
 
 /// Rides drawn from that of the link.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { rides = 10 }")]
 #[cfg_attr(feature = "schema", schemars(rename = "DrawnRides"))]

@@ -5,7 +5,7 @@ use crate::spanned::At;
 use serde::Deserialize;
 
 /// A flow over several paths.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { paths = [[\"wlan\"], [\"lte\"]] }")]
 #[cfg_attr(feature = "schema", schemars(rename = "Multipath"))]
@@ -35,7 +35,7 @@ pub(crate) struct RawMultipath {
 }
 
 /// Preference of the application for a path.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, expecting = "a table such as { class = \"backup\" }")]
 #[cfg_attr(feature = "schema", schemars(rename = "PathPolicy"))]

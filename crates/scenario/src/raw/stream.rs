@@ -86,6 +86,9 @@ pub(crate) struct RawStream {
     /// Time constant with which the frames' rate follows a higher one, 0 to "1 min", as that of `source`; "0 s", at once, if absent.
     /// Video only.
     pub(crate) rise: Option<At<Time>>,
+    /// Rate of the frames alone above which the encoder makes no more, as WebRTC's `maxBitrate`: headers and repair packets come on top; as much
+    /// as there is room for if absent. Video only.
+    pub(crate) coded_most: Option<At<Rate>>,
     /// Whether a talker pauses (ITU-T P.59) and pauses send almost nothing (DTX); false if absent. Audio only.
     pub(crate) dtx: Option<At<bool>>,
     /// Packet time of audio, one of Opus's from "2.5 ms" to "60 ms"; from 20 to 60 ms as its rate advises if absent. Audio only.

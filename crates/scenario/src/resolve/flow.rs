@@ -217,6 +217,8 @@ impl Flows<'_> {
     }
 
     fn rtp(&self, f: &RawRtp, span: &Range<usize>, traces: &mut Traces) -> Result<RtpFlow, InputError> {
+        let of_program = self.with_ends(f)?;
+        let f = of_program.as_ref().unwrap_or(f);
         let placeholder = f.controller.value == PLACEHOLDER;
         let name = if placeholder { self.request.controller.unwrap_or(PLACEHOLDER) } else { &f.controller.value };
         let registry = self.request.registry;

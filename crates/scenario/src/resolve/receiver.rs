@@ -25,11 +25,12 @@ impl Flows<'_> {
             _ if model == ReceiverModel::Weir => {}
             Transport::Udp if f.multipath.is_none() => {}
             Transport::Udp => {
-                return Err(error("a browser receives on one path".into()).help("leave `multipath` or `receiver` out"));
+                return Err(error("a browser receives on one path".into())
+                    .help("leave `multipath`, or `receiver` and `ends`, out"));
             }
             _ => {
                 let message = format!("the controller `{}` runs over DCCP, which browsers do not have", spec.name);
-                return Err(error(message).help("leave `receiver` out, or take a controller over UDP"));
+                return Err(error(message).help("leave `receiver` and `ends` out, or take a controller over UDP"));
             }
         }
         Ok(model)
@@ -129,7 +130,7 @@ impl Flows<'_> {
     fn repair_by_frames(&self, raw: &At<RawRepair>) -> Result<Option<FrameRepair>, InputError> {
         let RawRepair { code, sources, repairs, window, columns, deadline, cost, delay, .. } = &raw.value;
         let error = |message: &str| Err(self.text.error(raw.span.clone(), message));
-        let by_frames = matches!(code, RawRepairCode::Hairpin | RawRepairCode::Tambur);
+        let by_frames = matches!(code, RawRepairCode::Hairpin | RawRepairCode::Tambur | RawRepairCode::Libwebrtc);
         if by_frames && [sources, repairs, window, columns].iter().any(|n| n.is_some()) {
             return error("`sources`, `repairs`, `window` and `columns` are of codes without frames");
         }
@@ -160,6 +161,7 @@ impl Flows<'_> {
                 }
                 Some(FrameRepair::Tambur(tambur))
             }
+            RawRepairCode::Libwebrtc => Some(FrameRepair::Libwebrtc),
             _ => None,
         })
     }

@@ -31,6 +31,7 @@ impl Flows<'_> {
             let wrong = [
                 ("fps", is_audio.then_some(s.fps.as_ref().map(|f| &f.span)).flatten(), "audio"),
                 ("rise", is_audio.then_some(s.rise.as_ref().map(|t| &t.span)).flatten(), "audio"),
+                ("coded_most", is_audio.then_some(s.coded_most.as_ref().map(|r| &r.span)).flatten(), "audio"),
                 ("encodings", is_audio.then_some(s.encodings.first().map(|e| &e.span)).flatten(), "audio"),
                 ("dtx", (!is_audio).then_some(s.dtx.as_ref().map(|d| &d.span)).flatten(), "video"),
                 ("packet_time", (!is_audio).then_some(s.packet_time.as_ref().map(|t| &t.span)).flatten(), "video"),
@@ -54,6 +55,7 @@ impl Flows<'_> {
                 RawMedia::Video => StreamSource::Frames {
                     fps: self.bounded(&s.fps, 30.0, 1.0..=1_000.0)?,
                     rise: self.rise(s.rise.as_ref())?,
+                    most: s.coded_most.as_ref().map(|r| r.value.0),
                 },
             };
             // More than its codec can use would be taken from the others, and not sent.

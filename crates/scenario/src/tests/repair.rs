@@ -37,6 +37,7 @@ fn policies_of_frames_are_named_with_their_numbers() {
     let tambur = |delay| RepairChoice::ByFrames(FrameRepair::Tambur(Tambur { delay }));
     assert_eq!(of("repair = { code = \"tambur\" }"), tambur(3));
     assert_eq!(of("repair = { code = \"tambur\", delay = 5 }"), tambur(5));
+    assert_eq!(of("repair = { code = \"libwebrtc\" }"), RepairChoice::ByFrames(FrameRepair::Libwebrtc));
 }
 
 #[test]
@@ -84,6 +85,7 @@ fn numbers_that_a_code_does_not_have_are_faults() {
         ("{ code = \"hairpin\", delay = 3 }", "`delay` is of the code \"tambur\""),
         ("{ code = \"tambur\", cost = 0.1 }", "are of the code \"hairpin\""),
         ("{ code = \"tambur\", delay = 17 }", "1 to 16 frames"),
+        ("{ code = \"libwebrtc\", delay = 3 }", "`delay` is of the code \"tambur\""),
     ] {
         let text = format!("{SMALL}repair = {repair}\n");
         let e = parse(&text).err().unwrap_or_else(|| panic!("read without error:\n{text}"));

@@ -109,7 +109,7 @@ impl FramePolicy for JointPolicy {
         }
     }
 
-    fn on_report(&mut self, lost: f64) {
+    fn on_report(&mut self, lost: f64, _: Timestamp) {
         let packets = core::mem::take(&mut self.since_report);
         if !self.by_packets {
             self.tally.on_fraction(lost, packets);

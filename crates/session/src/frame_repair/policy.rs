@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use weir_cc::cue::PacketResult;
 use weir_fec::Coverage;
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Weights of a new round trip in the mean and in the mean deviation (RFC 6298, section 2).
 const WEIGHTS: (f64, f64) = (0.125, 0.25);
@@ -51,10 +51,14 @@ pub(crate) trait FramePolicy: Debug + Send {
     }
     /// Feedback of any stream's packets, in the order in which they were sent.
     fn on_results(&mut self, _results: &[PacketResult]) {}
-    /// A receiver report has this fraction of the stream lost.
-    fn on_report(&mut self, _lost: f64) {}
     /// Internal values, by name.
     fn metrics(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
+    /// Whether the encoder's rate is reduced by what was sent alone, not by what is known to come.
+    fn is_measured(&self) -> bool {
+        false
+    }
+    /// A report of this fraction lost was received.
+    fn on_report(&mut self, _lost: f64, _now: Timestamp) {}
 }
 
 /// The path, by reports and requests.
@@ -64,6 +68,7 @@ pub(crate) struct Network {
     /// Packets sent of any kind, and those sent again, by part of the interval; the newest last.
     parts: VecDeque<(Timestamp, u32, u32)>,
     last_loss: Option<Timestamp>,
+    rate: DataRate,
 }
 
 impl Network {
@@ -100,6 +105,14 @@ impl Network {
         });
     }
 
+    pub(super) fn set_rate(&mut self, rate: DataRate) {
+        self.rate = rate;
+    }
+
+    /// The rate that media and repair packets share.
+    pub(super) fn rate(&self) -> DataRate {
+        self.rate
+    }
     /// Mean round trip and mean deviation; `None` before the first.
     pub(super) fn round_trip(&self) -> Option<(TimeDelta, TimeDelta)> {
         self.round_trip

@@ -187,6 +187,7 @@ impl OutgoingStream {
 
     /// Sets the source's rate, less the share of error resilience.
     pub(crate) fn set_rate(&mut self, rate: DataRate, now: Timestamp) {
+        self.repair.set_rate(rate);
         let rate = self.room.map_or(rate, |room| room.within(rate));
         self.source.on_target(rate, now);
         self.picture.budget.set_rate(rate, now);

@@ -5,6 +5,7 @@ use super::alr::AlrConfig;
 use super::detector::DetectorConfig;
 use super::loss::LossConfig;
 use super::probe::ProbeConfig;
+use crate::tunable::{ParamInfo, SetupError};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 crate::tunables! {
@@ -100,7 +101,46 @@ crate::tunables! {
     }
 }
 
+/// The entry with Chrome's parameters.
+pub(super) const CHROME: &str = "gcc-chrome";
+/// What Chrome has beside the defaults: parameter, number in its unit, and source. All other defaults are those of libwebrtc without field
+/// trials, which Chromium 156 has too (`docs/fidelity.md` compares its estimates).
+const CHROME_DEFAULTS: [(&str, f64, &str); 2] = [
+    (
+        "congestion_window",
+        350.0,
+        "Time allowed for queues beyond the least round-trip time in the congestion window, above which frames are dropped before the encoder; 0 for \
+         no window. libwebrtc's default (`WebRTC-CongestionWindow`: QueueSize:350,MinBitrate:30000,DropFrame:true, in `rate_control_settings.cc`).",
+    ),
+    (
+        "overhead",
+        58.0,
+        "Bytes of headers below RTP in each packet that the estimate counts: 48 of UDP and IPv6 (`transport_overhead_bytes_per_packet` in \
+         `rtp_transport_controller_send.cc`) and 10 of SRTP's tag; 38 over IPv4. The target then covers them, and 20 bytes of RTP header and extensions.",
+    ),
+];
 impl Config {
+    /// The parameters with Chrome's defaults.
+    pub(super) fn chrome_params() -> Vec<ParamInfo> {
+        let mut params = Self::params();
+        for param in &mut params {
+            if let Some((_, default, doc)) = CHROME_DEFAULTS.iter().find(|(name, ..)| *name == param.name) {
+                (param.default, param.doc) = (*default, doc);
+            }
+        }
+        params
+    }
+    /// The configuration of one of the entries, with these parameters replaced. Errors: as [`Self::set_all`].
+    pub(super) fn of(entry: &str, params: &[(String, f64)]) -> Result<Self, SetupError> {
+        let mut config = Self::default();
+        if entry == CHROME {
+            for (name, default, _) in CHROME_DEFAULTS {
+                config.set_checked(name, default);
+            }
+        }
+        config.set_all(entry, params)?;
+        Ok(config)
+    }
     pub(super) fn detector(&self) -> DetectorConfig {
         DetectorConfig {
             gain: self.trendline_gain,

@@ -352,3 +352,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn chrome_has_its_window_unless_another_is_given() {
+    let window = |entry: &str, params: &[(String, f64)]| Config::of(entry, params).map(|c| c.congestion_window);
+    let ms = TimeDelta::from_millis;
+    assert_eq!(window("gcc", &[]), Ok(TimeDelta::ZERO));
+    assert_eq!(window(config::CHROME, &[]), Ok(ms(350)));
+    assert_eq!(window(config::CHROME, &[("congestion_window".into(), 0.0)]), Ok(TimeDelta::ZERO));
+    assert!(window(config::CHROME, &[("window".into(), 0.0)]).is_err());
+    // What lists show is what is made, and nothing else differs.
+    let specs = Gcc::specs();
+    let of = |spec: &Spec, params: Vec<_>| {
+        let given: Vec<(String, f64)> = params;
+        Config::of(&spec.name, &given).expect("valid")
+    };
+    for spec in &specs {
+        let shown: Vec<(String, f64)> = spec.params.iter().map(|p| (p.name.to_owned(), p.default)).collect();
+        assert_eq!(of(spec, shown), of(spec, vec![]));
+    }
+    let of_chrome = of(&specs[1], vec![]);
+    assert_eq!(of_chrome.overhead, DataSize::from_bytes(58));
+    let Config { congestion_window, overhead, .. } = Config::default();
+    assert_eq!(Config { congestion_window, overhead, ..of_chrome }, Config::default());
+}
