@@ -50,7 +50,7 @@ fn fields_that_are_written_stay() {
 
 #[test]
 fn other_programs_are_faults() {
-    let e = parse(&format!("{SMALL}ends = \"chrome\"\n")).err().expect("no such program");
+    let e = parse(&format!("{SMALL}ends = \"chrome\"\n")).expect_err("no such program");
     let shown = format!("{e}\n{}", e.help_text().unwrap_or_default());
     assert!(shown.contains("rtp.video.ends") && shown.contains("did you mean `chromium`?"), "{shown}");
 }
