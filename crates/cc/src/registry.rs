@@ -287,6 +287,7 @@ controllers! {
         Rrtcc(crate::papers::rrtcc::Rrtcc),
         RtcpAimd(crate::papers::rtcp_aimd::RtcpAimd),
         RtcpThresholds(crate::papers::rtcp_thresholds::RtcpThresholds),
+        TfrcRtcp(crate::papers::tfrc_rtcp::TfrcRtcp),
         Tmmbr(crate::papers::tmmbr::Tmmbr),
         TmmbrA(crate::papers::tmmbr::TmmbrA),
         TmmbrB(crate::papers::tmmbr::TmmbrB),
