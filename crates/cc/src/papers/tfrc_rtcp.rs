@@ -58,7 +58,7 @@ pub struct TfrcRtcp {
     rtt: Option<TimeDelta>,
     size: MeanSize,
     counted: Option<Counted>,
-    /// The time between the last two reports.
+    /// The time between the last two reports, not below the interval that is asked for.
     interval: TimeDelta,
     nofeedback_at: Option<Timestamp>,
 }
@@ -100,22 +100,23 @@ impl TfrcRtcp {
             self.rtt = Some(self.rtt.map_or(sample, |r| r.mul_f64(q) + sample.mul_f64(1.0 - q)));
         }
         let highest = block.highest_sequence;
+        // RFC 3448, section 6.2: no feedback without new data. A report that came twice would show that nothing arrives.
+        if self.counted.is_some_and(|before| before.highest == highest) {
+            return;
+        }
         let now = Counted { at: block.now, highest, lost: block.cumulative_lost };
-        let Some(before) = self.counted.replace(now) else {
+        let before = self.counted.replace(now);
+        let Some(before) = before.filter(|b| b.highest < highest && b.at < block.now) else {
             self.restart_nofeedback_timer(block.now);
             return;
         };
-        let time = block.now.saturating_since(before.at);
-        if time <= TimeDelta::ZERO {
-            return;
-        }
+        let time = block.now - before.at;
         // Totals also cover reports that were lost.
-        let expected = highest.saturating_sub(before.highest).min(MOST_PACKETS) as f64;
+        let expected = (highest - before.highest).min(MOST_PACKETS) as f64;
         let lost = (block.cumulative_lost.saturating_sub(before.lost) as f64).clamp(0.0, expected);
-        self.interval = time;
+        self.interval = time.max(REPORTS.min_interval);
         self.x_recv = (expected - lost) * self.segment() / time.as_secs_f64();
-        let share = if expected > 0.0 { lost / expected } else { 0.0 };
-        self.p += self.config.loss_weight * (share - self.p);
+        self.p += self.config.loss_weight * (lost / expected - self.p);
         self.update();
         self.restart_nofeedback_timer(block.now);
     }
@@ -253,6 +254,16 @@ mod tests {
             assert_eq!(rates, [128.0, 64.0, 32.0, 32.0, 32.0]);
             assert!((waits[0] - seconds).abs() < 1e-9 && (waits[2] - seconds).abs() < 1e-9, "{waits:?}");
         }
+    }
+
+    #[test]
+    fn a_report_that_comes_twice_changes_nothing() {
+        let mut c: TfrcRtcp = LIMITS.sender(&[]);
+        assert_eq!(after(&mut c, &[(32, 0)]), [256.0]);
+        let timer = c.poll_timeout();
+        let now = Timestamp::from_millis(2_001);
+        c.on_cue(&Cue::ReportBlock(ReportBlock { now, highest_sequence: 32, ..REPORT }));
+        assert_eq!((c.target().media_rate.as_kbps_f64(), c.poll_timeout()), (256.0, timer));
     }
 
     #[test]
