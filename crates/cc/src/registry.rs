@@ -305,6 +305,7 @@ controllers! {
         RtcpAimd(crate::papers::rtcp_aimd::RtcpAimd),
         RtcpThresholds(crate::papers::rtcp_thresholds::RtcpThresholds),
         Sqp(crate::papers::sqp::Sqp),
+        TfrcRtcp(crate::papers::tfrc_rtcp::TfrcRtcp),
         Tmmbr(crate::papers::tmmbr::Tmmbr),
         TmmbrA(crate::papers::tmmbr::TmmbrA),
         TmmbrB(crate::papers::tmmbr::TmmbrB),

@@ -85,7 +85,7 @@ mod tests {
         let rides = Ride::all(1, 1, 1).expect("rides");
         let table = judge(&rides, 1, 2, &options).expect("judged");
         assert!(table.failed.is_empty() && table.undone == 0, "{table:#?}");
-        assert_eq!((table.rides.len(), table.variants.len(), table.cues.len()), (2, 11, 9));
+        assert_eq!((table.rides.len(), table.variants.len(), table.cues.len()), (2, 13, 11));
         let quality = |name: &str| {
             let v = table.variants.iter().find(|v| v.name == name).expect(name);
             v.over_rides(Measure::Psnr).expect("measured").mean

@@ -383,13 +383,15 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Passes the internal values of a call's ends to the recorder.
+    /// Passes the internal values of a call's ends, and the round-trip time of its transport, to the recorder.
     #[inline(never)]
     fn record_metrics(&mut self, flow: usize, now: Timestamp) {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
         let mut internals: Vec<(&'static str, f64)> = Vec::new();
         let psnr = sim.agent(ids.receiver).viewer().and_then(|v| v.last_psnr());
         internals.extend(psnr.map(|db| ("psnr_db", db)));
+        let rtt = sim.agent(ids.sender).connection().and_then(Connection::rtt);
+        internals.extend(rtt.map(|rtt| ("transport_rtt_ms", rtt.as_millis_f64())));
         for end in [ids.sender, ids.receiver] {
             if let Some(call) = sim.agent(end).call() {
                 call.stats().metrics(&mut |name, value| internals.push((name, value)));

@@ -110,3 +110,57 @@ fn each_path_follows_the_forecast_of_its_own_in_band_as_from_the_map() {
         assert!((0.88..1.05).contains(&share), "{controller}: {share}");
     }
 }
+
+/// A variant of the dissertation's whole call, figure 8.1.
+fn synthesis(variant: &str, seed: u64) -> FlowSummary {
+    let registry = Registry::builtin();
+    let file = ScenarioFile::builtin("rtp-cc-thesis/synthesis", &registry).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = file.scenario(Some(variant), None, &registry).unwrap_or_else(|e| panic!("{e}"));
+    let stop = AtomicBool::new(false);
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    run(&scenario, seed, &options).expect("runs").flows.remove(0)
+}
+
+/// Lost and all pictures of the lower layer, and the 95th percentile of their delay in ms.
+fn lower(flow: &FlowSummary) -> (u64, u64, f64) {
+    let frames = flow.streams.iter().find_map(|s| s.frames.as_ref()).expect("pictures");
+    (frames.lost, frames.frames, frames.delay_ms.as_ref().expect("pictures").p95)
+}
+
+/// Packets that wait for a path that holds them back grow too old for the queue: pictures of the lower layer are lost then.
+#[test]
+fn the_default_scheduler_keeps_the_lower_layer_at_a_higher_rate_and_delay() {
+    let [thesis, earliest] = ["all", "earliest"].map(|v| synthesis(v, 1));
+    for flow in [&thesis, &earliest] {
+        let (lost, all, _) = lower(flow);
+        assert!((3_590..=3_600).contains(&all) && lost * 500 <= all, "{lost} of {all}");
+    }
+    let rates = earliest.rates.goodput_bps / thesis.rates.goodput_bps;
+    assert!((1.02..1.3).contains(&rates), "{rates}");
+    let delays = lower(&earliest).2 / lower(&thesis).2;
+    assert!((1.2..4.0).contains(&delays), "{delays}");
+}
+
+/// Lost speech has no time for a repair where its playout follows the delay, and has with 400 ms, which cost the conversation more.
+#[test]
+fn playout_by_skew_conceals_lost_speech_and_serves_the_conversation_better() {
+    let speech = |variant: &str| {
+        let flow = synthesis(variant, 1);
+        let audio = flow.streams.iter().find(|s| s.media == "audio").expect("speech");
+        (audio.loss, audio.concealed.expect("speech"), audio.mos.expect("speech"))
+    };
+    let ((loss, concealed, mos), (_, fixed, fixed_mos)) = (speech("all"), speech("no-skew"));
+    // What is lost is concealed, and little beside: the delay covers the paths' skew.
+    assert!((0.5 * loss..1.5 * loss + 0.002).contains(&concealed), "{concealed} of {loss} lost");
+    assert!(fixed < 0.1 * concealed, "{fixed}");
+    assert!((4.2..4.5).contains(&mos) && (3.4..3.7).contains(&fixed_mos), "{mos}, {fixed_mos}");
+}
+
+#[test]
+fn the_call_of_figure_8_1_follows_capacity_vectors_as_the_map_itself() {
+    let [vectors, map, plain] = ["all", "no-vector", "no-map"].map(|v| synthesis(v, 1));
+    let share = vectors.rates.goodput_bps / map.rates.goodput_bps;
+    assert!((0.9..1.1).contains(&share), "{share}");
+    let bounded = vectors.rates.goodput_bps / plain.rates.goodput_bps;
+    assert!((0.8..0.97).contains(&bounded), "the map bounds the call: {bounded}");
+}

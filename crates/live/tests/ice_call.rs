@@ -310,5 +310,5 @@ fn a_call_on_sockets_keeps_its_rate_under_a_flood_of_checks() {
     let [calm, under] = [&calm, &flooded].map(|b| b.end.received.rtp_packets);
     println!("{sent} forged checks in 4 s: {under} packets, {calm} without; {counters:?}");
     assert!(counters.unauthentic > 2_000, "{counters:?}");
-    assert!(under * 100 >= calm * 90, "{under} beside {calm}");
+    assert!(under * 100 >= calm * 95, "{under} beside {calm}");
 }

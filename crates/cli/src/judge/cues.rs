@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use weir_judge::cues::{CueWorth, MATTERS, Measure, Ride, SCENARIO, Table, Variant, judge};
 use weir_lab::results::Stat;
 
-const VARIANT_HEADS: [&str; 7] =
-    ["variant", "in time, %", "PSNR, dB", "speech, %", "frozen, s", "delay p95, ms", "shown, kbit/s"];
+const VARIANT_HEADS: [&str; 8] =
+    ["variant", "in time, %", "PSNR, dB", "speech, %", "MOS", "frozen, s", "delay p95, ms", "shown, kbit/s"];
 const CUE_HEADS: [&str; 8] =
     ["left out", "gain in time, %", "PSNR, %", "speech, %", "earns", "costs", "best, %", "worst, %"];
 
@@ -49,6 +49,7 @@ fn variant_row(variant: &Variant) -> Vec<String> {
         of(Measure::OnTime, 100.0, 1),
         of(Measure::Psnr, 1.0, 2),
         of(Measure::Speech, 100.0, 1),
+        of(Measure::Mos, 1.0, 2),
         of(Measure::Frozen, 1.0, 1),
         of(Measure::Delay, 1.0, 0),
         of(Measure::Shown, 1e-3, 0),
@@ -71,6 +72,7 @@ fn name(measure: Measure) -> &'static str {
         Measure::OnTime => "in time",
         Measure::Psnr => "PSNR",
         Measure::Speech => "speech",
+        Measure::Mos => "MOS",
         Measure::Frozen => "frozen",
         Measure::Delay => "delay",
         Measure::Shown => "rate",
@@ -96,7 +98,7 @@ fn verdict(table: &Table) -> String {
 fn legend(table: &Table) -> String {
     format!(
         "Means over {} rides of {} runs of {SCENARIO}, with the 95 % interval over rides. PSNR is of a model: 30 dB at 100 kbit/s, \
-         3 dB for each doubling, 20 dB where nothing is shown. Gains are those of the call with all over the call without, relative \
+         3 dB for each doubling, 20 dB where nothing is shown. MOS is that of the conversation (E-model), by delay and concealment. Gains are those of the call with all over the call without, relative \
          to that. A ride counts if every seed agrees on more than {:.0} % in one of the three.",
         table.rides.len(),
         table.seeds,

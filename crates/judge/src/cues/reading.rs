@@ -24,6 +24,8 @@ pub enum Measure {
     Psnr,
     /// Speech that was not concealed, as a share.
     Speech,
+    /// Mean opinion score of the conversation by the E-model, 1 to 4.5, which counts the delay to playout beside concealment.
+    Mos,
     /// Time for which the lowest layer stood still, s.
     Frozen,
     /// 95th percentile of the time from capture to completion of pictures, ms.
@@ -34,7 +36,8 @@ pub enum Measure {
 
 impl Measure {
     /// All; the first three decide whether a cue earns its place.
-    pub const ALL: [Self; 6] = [Self::OnTime, Self::Psnr, Self::Speech, Self::Frozen, Self::Delay, Self::Shown];
+    pub const ALL: [Self; 7] =
+        [Self::OnTime, Self::Psnr, Self::Speech, Self::Mos, Self::Frozen, Self::Delay, Self::Shown];
     /// Those that decide: each is the better the higher it is.
     pub const DECIDING: [Self; 3] = [Self::OnTime, Self::Psnr, Self::Speech];
 }
@@ -50,6 +53,8 @@ pub struct Measures {
     pub psnr_db: f64,
     /// See [`Measure::Speech`].
     pub speech: f64,
+    /// See [`Measure::Mos`]; 1, the least, without speech.
+    pub mos: f64,
     /// See [`Measure::Frozen`].
     pub frozen_s: f64,
     /// See [`Measure::Delay`]; zero if no picture was complete.
@@ -76,6 +81,7 @@ impl Measures {
             on_time,
             psnr_db: on_time * coded.max(MISSING_DB) + (1.0 - on_time) * MISSING_DB,
             speech: active * (1.0 - concealed.unwrap_or(1.0)),
+            mos: flow.streams.iter().find_map(|s| s.mos).unwrap_or(1.0),
             frozen_s: frames.stalled_s + (1.0 - active) * seconds,
             delay_p95_ms: flow.frames.as_ref().and_then(|f| f.delay_ms).map_or(0.0, |d| d.p95),
             shown_bps,
@@ -88,6 +94,7 @@ impl Measures {
             Measure::OnTime => self.on_time,
             Measure::Psnr => self.psnr_db,
             Measure::Speech => self.speech,
+            Measure::Mos => self.mos,
             Measure::Frozen => self.frozen_s,
             Measure::Delay => self.delay_p95_ms,
             Measure::Shown => self.shown_bps,

@@ -108,6 +108,7 @@ fn mean(runs: &[Option<Measures>]) -> Option<Measures> {
         on_time: of(Measure::OnTime),
         psnr_db: of(Measure::Psnr),
         speech: of(Measure::Speech),
+        mos: of(Measure::Mos),
         frozen_s: of(Measure::Frozen),
         delay_p95_ms: of(Measure::Delay),
         shown_bps: of(Measure::Shown),
@@ -160,7 +161,15 @@ mod tests {
     #[test]
     fn a_cue_earns_and_costs_where_every_seed_agrees() {
         let of = |on_time: f64| {
-            let m = Measures { on_time, psnr_db: 30.0, speech: 1.0, frozen_s: 0.0, delay_p95_ms: 90.0, shown_bps: 1e6 };
+            let m = Measures {
+                on_time,
+                psnr_db: 30.0,
+                speech: 1.0,
+                mos: 4.0,
+                frozen_s: 0.0,
+                delay_p95_ms: 90.0,
+                shown_bps: 1e6,
+            };
             Some(m)
         };
         let rides = Ride::all(1, 3, 0).expect("rides");
