@@ -112,7 +112,9 @@ fn a_joint_plan_repairs_by_requests_or_by_a_code() {
         (again, sent.repair_packets, s.residual_lost as f64 / s.lost as f64, share.expect("a plan"))
     };
     let by_requests = run(true);
-    assert!(by_requests.0 > 40 && by_requests.1 == 0 && by_requests.2 < 0.05 && by_requests.3 == 0.0, "{by_requests:?}");
+    // Copies of the answers are repair packets, three at most.
+    let (again, copies, residual, share) = by_requests;
+    assert!(again > 40 && copies <= 3 * again as u64 && residual < 0.05 && share == 0.0, "{by_requests:?}");
     let by_code = run(false);
     assert!(by_code.0 == 0 && by_code.1 > 100 && by_code.2 < 0.3 && by_code.3 > 0.0, "{by_code:?}");
 }
@@ -121,11 +123,12 @@ fn a_joint_plan_repairs_by_requests_or_by_a_code() {
 fn a_joint_plan_plays_later_where_packets_are_lost_and_earlier_again() {
     let joint = Joint { earliest: ms(100), latest: ms(400), requests: true };
     let rule = lose_media(|n| n < 600 && n % 20 == 7);
-    let mut c = call_of(ParityFormat::FlexFec, &Recorder::new(800), None, RepairReception::Always, rule, |out, incoming| {
-        (out.repair, out.repair_within_rate) = (RepairChoice::ByFrames(FrameRepair::Joint(joint)), true);
-        out.retransmission = Some(RetransmissionConfig::default());
-        (incoming.nack, incoming.joint) = (Some(NackConfig::default()), Some(joint));
-    });
+    let mut c =
+        call_of(ParityFormat::FlexFec, &Recorder::new(800), None, RepairReception::Always, rule, |out, incoming| {
+            (out.repair, out.repair_within_rate) = (RepairChoice::ByFrames(FrameRepair::Joint(joint)), true);
+            out.retransmission = Some(RetransmissionConfig::default());
+            (incoming.nack, incoming.joint) = (Some(NackConfig::default()), Some(joint));
+        });
     let mut at = |seconds| {
         c.run_until(Timestamp::from_secs(seconds));
         let mut planned = None;
