@@ -60,7 +60,7 @@ impl FramePolicy for JointPolicy {
         let Some(frame) = frames.back() else { return };
         let packets = frame.packets.len();
         self.tally.on_frame(frame.captured);
-        self.tally.on_media(packets as u64);
+        self.tally.on_media(packets as u64, self.planner.plan().repairs_for_each());
         self.since_report += packets as u64;
         if self.next.is_none_or(|next| now >= next) {
             self.next = Some(now + INTERVAL);
@@ -73,7 +73,7 @@ impl FramePolicy for JointPolicy {
             self.owed = 0.0;
             return;
         }
-        self.owed += packets as f64 * plan.share.0 as f64 / plan.share.1 as f64;
+        self.owed += packets as f64 * plan.repairs_for_each();
         let count = self.owed.floor();
         self.owed -= count;
         if let Some(packets) = Self::window(frames, plan.window) {
@@ -118,7 +118,7 @@ impl FramePolicy for JointPolicy {
 
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let plan = self.planner.plan();
-        out("plan_share", plan.share.0 as f64 / plan.share.1 as f64);
+        out("plan_share", plan.repairs_for_each());
         out("plan_window", plan.window as f64);
         out("plan_copies", f64::from(plan.copies));
         out("plan_playout_ms", plan.playout.as_millis_f64());

@@ -94,7 +94,8 @@ impl PlannedPlayout {
                     self.tally.on_packets(missing, true);
                 }
                 self.tally.on_packets(1, false);
-                self.tally.on_media(1 + missing.min(MOST_MISSING));
+                let share = self.planner.plan().repairs_for_each();
+                self.tally.on_media(1 + missing.min(MOST_MISSING), share);
                 self.highest = Some(sequence);
             }
         }

@@ -112,10 +112,9 @@ fn a_joint_plan_repairs_by_requests_or_by_a_code() {
         (again, sent.repair_packets, s.residual_lost as f64 / s.lost as f64, share.expect("a plan"))
     };
     let by_requests = run(true);
-    assert!(
-        by_requests.0 > 40 && by_requests.1 == 0 && by_requests.2 < 0.05 && by_requests.3 == 0.0,
-        "{by_requests:?}"
-    );
+    // Copies of the answers are repair packets, three at most.
+    let (again, copies, residual, share) = by_requests;
+    assert!(again > 40 && copies <= 3 * again as u64 && residual < 0.05 && share == 0.0, "{by_requests:?}");
     let by_code = run(false);
     assert!(by_code.0 == 0 && by_code.1 > 100 && by_code.2 < 0.3 && by_code.3 > 0.0, "{by_code:?}");
 }

@@ -29,7 +29,7 @@ pub struct Conditions {
     pub outage: f64,
     /// Round-trip time; half of it is taken as the delay of each way.
     pub rtt: TimeDelta,
-    /// Packets of a frame.
+    /// Packets that go with a frame, repair packets included.
     pub packets: f64,
     /// From frame to frame.
     pub interval: TimeDelta,
@@ -88,9 +88,9 @@ impl Tally {
         self.bursts += lost * packets;
     }
 
-    /// Packets of media.
-    pub fn on_media(&mut self, packets: u64) {
-        self.media += packets as f64;
+    /// Packets of media, and the repair packets for each of them.
+    pub fn on_media(&mut self, packets: u64, share: f64) {
+        self.media += packets as f64 * (1.0 + share);
     }
 
     /// A frame of this capture time, by any clock.
@@ -141,7 +141,7 @@ mod tests {
         t.age(at(0));
         for frame in 0..100 {
             t.on_frame(at(frame * 40));
-            t.on_media(6);
+            t.on_media(4, 0.5);
             for (count, is_lost) in [(14, false), (1, true), (2, true), (1, false), (9, true), (3, false)] {
                 t.on_packets(count, is_lost);
             }

@@ -74,6 +74,13 @@ pub struct Plan {
     pub copies: u8,
 }
 
+impl Plan {
+    /// Repair packets for each packet of media.
+    pub fn repairs_for_each(&self) -> f64 {
+        self.share.0 as f64 / self.share.1 as f64
+    }
+}
+
 /// Finds plans.
 #[derive(Clone, Copy, Debug)]
 pub struct Planner {
@@ -131,6 +138,9 @@ impl Planner {
             }
             playout = (playout + PLAYOUT_STEP).min(latest);
         }
+        // A share grows by one step at a time: the encoder has to make room for it, or frames wait.
+        let place = |share| SHARES.iter().position(|s| *s == share).unwrap_or(0);
+        plan.share = SHARES[place(plan.share).min(place(self.plan.share) + 1)];
         self.plan = plan;
         plan
     }
@@ -138,15 +148,21 @@ impl Planner {
     /// All codes that can be of use, with what each leaves.
     fn codes(&self, c: &Conditions) -> Vec<Code> {
         let path = TwoStates::new(c.loss, c.burst);
-        let frame = (c.packets.round() as usize).clamp(1, PACKETS);
+        // The rate is that of all packets: the more of them repair, the fewer a frame has.
+        let packets_of = |share: (usize, usize)| {
+            let packets = c.packets / (1.0 + share.0 as f64 / share.1 as f64);
+            (packets.round() as usize).clamp(1, PACKETS)
+        };
+        let frame = packets_of(SHARES[0]);
         let nothing = Window { frame, media: frame, repairs: 0 };
         let mut all = vec![Code { share: SHARES[0], window: 1, repairs: 0.0, missed: path.missed(nothing) }];
         if c.loss + c.outages <= 0.0 {
             return all;
         }
         for window in 1..=FRAMES {
-            let media = window * frame;
             for share in &SHARES[1..] {
+                let frame = packets_of(*share);
+                let media = window * frame;
                 let repairs = media * share.0 / share.1;
                 if repairs == 0 || media + repairs > PACKETS {
                     continue;
@@ -238,8 +254,10 @@ mod tests {
         Conditions { outages: 0.0333, outage: 12.0, ..path(0.0, 1.0, one_way) }
     }
 
+    /// The plan under lasting conditions, to which the share of repair has grown.
     fn planned(bounds: Joint, c: Conditions) -> Plan {
-        Planner::new(bounds).update(&c)
+        let mut planner = Planner::new(bounds);
+        (0..SHARES.len()).map(|_| planner.update(&c)).last().expect("plans")
     }
 
     fn fixed(at: i64) -> Joint {
@@ -248,8 +266,8 @@ mod tests {
 
     #[test]
     fn a_value_is_that_of_hand() {
-        // One packet a frame, 10 % by chance, no requests: with one copy in two frames' window m is 0.019 (two packets, one repair packet).
-        let c = Conditions { packets: 1.0, ..path(0.1, 1.0, 20) };
+        // One packet a frame beside half a repair packet, 10 % by chance, no requests: m of a window of two frames is 0.019.
+        let c = Conditions { packets: 1.5, ..path(0.1, 1.0, 20) };
         let planner = Planner::new(Joint { requests: false, ..fixed(200) });
         let codes = planner.codes(&c);
         let code = codes.iter().find(|code| code.share == (1, 2) && code.window == 2).expect("tried");
@@ -258,6 +276,7 @@ mod tests {
         let expected =
             1.0 / (1.0 + 10.0 * 0.019) * (1.0 - 0.18 * libm::log(1.5)) * (1.0 - delay_impairment(ms(200)) / 93.2);
         assert!((planner.value(&c, code, ms(200), 0) - expected).abs() < 1e-6);
+        let c = Conditions { packets: 1.0, ..c };
         // Requests: 20 ms one way, 33.3 of the frame, 10 until it is missed, 16.7 to be sent, and 40 there and back fit once into 130 ms,
         // with a copy (another 16.7) not at all.
         let (not, answers) = left(&c, 1.0, ms(130), 0);
@@ -310,7 +329,15 @@ mod tests {
             changes += u32::from(plan != before);
             before = plan;
         }
-        assert!(changes <= 2, "{changes}");
+        assert!(changes <= 4, "{changes}");
+    }
+
+    #[test]
+    fn a_share_grows_by_a_step_at_a_time() {
+        let mut planner = Planner::new(fixed(200));
+        let shares: Vec<_> = (0..8).map(|_| planner.update(&path(0.1, 1.0, 100)).share).collect();
+        assert_eq!(shares[..3], [(1, 10), (1, 5), (1, 3)]);
+        assert_eq!(planner.update(&path(0.0, 1.0, 100)).share, (0, 1));
     }
 
     proptest! {
