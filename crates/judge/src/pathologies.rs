@@ -17,7 +17,7 @@ pub use quantity::Quantity;
 pub use report::{CaseReport, LimitReport, Report, Verdict};
 
 use std::sync::Mutex;
-use weir_cc::{Registry, Shelf};
+use weir_cc::{Registry, Shelf, Spec};
 use weir_lab::results::RunResult;
 use weir_lab::run::{RunError, RunOptions, Task, run, run_each};
 use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
@@ -27,9 +27,13 @@ pub const FOLDER: &str = "pathologies";
 /// The variant with which the others of a scenario are compared.
 pub const UNDISTURBED: &str = "none";
 
+/// `gcc` with the parameters of Chrome, whose headers are not those of the cases' links: it is judged where it is named.
+const SAME_AS_GCC: &str = "gcc-chrome";
+
 /// The controllers that are judged where none is named: those for general use that adapt.
 pub fn controllers(registry: &Registry) -> Vec<String> {
-    registry.specs().filter(|s| s.shelf == Shelf::Algorithms && s.adapts).map(|s| s.name.clone()).collect()
+    let is_judged = |s: &&Spec| s.shelf == Shelf::Algorithms && s.adapts && s.name != SAME_AS_GCC;
+    registry.specs().filter(is_judged).map(|s| s.name.clone()).collect()
 }
 
 /// Numbers of a run, one for each limit of its case.

@@ -11,6 +11,9 @@
 //!   .06 to 3 Mbit/s, the tenth percentile is 60.7 ms, the median 62.5 and the ninetieth percentile 63.8 (SRTCP headers of captures).
 //! - `modules/video_coding/nack_requester.cc`: a gap is requested at once, since reordering is never learnt there, and a packet again when a
 //!   round trip has passed, by a timer of 20 ms on the same ticks, up to 100 times.
+//! - `modules/rtp_rtcp/source/receive_statistics_impl.cc` and `video/rtp_video_stream_receiver2.cc`: a jump of the sequence numbers by more than
+//!   450 (`kMaxPacketAgeToNack`) restarts the source, so that no report counts what an outage of some seconds took. Of the
+//!   453 packets of video that a recorded outage took getStats has none lost.
 //! - `video/video_receive_stream2.h`: a key frame is requested 3 s after the first picture that cannot be decoded (`kMaxWaitForFrame`), and at once
 //!   where none ever was (`kMaxWaitForKeyFrame`); again each 200 ms.
 
@@ -27,6 +30,8 @@ const OWN_RATE: DataRate = DataRate::from_kbps(300);
 const NACK_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 /// Most requests for a packet: `kMaxNackRetries`.
 const MAX_REQUESTS: u8 = 100;
+/// Packets of a jump forward up to which those between are lost: `kMaxPacketAgeToNack`.
+const MAX_JUMP: u16 = 450;
 /// Time without a decoded picture before a key frame is requested: `kMaxWaitForFrame`.
 const PICTURE_PATIENCE: TimeDelta = TimeDelta::from_secs(3);
 /// Interval of these requests: `kMaxWaitForKeyFrame`.
@@ -93,6 +98,11 @@ impl ReceiverModel {
     /// Most requests for a packet; `None` leaves it to the configuration.
     pub(crate) fn max_requests(self) -> Option<u8> {
         (self == Self::Chromium).then_some(MAX_REQUESTS)
+    }
+
+    /// The jump of sequence numbers, in packets, that restarts the statistics of a source; `None` leaves it to RFC 3550.
+    pub(crate) fn max_dropout(self) -> Option<u16> {
+        (self == Self::Chromium).then_some(MAX_JUMP + 1)
     }
 
     /// Wait for a key frame's request after the first picture that cannot be decoded.

@@ -44,6 +44,8 @@ pub struct ReceiveStatistics {
     jumped: bool,
     /// The numbers from the highest one down that have been received: as far back as numbers are taken.
     seen: u128,
+    /// A jump forward by this much or more restarts the source.
+    max_dropout: u16,
     /// Whether the last number had been received before.
     copy: bool,
     received: u64,
@@ -66,6 +68,7 @@ impl ReceiveStatistics {
             bad_sequence: None,
             jumped: false,
             seen: 0,
+            max_dropout: MAX_DROPOUT,
             copy: false,
             received: 0,
             prior_expected: 0,
@@ -73,6 +76,11 @@ impl ReceiveStatistics {
             transit: None,
             jitter: 0,
         }
+    }
+
+    /// Sets the jump forward, in packets, that restarts the source; `None` for that of RFC 3550, appendix A.1.
+    pub(crate) fn set_max_dropout(&mut self, jump: Option<u16>) {
+        self.max_dropout = jump.unwrap_or(MAX_DROPOUT);
     }
 
     /// The first number is one cycle up. After a jump numbers continue above all earlier ones, where RFC 3550 restarts
@@ -104,7 +112,7 @@ impl ReceiveStatistics {
             self.probation = 0;
         } else {
             let ahead = sequence.wrapping_sub(self.highest as u16);
-            if ahead < MAX_DROPOUT {
+            if ahead < self.max_dropout {
                 self.highest += u64::from(ahead);
                 self.copy = ahead == 0;
                 self.seen = self.seen.checked_shl(ahead.into()).unwrap_or(0) | 1;
@@ -205,6 +213,18 @@ impl ReceiveStatistics {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_jump_beyond_the_greatest_dropout_loses_nothing() {
+        let lost = |jump: u16, max: Option<u16>| {
+            let mut s = ReceiveStatistics::new(90_000);
+            s.set_max_dropout(max);
+            (0..100).chain(99 + jump..400 + jump).for_each(|n| _ = s.on_sequence(n));
+            s.take_block().cumulative_lost
+        };
+        assert_eq!((lost(450, Some(451)), lost(451, Some(451)), lost(451, None)), (449, 0, 450));
+        assert_eq!((lost(2_999, None), lost(3_000, None)), (2_998, 0));
+    }
 
     #[test]
     fn counts_losses_across_the_wrap() {

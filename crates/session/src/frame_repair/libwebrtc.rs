@@ -85,7 +85,7 @@ impl LibwebrtcPolicy {
 /// Frames a second by the times at which the last ones were captured.
 fn frame_rate(frames: &VecDeque<SentFrame>) -> f64 {
     let recent = frames.len().min(RECENT);
-    let (Some(first), Some(last)) = (frames.iter().rev().take(recent).next_back(), frames.back()) else { return 1.0 };
+    let (Some(first), Some(last)) = (frames.get(frames.len() - recent), frames.back()) else { return 1.0 };
     let span = (last.captured - first.captured).as_secs_f64();
     if recent > 1 && span > 0.0 { (recent - 1) as f64 / span } else { RECENT as f64 }
 }

@@ -279,6 +279,7 @@ impl IncomingStream {
             nack.behave_as(params.receiver);
         }
         self.picture.behave_as(params.receiver);
+        self.stats.set_max_dropout(params.receiver.max_dropout());
     }
 
     /// Takes a packet of the media stream.
