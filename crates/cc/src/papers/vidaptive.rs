@@ -29,7 +29,6 @@ mod headroom;
 #[cfg(test)]
 mod tests;
 
-use crate::controller::Controller;
 use crate::papers::copa::{Config as CopaConfig, Copa};
 use crate::spec::{Algorithm, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;

@@ -1,5 +1,6 @@
 use super::headroom::Headroom;
 use super::*;
+use crate::controller::Controller;
 use crate::cue::QueueState;
 use crate::testing::link::{Link, Reno, assert_between, mean, run_with};
 use crate::testing::{Kbps, metric};
