@@ -150,7 +150,7 @@ fn playout_by_skew_conceals_lost_speech_and_serves_the_conversation_better() {
         (audio.loss, audio.concealed.expect("speech"), audio.mos.expect("speech"))
     };
     let ((loss, concealed, mos), (_, fixed, fixed_mos)) = (speech("all"), speech("no-skew"));
-    // What is lost is concealed, and little beside: the delay covers the paths' skew.
+    // Lost speech is concealed, and little beside: the delay covers the paths' skew.
     assert!((0.5 * loss..1.5 * loss + 0.002).contains(&concealed), "{concealed} of {loss} lost");
     assert!(fixed < 0.1 * concealed, "{fixed}");
     assert!((4.2..4.5).contains(&mos) && (3.4..3.7).contains(&fixed_mos), "{mos}, {fixed_mos}");
