@@ -90,12 +90,12 @@ impl PlannedPlayout {
             Some(highest) if sequence <= highest => self.tally.on_late(),
             highest => {
                 let missing = highest.map_or(0, |highest| sequence - highest - 1);
-                if (1..=MOST_MISSING).contains(&missing) {
+                let missing = if missing <= MOST_MISSING { missing } else { 0 };
+                if missing > 0 {
                     self.tally.on_packets(missing, true);
                 }
                 self.tally.on_packets(1, false);
-                let share = self.planner.plan().repairs_for_each();
-                self.tally.on_media(1 + missing.min(MOST_MISSING), share);
+                self.tally.on_media(1 + missing, self.planner.plan().repairs_for_each());
                 self.highest = Some(sequence);
             }
         }

@@ -1,4 +1,4 @@
-//! What an application allows a joint plan.
+//! Bounds that an application sets a joint plan.
 
 use weir_units::TimeDelta;
 

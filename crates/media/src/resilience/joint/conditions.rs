@@ -16,7 +16,7 @@ const SHORT: u64 = 4;
 /// Packets of a frame before one is counted.
 const FIRST_PACKETS: f64 = 4.0;
 
-/// What a plan depends on.
+/// The inputs of a plan.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Conditions {
     /// Share of packets lost on the path one by one and in short bursts, before repair.

@@ -61,7 +61,7 @@ const BEST_RATING: f64 = 93.2;
 /// Another plan has to be worth so much more than the one in force: a half per cent, chosen here.
 const MARGIN: f64 = 1.005;
 
-/// What is done about losses.
+/// Measures against losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// From capture to playout.

@@ -1,4 +1,4 @@
-//! What a code leaves: the chance that a frame is not whole by its deadline, on a path with the losses of two states (Gilbert, 1960).
+//! Frames that a code leaves: the chance that a frame is not whole by its deadline, on a path with the losses of two states (Gilbert, 1960).
 
 /// A path that loses every packet in one state and none in the other.
 #[derive(Clone, Copy, Debug)]
