@@ -103,7 +103,7 @@ crate::tunables! {
 
 /// The entry with Chrome's parameters.
 pub(super) const CHROME: &str = "gcc-chrome";
-/// What Chrome has beside the defaults: parameter, number in its unit, and source. All other defaults are those of libwebrtc without field
+/// Chrome's settings beside the defaults: parameter, number in its unit, and source. All other defaults are those of libwebrtc without field
 /// trials, which Chromium 156 has too (`docs/fidelity.md` compares its estimates).
 const CHROME_DEFAULTS: [(&str, f64, &str); 2] = [
     (

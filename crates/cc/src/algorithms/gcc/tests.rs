@@ -361,7 +361,7 @@ fn chrome_has_its_window_unless_another_is_given() {
     assert_eq!(window(config::CHROME, &[]), Ok(ms(350)));
     assert_eq!(window(config::CHROME, &[("congestion_window".into(), 0.0)]), Ok(TimeDelta::ZERO));
     assert!(window(config::CHROME, &[("window".into(), 0.0)]).is_err());
-    // What lists show is what is made, and nothing else differs.
+    // Lists show the very settings that are made, and nothing else differs.
     let specs = Gcc::specs();
     let of = |spec: &Spec, params: Vec<_>| {
         let given: Vec<(String, f64)> = params;
