@@ -1,4 +1,4 @@
-//! What flows and links did in a window of the run.
+//! Measures of flows and links in a window of the run.
 
 use super::links::LinkMeter;
 use super::meter::{Meter, Totals};
@@ -65,7 +65,7 @@ impl WindowMeter {
         });
     }
 
-    /// What was measured, if the window ended.
+    /// The summary, if the window ended.
     pub(super) fn finish(self) -> Option<WindowSummary> {
         self.summary
     }
