@@ -39,8 +39,8 @@ fn comment(line: &str) -> Option<&str> {
 #[test]
 fn comments_begin_with_a_verb_or_a_noun() {
     let questions = ["What", "Who", "Which", "Whose"];
+    let mut found = Vec::new();
     for (room, _) in FLOORS {
-        let mut found = Vec::new();
         for (path, text) in files(&root().join("crates").join(room)) {
             for words in text.lines().filter_map(comment) {
                 let first = words.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
@@ -49,8 +49,8 @@ fn comments_begin_with_a_verb_or_a_noun() {
                 }
             }
         }
-        assert!(found.is_empty(), "{} comments begin with a question: {found:#?}", found.len());
     }
+    assert!(found.is_empty(), "{} comments begin with a question: {found:#?}", found.len());
 }
 
 #[test]
