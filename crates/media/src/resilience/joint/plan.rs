@@ -52,9 +52,9 @@ const DETECTION: TimeDelta = TimeDelta::from_millis(10);
 const SLACK: TimeDelta = TimeDelta::from_millis(10);
 /// Least interval of key frames on request (the session's `PictureFeedback`).
 const KEY_FRAMES: TimeDelta = TimeDelta::from_millis(300);
-/// Quality of a factor e of the rate, of that of a picture: 2.5 dB of PSNR for each doubling, and 20 dB between a picture and one that is
-/// spoilt, 2.5 / ln 2 / 20. Both are means of OpenH264 at 250 to 1,000 kbit/s (320x240, clips `sports` and `hand-held`, without losses and
-/// at 3 %), rounded.
+/// Quality of a factor e of the rate, of that of a picture: 2.5 dB of PSNR for each doubling over the 20 dB between a picture and one that is
+/// spoilt, 2.5 / ln 2 / 20. The first is a mean of OpenH264 at 250 to 1,000 kbit/s (320x240, clips `sports` and `hand-held`), the second a
+/// rough reading of the same.
 const QUALITY_OF_RATE: f64 = 0.18;
 /// Rating of a call without impairments (ITU-T G.107, section 7.7).
 const BEST_RATING: f64 = 93.2;
