@@ -562,7 +562,8 @@ class Core:
 
     def begin_drain(self):
         drain, share, queue = self.drain, self.share, self.queue
-        is_shallow = self.residual.noise >= 0.0012 and queue.expected <= queue.wanted
+        is_noisy = self.residual.noise >= max(0.0012, 0.5 * self.view.packet / max(share, 1000))
+        is_shallow = is_noisy and queue.expected <= queue.wanted
         sent = self.params.drain_shallow if is_shallow else 0.5
         drain.emptied_at = drain.begun = self.now
         drain.until = self.now + (min(queue.expected, 0.2) + self.params.drain_depth) / (1 - sent)

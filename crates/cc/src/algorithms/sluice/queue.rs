@@ -35,6 +35,11 @@ pub(super) fn expected(view: &View, history: &RateHistory, share: Rate, arrived:
     history.rates(view.standing.departure, now).fold(view.standing.delay, grow)
 }
 
+/// Time that one of the larger packets takes at this flow's share.
+pub(super) fn packet_time(view: &View, share: Rate) -> Span {
+    view.packet / share.max(LEAST_RATE)
+}
+
 /// The queue wanted on a path. `share` is this flow's rate of service, `weight` the share of one flow that it takes.
 pub(super) fn wanted(view: &View, share: Rate, weight: f64, c: &QueueConfig) -> Span {
     let mut wanted = by_rate(share, weight, view.packet, c) + (c.stalls * view.stall).max(c.jitter * view.noise);
