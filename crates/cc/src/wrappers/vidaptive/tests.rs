@@ -1,13 +1,12 @@
 use super::*;
 use crate::controller::{Limits, Target};
 use crate::cue::{Cue, EstimateKind, QueueState, ReceiverEstimate, SentPacket};
-use crate::testing::link::{Link, Reno, assert_between, mean, run_with};
+use crate::testing::link::assert_between;
 use crate::testing::{Kbps, metric};
 use crate::{Pair, Registry, Sender};
 use weir_units::{DataRate, DataSize, Timestamp};
 
 const CALL: Kbps = Kbps { floor: 50, start: 1_000, ceiling: 20_000 };
-const LINK: Link = Link { feedback: 10, is_exact: true, one_way: 20, capacity: |_| 4_000, ..Link::DEFAULT };
 
 /// A controller with a rate set by the test, of payload alone, paced at 2.5 times that.
 struct Obedient(DataRate);
@@ -109,22 +108,4 @@ fn every_name_has_its_companion_and_each_parameter_its_half() {
         assert!(make("gcc+vidaptive", &[(name, value)]).is_err(), "{name}");
     }
     assert!(make("gcc", &[("fill_pause", 50.0)]).is_err());
-}
-
-#[test]
-fn a_source_that_makes_half_leaves_the_rest_of_the_inner_rate_to_padding() {
-    // At 50 frames a second the time without padding would be two fifths of each interval.
-    let run = |name: &str, params: &[(&str, f64)]| {
-        let mut c = Registry::builtin().make(name, &CALL.setup(params)).expect("known").sender;
-        let link = Link { encoder: |_| 0.5, ..LINK };
-        let seconds = run_with(&mut c, &link, 60, &mut Reno::default());
-        (mean(&seconds[20..], |s| s.received) / 4_000.0, mean(&seconds[20..], |s| f64::from(s.padded)))
-    };
-    for name in ["scream2", "sluice"] {
-        let (plain, _) = run(name, &[]);
-        let (filled, padded) = run(&format!("{name}+vidaptive"), &[("fill_withhold", 0.0)]);
-        assert_between(name, filled, 0.5, 1.0);
-        assert!(filled > 0.8 * plain, "{name}: {filled:.2}, without {plain:.2}");
-        assert!(padded > 50.0, "{name}: {padded:.0} packets of padding a second");
-    }
 }
