@@ -222,10 +222,10 @@ impl Spec {
         spec.params.extend(params);
         spec
     }
-    /// Whether it controls plain datagrams itself, with feedback more often than every five seconds, RTCP's classic
-    /// interval. The others are for comparison: they need their transport, or let queues fill for long.
+    /// Whether it controls plain datagrams itself, with feedback more often than every two seconds (a choice; RTCP's classic
+    /// interval is five). The others are for comparison: they need their transport, or let queues fill for long.
     pub fn is_interactive(&self) -> bool {
-        let slow = |plan: ReportPlan| plan.min_interval >= TimeDelta::from_secs(5);
+        let slow = |plan: ReportPlan| plan.min_interval >= TimeDelta::from_secs(2);
         self.transport == Transport::Udp && !self.reports.is_some_and(slow)
     }
     /// ECN codepoint of its packets in a call with ECN on or off.
