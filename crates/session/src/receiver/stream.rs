@@ -421,8 +421,9 @@ impl IncomingStream {
 
     /// Whether a packet of this stream sets no deadline and requests nothing, beside feedback by the path.
     #[inline]
-    pub(crate) const fn is_only_counted(&self, path: &ReceivePath) -> bool {
-        self.nack.is_none()
+    pub(crate) fn is_only_counted(&self, path: &ReceivePath) -> bool {
+        !(path.reports.is_some_and(|p| p.early) && self.is_urgent())
+            && self.nack.is_none()
             && self.audio.is_none()
             && self.content.is_none()
             && self.interval.is_none()
