@@ -419,12 +419,10 @@ impl IncomingStream {
         }
     }
 
-    /// Whether a packet of this stream sets no deadline and requests nothing, beside feedback by the path. With early reports another stream's
-    /// loss may be waiting for one.
+    /// Whether a packet of this stream sets no deadline and requests nothing, beside feedback by the path.
     #[inline]
-    pub(crate) fn is_only_counted(&self, path: &ReceivePath) -> bool {
-        !path.reports.is_some_and(|p| p.early)
-            && self.nack.is_none()
+    pub(crate) const fn is_only_counted(&self, path: &ReceivePath) -> bool {
+        self.nack.is_none()
             && self.audio.is_none()
             && self.content.is_none()
             && self.interval.is_none()
