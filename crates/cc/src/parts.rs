@@ -4,6 +4,7 @@ pub(crate) mod base_delay;
 mod clock_offset;
 pub(crate) mod delay_correction;
 pub(crate) mod feedback_timeout;
+pub(crate) mod frame_interval;
 pub(crate) mod frames;
 pub(crate) mod incoming_rate;
 mod longer_path;

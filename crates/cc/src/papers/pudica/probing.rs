@@ -3,21 +3,12 @@
 use super::config::Config;
 use super::equations::{pace, probe_delay, utilisation};
 use crate::cue::{PacketResult, QueueState, SentPacket};
+use crate::parts::frame_interval::{FrameInterval, GROUP};
 use crate::parts::recent_least::RecentLeast;
 use crate::parts::sent_frames::{Frame, SentFrames};
 use std::collections::VecDeque;
 use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
 
-/// Frame interval before two frames have been seen.
-const USUAL_INTERVAL: f64 = 1.0 / 30.0;
-/// Bounds of a frame interval, in seconds: 250 frames a second, and what is longer than four a second is a pause.
-const INTERVALS: core::ops::RangeInclusive<f64> = 0.004..=0.25;
-/// Weight of a new frame interval in the mean.
-const INTERVAL_WEIGHT: f64 = 1.0 / 16.0;
-/// Time without a frame of several packets after which single packets count as frames.
-const SINGLE_AFTER: TimeDelta = TimeDelta::from_secs(1);
-/// Least duration of the frame that single packets then make: the interval of the paper's 60 frames a second.
-const GROUP: f64 = 1.0 / 60.0;
 /// The pace multiplier before the first frame is reported: that of section 2.1's example.
 const FIRST_PACE: f64 = 2.0;
 /// Greatest pace multiplier: a frame's packets then follow each other at what an interval of 60 Hz sends in 1.3 ms.
@@ -81,11 +72,8 @@ struct Group {
 pub(super) struct Probing {
     frames: SentFrames,
     least_delay: RecentLeast,
-    /// L, in seconds.
-    interval: f64,
-    last_frame: Option<Timestamp>,
-    /// When a frame of several packets was last sent.
-    several_at: Option<Timestamp>,
+    /// L.
+    interval: FrameInterval,
     group: Option<Group>,
     trains: VecDeque<Train>,
     waiting: Option<Waiting>,
@@ -99,9 +87,7 @@ impl Probing {
         Self {
             frames: SentFrames::new(),
             least_delay: RecentLeast::default(),
-            interval: USUAL_INTERVAL,
-            last_frame: None,
-            several_at: None,
+            interval: FrameInterval::new(),
             group: None,
             trains: VecDeque::with_capacity(MAX_FRAMES),
             waiting: None,
@@ -112,7 +98,7 @@ impl Probing {
 
     /// L, in seconds.
     pub(super) fn interval(&self) -> f64 {
-        self.interval
+        self.interval.seconds()
     }
     /// Rho.
     pub(super) fn pace(&self) -> f64 {
@@ -132,12 +118,7 @@ impl Probing {
             t.sent += 1;
         }
         if let Some(queued_at) = self.frames.on_sent(p) {
-            self.several_at = Some(p.now);
-            let passed = self.last_frame.map(|last| queued_at.saturating_since(last).as_secs_f64());
-            if let Some(passed) = passed.filter(|s| INTERVALS.contains(s)) {
-                self.interval += INTERVAL_WEIGHT * (passed - self.interval);
-            }
-            self.last_frame = Some(queued_at);
+            self.interval.on_frame(queued_at, p.now);
         }
         let is_media = !(p.is_padding || p.is_repair || p.is_retransmission);
         if is_media && p.queued.is_zero() {
@@ -150,7 +131,7 @@ impl Probing {
         let Some(frame) = self.frames.newest().filter(|f| f.packets > 1) else { return };
         let most = config.probe_share * frame.bytes as f64 / PROBE;
         let planned = (most as u32).min(config.probes).min(MAX_PROBES as u32);
-        let left = self.interval - now.saturating_since(frame.departure).as_secs_f64();
+        let left = self.interval.seconds() - now.saturating_since(frame.departure).as_secs_f64();
         if planned == 0 || left <= 0.0 {
             return;
         }
@@ -225,8 +206,7 @@ impl Probing {
     /// All packets of a frame are reported, or one of a later frame is.
     fn on_frame(&mut self, f: &Frame, now: Timestamp) {
         if f.packets < 2 {
-            let is_among_frames = self.several_at.is_some_and(|at| now.saturating_since(at) < SINGLE_AFTER);
-            if !is_among_frames {
+            if !self.interval.has_frames(now) {
                 self.on_single(f);
             }
             return;
@@ -257,7 +237,7 @@ impl Probing {
         arrival: Option<RemoteTimestamp>,
         [sent, received]: [u64; 2],
     ) -> Measured {
-        let interval = self.interval;
+        let interval = self.interval.seconds();
         let utilisation = match (arrival, self.least_delay.get()) {
             (Some(arrival), Some(least)) => {
                 utilisation(one_way(departure, arrival).as_secs_f64(), least.as_secs_f64(), interval)
@@ -273,7 +253,7 @@ impl Probing {
         let before = self.group.filter(|g| f.departure.saturating_since(g.departure).as_secs_f64() < GROUP);
         if let (None, Some(g)) = (before, self.group) {
             let passed = f.departure.saturating_since(g.departure).as_secs_f64();
-            self.interval = passed.clamp(GROUP, *INTERVALS.end());
+            self.interval.on_group(passed);
             let departure = g.delay.map_or(g.departure, |(delay, at)| sent_at(at, delay));
             let measured = self.measure(g.queued_at, departure, g.delay.map(|d| d.1), [g.sent, g.received]);
             self.finish(measured);

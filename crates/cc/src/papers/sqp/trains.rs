@@ -2,22 +2,13 @@
 
 use super::config::Config;
 use crate::cue::{PacketResult, QueueState, SentPacket};
+use crate::parts::frame_interval::{FrameInterval, GROUP};
 use crate::parts::recent_least::RecentLeast;
 use crate::parts::rtt;
 use crate::parts::sent_frames::{Frame, SentFrames};
 use std::collections::VecDeque;
 use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
 
-/// Frame interval before two frames have been seen, in seconds.
-const USUAL_INTERVAL: f64 = 1.0 / 30.0;
-/// Bounds of a frame interval, in seconds: 250 frames a second, and a pause from a quarter of a second on.
-const INTERVALS: core::ops::RangeInclusive<f64> = 0.004..=0.25;
-/// Weight of a new frame interval in the mean.
-const INTERVAL_WEIGHT: f64 = 1.0 / 16.0;
-/// Time without a frame of several packets after which single packets count.
-const SINGLE_AFTER: TimeDelta = TimeDelta::from_secs(1);
-/// Least duration of the train that single packets then make, in seconds: an interval of 60 Hz.
-const GROUP: f64 = 1.0 / 60.0;
 /// Age up to which the least delay counts for single packets.
 const LONG_WINDOW: TimeDelta = TimeDelta::from_secs(10);
 /// The window of the least delay before the first round trip (the program's `MinRttFilter`).
@@ -68,10 +59,7 @@ pub(super) struct Trains {
     least: RecentLeast,
     long_least: RecentLeast,
     smoothed_rtt: Option<TimeDelta>,
-    interval: f64,
-    last_frame: Option<Timestamp>,
-    /// When a frame of several packets was last sent.
-    several_at: Option<Timestamp>,
+    interval: FrameInterval,
     group: Option<Group>,
     done: VecDeque<Train>,
 }
@@ -83,9 +71,7 @@ impl Trains {
             least: RecentLeast::default(),
             long_least: RecentLeast::default(),
             smoothed_rtt: None,
-            interval: USUAL_INTERVAL,
-            last_frame: None,
-            several_at: None,
+            interval: FrameInterval::new(),
             group: None,
             done: VecDeque::with_capacity(MAX_TRAINS),
         }
@@ -93,7 +79,7 @@ impl Trains {
 
     /// The mean frame interval, in seconds.
     pub(super) fn interval(&self) -> f64 {
-        self.interval
+        self.interval.seconds()
     }
 
     /// Age up to which a one-way delay counts for the least.
@@ -108,12 +94,7 @@ impl Trains {
 
     pub(super) fn on_sent(&mut self, p: &SentPacket) {
         let Some(queued_at) = self.frames.on_sent(p) else { return };
-        self.several_at = Some(p.now);
-        let passed = self.last_frame.map(|last| queued_at.saturating_since(last).as_secs_f64());
-        if let Some(passed) = passed.filter(|s| INTERVALS.contains(s)) {
-            self.interval += INTERVAL_WEIGHT * (passed - self.interval);
-        }
-        self.last_frame = Some(queued_at);
+        self.interval.on_frame(queued_at, p.now);
     }
 
     pub(super) fn on_report(&mut self, rtt: Option<TimeDelta>) {
@@ -157,8 +138,7 @@ impl Trains {
     /// All packets of a frame are reported, or one of a later frame is.
     fn on_frame(&mut self, f: &Frame, now: Timestamp) {
         if f.packets < 2 {
-            let is_among_frames = self.several_at.is_some_and(|at| now.saturating_since(at) < SINGLE_AFTER);
-            if !is_among_frames {
+            if !self.interval.has_frames(now) {
                 self.on_single(f);
             }
             return;
@@ -170,7 +150,7 @@ impl Trains {
         };
         let span = (one_way(f.departure, end) - least).as_secs_f64();
         let receive = f.first_arrival.map_or(span, |start| (end - start).as_secs_f64()).max(0.0);
-        self.finish(Train::Arrived { interval: self.interval, received: f.received, span, receive });
+        self.finish(Train::Arrived { interval: self.interval.seconds(), received: f.received, span, receive });
     }
 
     /// A frame of one packet where all are: those of [`GROUP`] count as one.
@@ -178,10 +158,10 @@ impl Trains {
         let before = self.group.filter(|g| f.departure.saturating_since(g.departure).as_secs_f64() < GROUP);
         if let (None, Some(g)) = (before, self.group) {
             let passed = f.departure.saturating_since(g.departure).as_secs_f64();
-            self.interval = passed.clamp(GROUP, *INTERVALS.end());
+            self.interval.on_group(passed);
             let train = match (g.delay, self.long_least.get()) {
                 (Some(delay), Some(least)) => Train::Single {
-                    interval: self.interval,
+                    interval: self.interval.seconds(),
                     arrived: g.received as f64 / g.sent.max(1) as f64,
                     queue: (delay - least).as_secs_f64().max(0.0),
                 },
