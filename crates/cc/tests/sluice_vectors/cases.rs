@@ -292,13 +292,14 @@ fn gaps() -> Vec<Case> {
 fn noise() -> Vec<Case> {
     vec![
         Case {
-            sections: &["8.3", "8.4", "8.7", "10"],
+            sections: &["8.3", "8.4", "8.7", "10", "12.3"],
+            params: &[("drain_interval", 2_000.0)],
             outputs: NOISE,
-            seconds: 14.0,
+            seconds: 8.0,
             ..case(
                 "core-jitter",
-                "A link of 0.9 Mbit/s with jitter of up to 20 ms, in order.",
-                Plan { jitter: 20.0, ..Plan::even(0.9e6) },
+                "A link of 2.4 Mbit/s with jitter of up to 40 ms, in order; drains each 2 s, of which two are shallow.",
+                Plan { jitter: 40.0, ..Plan::even(2.4e6) },
             )
         },
         Case {
