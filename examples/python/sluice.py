@@ -117,18 +117,18 @@ class CoreSampler:
 
     def __init__(self):
         self.base = Base()
-        self.sent = 0
+        self.sent = self.last_queue = 0
         self.forget_last()
 
     def forget_last(self):
         self.last_arrival = self.last_departure = None
 
-    def sample(self, now, start, packets, window, interval):
-        """None without a sample. `window` is in ns, `interval` that of the feedback before."""
+    def sample(self, now, start, packets, window, interval, waits):
+        """None without a sample. `window` is in ns, `interval` that of the feedback before, `waits` a full queue's delay."""
         if not packets:
             return None
         m = State(
-            received=0, lost=0, revoked=0, unreported=0, marked=0, size=0, largest=0, elapsed=0,
+            received=0, lost=0, lost_waiting=0, revoked=0, unreported=0, marked=0, size=0, largest=0, elapsed=0,
             busy=State(time=0, size=0, packets=0, sending=0), gaps=State(sum=0, squares=0, count=0),
             least=0, least_departure=0, least_sent=0, last=0, most=0, is_same=False, first_departure=0, last_departure=0,
             begin=(packets[0].departure_ns - start) * 1e-9)
@@ -144,23 +144,25 @@ class CoreSampler:
         if base is None:
             return None
         m.base = base * 1e-9
-        self.observe_packets(m, packets, start, base)
+        self.observe_packets(m, packets, start, base, waits)
         if m.received == 0:
             return None
         self.extend(m, now, interval, base, at, window)
         return m
 
-    def observe_packets(self, m, packets, start, base):
+    def observe_packets(self, m, packets, start, base, waits):
         for p in packets:
             self.sent += 8 * p.size
             if p.arrival_ns is None:
                 m.lost += 1
+                m.lost_waiting += self.last_queue > waits
             else:
                 delay = min((p.arrival_ns - p.departure_ns - base) * 1e-9, 10)
                 self.observe_ordered(m, p, (p.departure_ns - start) * 1e-9, delay, 8 * p.size)
 
     def observe_ordered(self, m, p, departure, queue, served):
         """Steps 5 and 6 of 6.3."""
+        self.last_queue = queue
         if m.received == 0:
             m.first_departure = departure
         if m.received == 0 or queue < m.least:
@@ -248,7 +250,7 @@ class Core:
     def on_feedback(self, now_ns, packets, in_flight, rtt_ns):
         self.now = now = self.to_seconds(now_ns)
         window = self.params.base_window * 1e9 * (6 if self.is_competing else 1)
-        m = self.sampler.sample(now, self.start_ns, packets, window, self.timing.interval)
+        m = self.sampler.sample(now, self.start_ns, packets, window, self.timing.interval, self.queue.wanted + 0.05)
         if m is None:
             return
         self.m = m
@@ -334,7 +336,7 @@ class Core:
             timing.interval += 0.125 * (min(gap, 2 * timing.interval + 0.01) - timing.interval)
             timing.reported_at = self.now
         if rtt is not None:
-            timing.rtt = max(rtt, timing.rtt + 0.125 * (rtt - timing.rtt))
+            timing.rtt = max(rtt, min(timing.rtt + 0.125 * (rtt - timing.rtt), rtt + 0.2))
         timing.newest = max(timing.newest, self.m.last_departure)
         timing.waiting_since = None
 
@@ -689,13 +691,13 @@ class Sampler(CoreSampler):
         self.late = State(current=0, previous=0, begun=0, lateness=0, updated=0)
         self.longer = State(marks=deque(maxlen=24), sent=0, same=0, last=0, before=None)
 
-    def observe_packets(self, m, packets, start, base):
+    def observe_packets(self, m, packets, start, base, waits):
         for i, p in enumerate(packets):
             self.look_for_hole(m, p)
             if p.arrival_ns is not None and is_overtaken(p, packets[i + 1:i + 9]):
                 self.hold(p, min((p.arrival_ns - p.departure_ns - base) * 1e-9, 10))
             else:
-                super().observe_packets(m, [p], start, base)
+                super().observe_packets(m, [p], start, base, waits)
 
     def observe_ordered(self, m, p, departure, queue, served):
         super().observe_ordered(m, p, departure, queue, served + self.held.served)
@@ -752,6 +754,7 @@ class Sampler(CoreSampler):
         elif now - late.begun > 1.25 * late.lateness + 2 * interval:
             m.lost = late.previous
             late.previous, late.current, late.begun = late.current, 0, now
+        m.lost_waiting = min(m.lost_waiting, m.lost)
 
     def lengthen(self, m, base, at, window):
         """[LONGER] 6.7"""
@@ -978,7 +981,7 @@ class Answer:
     def observe(self):
         """9.3"""
         m, now = self.sluice.m, self.sluice.now
-        counts = Count(m.received, m.lost - m.revoked)
+        counts = Count(m.received, m.lost - m.lost_waiting - m.revoked)
         self.updated = max(self.updated, now - 0.5)
         if self.sluice.is_competing:
             self.trial = self.bound = None

@@ -139,7 +139,8 @@ impl Sluice {
         let window = self.config.service.base_window * if is_competing { COMPETING_WINDOW } else { 1 };
         let (now, in_flight) = (self.time(f.now), !f.bytes_in_flight.is_zero());
         let interval = self.timing.interval();
-        let message = Message { packets: f.packets, now, interval, start: self.start, window };
+        let waits = self.queue.wanted + answer::QUEUED;
+        let message = Message { packets: f.packets, now, interval, start: self.start, window, waits };
         let Some(sample) = self.sampler.sample(&message) else { return };
         let rtt = f.rtt.map(|rtt| Span::from(rtt::bounded(rtt)));
         self.end_silence(&sample, now);

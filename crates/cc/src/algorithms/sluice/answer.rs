@@ -17,7 +17,7 @@ use bound::{LossBound, Losses};
 use evidence::{Counts, Evidence};
 
 /// Standing queue beyond the one wanted from which losses are the queue's: its correction answers them.
-const QUEUED: Span = Span::secs(0.05);
+pub(super) const QUEUED: Span = Span::secs(0.05);
 /// Longest interval until chance is asked again.
 const LONGEST_INTERVAL: Span = Span::secs(64.0);
 /// Least share lost that is looked at where the bound has fallen: so little alone would hold it low.

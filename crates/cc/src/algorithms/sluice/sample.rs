@@ -32,6 +32,8 @@ pub(super) struct Sample {
     pub(super) received: u32,
     /// Packets lost, as far as that is believed by now.
     pub(super) lost: u32,
+    /// Those of them that were sent behind one that waited longer than `Message::waits`: a full queue's.
+    pub(super) lost_waiting: u32,
     /// Packets received that an earlier sample had as lost.
     pub(super) revoked: u32,
     /// Packets sent before the newest of the message that no message has told of: their report was lost.
@@ -116,6 +118,8 @@ pub(super) struct Sampler {
     last_arrival: Option<i64>,
     /// Departure of the packet received before.
     last_departure: Option<Time>,
+    /// Queueing delay of the packet received before.
+    last_queue: Span,
     /// Sequence number after the newest packet reported.
     next: Option<u64>,
     /// Data sent up to the packet that is looked at.
@@ -151,6 +155,8 @@ pub(super) struct Message<'a> {
     pub(super) start: Timestamp,
     /// Age at which the least delay expires.
     pub(super) window: TimeDelta,
+    /// Queueing delay beyond which what is lost is the queue's.
+    pub(super) waits: Span,
 }
 
 impl Sampler {
@@ -176,6 +182,7 @@ impl Sampler {
             self.look_for_holes(&mut sample, p);
             let (Some(arrival), Some(delay)) = (p.arrival, delay_of(p)) else {
                 sample.lost += 1;
+                sample.lost_waiting += u32::from(self.last_queue > message.waits);
                 continue;
             };
             let queue = Span::secs(delay.saturating_sub(base) as f64 * 1e-9).min(MAX_SPAN);
@@ -183,6 +190,7 @@ impl Sampler {
                 self.overtaken.add(p, queue);
                 continue;
             }
+            self.last_queue = queue;
             sample.add(p, Time::of(p.departure, start), queue, self.sent);
             self.pass(&mut sample, p, Time::of(p.departure, start), arrival.as_nanos(), queue);
         }
@@ -193,6 +201,7 @@ impl Sampler {
         let reported = Losses { lost: sample.lost, revoked: sample.revoked };
         let Losses { lost, revoked } = self.late.observe(reported, lateness, message.interval, message.now);
         (sample.lost, sample.revoked) = (lost, revoked);
+        sample.lost_waiting = sample.lost_waiting.min(lost);
         if let Some(longer) = self.longer.observe(&sample) {
             self.base = BaseDelay::default();
             self.base.observe(TimeDelta::from_nanos(base) + longer.into(), newest.departure - start, window);
@@ -322,7 +331,7 @@ mod tests {
         let last = packets.last().map_or(Time::START, |p| Time::of(p.departure, Timestamp::ZERO));
         let (now, interval) = (last + Span::secs(0.2), Span::secs(0.05));
         let window = TimeDelta::from_secs(10);
-        sampler.sample(&Message { packets, now, interval, start: Timestamp::ZERO, window })
+        sampler.sample(&Message { packets, now, interval, start: Timestamp::ZERO, window, waits: Span::secs(0.1) })
     }
 
     fn near(span: Span, s: f64) -> bool {
@@ -376,6 +385,19 @@ mod tests {
         assert!(near(d.busy.time, 0.03), "{d:?}");
         assert!(near(d.queue.last, 0.027));
         assert!(near(d.busy.sending, 0.003), "of three, one of which was lost: {d:?}");
+    }
+
+    #[test]
+    fn what_is_lost_behind_a_packet_that_has_waited_is_the_full_queues() {
+        let mut a = Sampler::default();
+        sample(&mut a, &packets(&[(0, Some(50_000)), (1_000, None)])).expect("arrived");
+        // A queue of 200 ms that drops two; the link then serves it at once, and loses one more.
+        let outage =
+            [(10_000, Some(260_000)), (20_000, None), (30_000, None), (210_000, Some(262_000)), (220_000, None)];
+        let d = sample(&mut a, &packets(&outage)).expect("arrived");
+        assert_eq!((d.received, d.lost, d.lost_waiting), (2, 3, 2), "{d:?}");
+        let first = sample(&mut a, &packets(&[(300_000, None), (310_000, Some(360_000))])).expect("arrived");
+        assert_eq!((first.lost, first.lost_waiting), (1, 0), "the packet before had not waited: {first:?}");
     }
 
     #[test]

@@ -388,15 +388,28 @@ fn bounds() -> Vec<Case> {
             )
         },
         Case {
-            sections: &["7.1", "9.4"],
+            sections: &["6.3", "7.1", "7.2", "9.1", "9.4"],
             requires: &["ANSWER"],
             outputs: LOSSES,
-            seconds: 9.0,
+            seconds: 12.0,
             floor: 300_000,
             ..case(
                 "answer-outage",
-                "A link of 1.1 Mbit/s that serves nothing from 2 s to 6 s: what is lost of the packets sent meanwhile is no evidence.",
-                Plan { capacity: vec![(0.0, 1.1e6), (2.0, 0.0), (6.0, 1.1e6)], ..Plan::even(0.0) },
+                "A link of 1.1 Mbit/s that serves nothing from 2 s to 5 s, and one of 9 Mbit/s that serves 50 ms of each 0.9 s from 7 s on: what is lost of the packets sent meanwhile is no evidence.",
+                Plan {
+                    capacity: vec![
+                        (0.0, 1.1e6),
+                        (2.0, 0.0),
+                        (5.0, 1.1e6),
+                        (7.0, 0.0),
+                        (7.9, 9e6),
+                        (7.95, 0.0),
+                        (8.8, 9e6),
+                        (8.85, 0.0),
+                        (9.7, 9e6),
+                    ],
+                    ..Plan::even(0.0)
+                },
             )
         },
         Case {

@@ -27,9 +27,10 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Those of a message.
+    /// Those of a message. What a full queue has dropped is the queue's.
     pub(super) fn of(sample: &Sample) -> Self {
-        Self { received: sample.received.into(), lost: f64::from(sample.lost) - f64::from(sample.revoked) }
+        let lost = f64::from(sample.lost) - f64::from(sample.lost_waiting) - f64::from(sample.revoked);
+        Self { received: sample.received.into(), lost }
     }
 
     pub(super) fn all(self) -> f64 {

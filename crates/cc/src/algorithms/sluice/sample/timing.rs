@@ -6,6 +6,9 @@ use super::super::quantity::{Span, Time};
 const WEIGHT: f64 = 0.125;
 /// Share of the feedback interval within which a message continues the one before.
 const CONTINUED: f64 = 0.1;
+/// Greatest excess of the round-trip time over its last sample: behind a queue of seconds that has been emptied, the next silence is
+/// not waited for as long.
+const EMPTIED: Span = Span::secs(0.2);
 /// Delay of feedback, beyond a round trip and two intervals, from which it is missing.
 const LATE: Span = Span::secs(0.05);
 /// Time constant with which it is forgotten that feedback was late, and the longest lateness that is reckoned with.
@@ -65,7 +68,7 @@ impl Timing {
             self.reported_at = now;
         }
         if let Some(rtt) = rtt {
-            self.rtt = rtt.max(self.rtt + WEIGHT * (rtt - self.rtt));
+            self.rtt = rtt.max((self.rtt + WEIGHT * (rtt - self.rtt)).min(rtt + EMPTIED));
         }
         self.newest = self.newest.max(departure);
         self.waiting_since = in_flight.then_some(self.newest);
@@ -132,6 +135,18 @@ mod tests {
         assert!(!outage.judge_silence(now, Some(Span::secs(0.24))), "the packets waited as long");
         assert!(!outage.judge_silence(now, None), "most of them were lost");
         assert_eq!(outage.patience(now), before);
+    }
+
+    #[test]
+    fn a_queue_of_seconds_that_has_been_emptied_is_not_waited_for_again() {
+        let mut t = settled();
+        let silence = |t: &Timing, now: Time| t.patience(now).as_secs();
+        let now = Time::secs(4.0);
+        t.report(now, Some(Span::secs(3.0)), Time::secs(1.0), true);
+        assert!(silence(&t, now) > 0.1, "{t:?}");
+        t.report(now + Span::secs(0.05), Some(Span::secs(0.1)), now - Span::secs(0.05), true);
+        let patience = silence(&t, now + Span::secs(0.05));
+        assert!((0.2..0.5).contains(&patience), "0.3 s of round trip at most: {patience}");
     }
 
     #[test]
