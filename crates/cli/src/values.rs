@@ -1,6 +1,5 @@
 //! Values as they are written on the command line.
 
-use weir_media::utility::Preference;
 use weir_media::{FrameRate, MediaError};
 use weir_units::DataRate;
 
@@ -27,11 +26,6 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 /// As [`seconds`], or 0.
 pub(crate) fn seconds_from_zero(text: &str) -> Result<f64, String> {
     if text.trim() == "0" { Ok(0.0) } else { seconds(text) }
-}
-
-/// A preference: the last that a call gives up.
-pub(crate) fn preference(text: &str) -> Result<Preference, String> {
-    Preference::by_name(text).ok_or_else(|| format!("one of {}", Preference::ALL.map(Preference::name).join(", ")))
 }
 
 /// Whether a rate is written in bytes a second, which only the case of its letters tells from bits.

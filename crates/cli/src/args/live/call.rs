@@ -182,7 +182,7 @@ pub(crate) struct LoopbackArgs {
     pub(crate) quality: bool,
     /// The last that the call gives up where its rate is short: motion (pictures become smaller first), sharpness (there are fewer of them
     /// first) or sound (of --streams audio,camera). Without it all pictures are coded at their size, whatever the quantiser
-    #[arg(long, value_name = "WHAT", value_parser = crate::values::preference)]
+    #[arg(long, value_name = "WHAT", value_parser = preference)]
     pub(crate) prefer: Option<Preference>,
     #[command(flatten)]
     pub(crate) streams: StreamsArgs,
@@ -376,4 +376,9 @@ impl MediaArgs {
     pub(crate) fn duration(&self) -> Option<TimeDelta> {
         self.duration.map(TimeDelta::from_secs_f64)
     }
+}
+
+/// A preference: the last that a call gives up.
+fn preference(text: &str) -> Result<Preference, String> {
+    Preference::by_name(text).ok_or_else(|| format!("one of {}", Preference::ALL.map(Preference::name).join(", ")))
 }
