@@ -3,7 +3,7 @@
 # Needs a nightly toolchain; takes cargo-fuzz from crates.io where it is missing. A failing input stays in fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-runs=${1:-20000}
+runs=${1:-10000}
 
 toolchain=$(rustup toolchain list | grep -o '^nightly[^ ]*' | head -n 1 || true)
 if [ -z "$toolchain" ]; then
