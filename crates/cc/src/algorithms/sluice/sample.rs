@@ -14,7 +14,10 @@ use longer::Longer;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// Queueing delay from which a packet counts as having waited.
-const WAITED: Span = Span::secs(0.0015);
+pub(super) const WAITED: Span = Span::secs(0.0015);
+/// The same where marks hold a queue of a millisecond: RFC 8888 reports arrivals by the 1024th part of a second, so that of packets that
+/// hardly wait those after a gap would count, and those beside them not.
+pub(super) const WAITED_MARKED: Span = Span::secs(0.003);
 /// Gap between arrivals from which it is an outage rather than a clump.
 const OUTAGE: Span = Span::secs(0.1);
 /// Greatest span of arrivals or departures that is believed.
@@ -151,6 +154,8 @@ pub(super) struct Message<'a> {
     pub(super) start: Timestamp,
     /// Age at which the least delay expires.
     pub(super) window: TimeDelta,
+    /// Queueing delay from which a packet counts as having waited.
+    pub(super) waited: Span,
 }
 
 impl Sampler {
@@ -184,7 +189,7 @@ impl Sampler {
                 continue;
             }
             sample.add(p, Time::of(p.departure, start), queue, self.sent);
-            self.pass(&mut sample, p, Time::of(p.departure, start), arrival.as_nanos(), queue);
+            self.pass(&mut sample, p, (Time::of(p.departure, start), arrival.as_nanos()), queue, message.waited);
         }
         if sample.received == 0 {
             return None;
@@ -217,7 +222,14 @@ impl Sampler {
     }
 
     /// Counts the time since the arrival before, and whether the link was busy in it.
-    fn pass(&mut self, sample: &mut Sample, p: &PacketResult, departure: Time, arrival: i64, queue: Span) {
+    fn pass(
+        &mut self,
+        sample: &mut Sample,
+        p: &PacketResult,
+        (departure, arrival): (Time, i64),
+        queue: Span,
+        waited: Span,
+    ) {
         let size = bits(p) + core::mem::take(&mut self.overtaken.served);
         if self.last_arrival.is_some_and(|last| last.saturating_sub(arrival) > CLOCK_JUMP) {
             (self.last_arrival, self.last_departure) = (None, None);
@@ -227,7 +239,7 @@ impl Sampler {
             if (Span::ZERO..MAX_SPAN).contains(&gap) {
                 sample.elapsed += gap;
                 // It was in the queue before the packet ahead had left.
-                if queue >= WAITED.max(0.5 * gap) {
+                if queue >= waited.max(0.5 * gap) {
                     let sending = self.last_departure.map_or(Span::ZERO, |l| (departure - l).max(Span::ZERO));
                     sample.add_busy(gap, size, sending);
                 }
@@ -322,7 +334,7 @@ mod tests {
         let last = packets.last().map_or(Time::START, |p| Time::of(p.departure, Timestamp::ZERO));
         let (now, interval) = (last + Span::secs(0.2), Span::secs(0.05));
         let window = TimeDelta::from_secs(10);
-        sampler.sample(&Message { packets, now, interval, start: Timestamp::ZERO, window })
+        sampler.sample(&Message { packets, now, interval, start: Timestamp::ZERO, window, waited: WAITED })
     }
 
     fn near(span: Span, s: f64) -> bool {

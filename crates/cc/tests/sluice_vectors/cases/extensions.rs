@@ -332,21 +332,52 @@ fn marks() -> Vec<Case> {
             )
         },
         Case {
-            sections: &["8.6", "13.1", "15.1"],
+            sections: &["5.3", "8.6", "10", "11.1", "13.1", "15"],
             requires: &["ECN"],
             outputs: MARKS,
-            seconds: 8.5,
+            has_queue: true,
+            seconds: 6.0,
             start: 1_000_000,
             ceiling: 6_000_000,
             feedback: 24_971,
             ..case(
                 "ecn-l4s",
-                "A link of 5.3 Mbit/s that marks each packet while the queue is longer than 1 ms; 10 Mbit/s from 3 s, 5.3 from 5.8 s, 2.5 from 7.3 s on.",
+                "A link of 5.3 Mbit/s that marks each packet while the queue is longer than 1 ms; 10 Mbit/s from 1.9 s, 5.3 from 3.3 s, 2.5 from 5 s on.",
                 Plan {
                     marks: Some((1.0, 0.0)),
-                    capacity: vec![(0.0, 5.3e6), (3.0, 10e6), (5.8, 5.3e6), (7.3, 2.5e6)],
+                    capacity: vec![(0.0, 5.3e6), (1.9, 10e6), (3.3, 5.3e6), (5.0, 2.5e6)],
                     ..Plan::even(0.0)
                 },
+            )
+        },
+        Case {
+            sections: &["8.6"],
+            requires: &["ECN"],
+            outputs: MARKS,
+            seconds: 2.4,
+            start: 1_000_000,
+            ceiling: 6_000_000,
+            feedback: 24_971,
+            ..case(
+                "ecn-l4s-shared",
+                "A link of 4.9 Mbit/s that marks a packet each 7 ms, whatever its queue.",
+                Plan { marks: Some((0.0, 7.0)), ..Plan::even(4.9e6) },
+            )
+        },
+        Case {
+            sections: &["8.6", "13.1"],
+            requires: &["BURST", "ECN"],
+            outputs: MARKS,
+            has_queue: true,
+            seconds: 13.0,
+            start: 1_000_000,
+            ceiling: 6_000_000,
+            feedback: 99_877,
+            acts: vec![(1.5, Act::Limits(100_000, 250_000)), (12.5, Act::Limits(100_000, 6_000_000))],
+            ..case(
+                "ecn-l4s-forgotten",
+                "A link of 5.1 Mbit/s that marks each packet while the queue is longer than 1 ms; the ceiling is 250 kbit/s from 1.5 s to 12.5 s.",
+                Plan { marks: Some((1.0, 0.0)), ..Plan::even(5.1e6) },
             )
         },
     ]
