@@ -336,16 +336,16 @@ fn marks() -> Vec<Case> {
             requires: &["ECN"],
             outputs: MARKS,
             has_queue: true,
-            seconds: 6.0,
+            seconds: 5.2,
             start: 1_000_000,
             ceiling: 6_000_000,
             feedback: 24_971,
             ..case(
                 "ecn-l4s",
-                "A link of 5.3 Mbit/s that marks each packet while the queue is longer than 1 ms; 10 Mbit/s from 1.9 s, 5.3 from 3.3 s, 2.5 from 5 s on.",
+                "A link of 5.3 Mbit/s that marks each packet while the queue is longer than 1 ms; 10 Mbit/s from 1.9 s, 5.3 from 3.3 s, 2.5 from 4.7 s on.",
                 Plan {
                     marks: Some((1.0, 0.0)),
-                    capacity: vec![(0.0, 5.3e6), (1.9, 10e6), (3.3, 5.3e6), (5.0, 2.5e6)],
+                    capacity: vec![(0.0, 5.3e6), (1.9, 10e6), (3.3, 5.3e6), (4.7, 2.5e6)],
                     ..Plan::even(0.0)
                 },
             )
@@ -354,10 +354,10 @@ fn marks() -> Vec<Case> {
             sections: &["8.6"],
             requires: &["ECN"],
             outputs: MARKS,
-            seconds: 2.4,
+            seconds: 2.0,
             start: 1_000_000,
             ceiling: 6_000_000,
-            feedback: 24_971,
+            feedback: 17_971,
             ..case(
                 "ecn-l4s-shared",
                 "A link of 4.9 Mbit/s that marks a packet each 7 ms, whatever its queue.",
@@ -369,10 +369,10 @@ fn marks() -> Vec<Case> {
             requires: &["BURST", "ECN"],
             outputs: MARKS,
             has_queue: true,
-            seconds: 13.0,
+            seconds: 12.9,
             start: 1_000_000,
             ceiling: 6_000_000,
-            feedback: 99_877,
+            feedback: 124_897,
             acts: vec![(1.5, Act::Limits(100_000, 250_000)), (12.5, Act::Limits(100_000, 6_000_000))],
             ..case(
                 "ecn-l4s-forgotten",
