@@ -67,7 +67,7 @@ pub(super) struct Report {
     pub(super) weight: f64,
 }
 
-/// What marks allow at most.
+/// The greatest rates that marks allow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in super::super) struct L4sRates {
     /// Of the rate.
@@ -158,7 +158,7 @@ impl L4sBound {
             self.marked_at = r.now;
         }
         if r.queue > overfull(packet) {
-            // What the link serves is known, and marks of the queue's packets say no more.
+            // The rate of service is known, and marks of the queue's packets say no more.
             bound = bound.at_most(r.shown);
             (self.rate, self.knee) = (Some(bound), bound);
             self.hold_back(&r);
