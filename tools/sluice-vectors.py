@@ -70,7 +70,7 @@ class Replay:
         elif kind == "l":
             of.on_limits(now, event[2], event[3])
         else:
-            {"r": of.on_request, "n": of.on_notice, "c": of.on_coupled}[kind](now, event[2])
+            {"r": of.on_request, "n": of.on_notice, "c": of.on_coupled, "q": of.on_queue}[kind](now, event[2])
 
     def send(self, event):
         at, first, gaps = event[1], event[2], event[3]

@@ -118,6 +118,7 @@ class CoreSampler:
     def __init__(self):
         self.base = Base()
         self.sent = self.last_queue = 0
+        self.waited = 0.0015
         self.forget_last()
 
     def forget_last(self):
@@ -177,7 +178,7 @@ class CoreSampler:
         gap = -1 if self.last_arrival is None else (p.arrival_ns - self.last_arrival) * 1e-9
         if 0 <= gap < 10:
             m.elapsed += gap
-            if queue >= max(0.0015, 0.5 * gap):
+            if queue >= max(self.waited, 0.5 * gap):
                 m.busy.time += gap
                 m.busy.size += served
                 m.busy.packets += 1
@@ -224,7 +225,7 @@ class Core:
         self.reset_residual()
         self.view = State(
             service=None, capacity=None, steady=None, standing=Standing(0, 0), packet=0, busy=0, stall=0, jitter=0,
-            noise=0, residual=0, marked=0, lost=0, is_classic=False, bound=None)
+            noise=0, residual=0, marked=0, lost=0, is_classic=False, bound=None, asked=None)
         self.marks = State(marked=0, lost=0, cut_at=0)
         nothing = Moment(0, 0, 0, 0, None, False)
         self.drain = State(emptied_at=0, until=0, begun=0, then=None, peak=nothing, before=nothing, last=nothing)
@@ -250,6 +251,7 @@ class Core:
     def on_feedback(self, now_ns, packets, in_flight, rtt_ns):
         self.now = now = self.to_seconds(now_ns)
         window = self.params.base_window * 1e9 * (6 if self.is_competing else 1)
+        self.sampler.waited = 0.0015 if self.view.bound is None else 0.003
         m = self.sampler.sample(now, self.start_ns, packets, window, self.timing.interval, self.queue.wanted + 0.05)
         if m is None:
             return
@@ -300,7 +302,7 @@ class Core:
         self.set(self.rate, self.reference)
 
     def target(self):
-        return nearest(self.rate), nearest(self.pacing())
+        return nearest(self.media()), nearest(self.pacing())
 
     def timeout(self):
         ended = None if self.drain.then is None else self.start_ns + nearest(self.drain.until * 1e9) + 1000
@@ -464,7 +466,8 @@ class Core:
         marks.marked += weight * (m.marked / m.received - marks.marked)
         lost = (m.lost - m.revoked) / (m.received + m.lost)
         marks.lost = max(marks.lost + weight * (lost - marks.lost), 0)
-        is_standing = m.least > max(0.005, 3 * PACKET / max(self.rate, 1000))
+        is_l4s = view.bound is not None and m.marked / m.received > 0.5
+        is_standing = m.least > max(0.005, 3 * PACKET / max(self.rate, 1000)) and not is_l4s
         self.update_l4s(0 if is_standing else m.marked)
         view.marked, view.lost = marks.marked, marks.lost
         view.is_classic = is_standing and m.marked > 0
@@ -498,12 +501,14 @@ class Core:
 
     def wanted_queue(self):
         params, view, r = self.params, self.view, max(self.share, 1000)
+        uneven = max(params.stall_share * view.stall, params.jitter_share * view.noise)
+        lost = (1 - view.lost) ** params.loss_power
+        if view.bound is not None:
+            return (0.001 + view.packet / r + uneven) * lost + view.residual
         w = params.queue_target + params.queue_slope * log(4e6 * self.weight * self.weight / r)
         w = max(min(w, params.queue_most), params.queue_least)
         w = max(w, min(0.75 * view.packet / r, 0.15))
-        w += max(params.stall_share * view.stall, params.jitter_share * view.noise)
-        w *= (1 - view.marked) ** params.mark_power * (1 - view.lost) ** params.loss_power
-        return w + view.residual
+        return (w + uneven) * (1 - view.marked) ** params.mark_power * lost + view.residual
 
     # Mode (11.1)
 
@@ -533,9 +538,11 @@ class Core:
         interval = params.drain_interval * (0.125 if is_doubtful else 1)
         if not self.is_starting and (now - drain.emptied_at >= interval or self.joins()):
             return self.begin_drain()
-        if (busy >= 0.6 and standing > 0.5 * wanted) or standing > wanted:
-            return self.hold()
-        return self.grow()
+        if view.bound is not None:
+            is_held = standing > max(0.003, 2 * view.packet / max(self.share, 1000))
+        else:
+            is_held = (busy >= 0.6 and standing > 0.5 * wanted) or standing > wanted
+        return self.hold() if is_held else self.grow()
 
     # Drains (12)
 
@@ -578,7 +585,8 @@ class Core:
 
     def hold(self):
         params, view, share, now = self.params, self.view, self.share, self.now
-        time = max(params.drain_time + params.drain_stalls * max(view.stall, view.jitter), self.timing.interval)
+        time = params.drain_time if view.bound is None else 0.06
+        time = max(time + params.drain_stalls * max(view.stall, view.jitter), self.timing.interval)
         corrected = share * (1 + clamp((self.queue.wanted - self.queue.expected) / time, -1, 0.2))
         if self.used < 0.7 and corrected > 0.5 * self.rate:
             return UNUSED, None
@@ -596,7 +604,7 @@ class Core:
         if self.timing.newest < growth.grown_at:
             return mode, None
         n = self.served(params.service_time_fall, 0)
-        shown = n.rate if n is not None and n.busy > 0.003 else None
+        shown = n.rate if n is not None and n.busy > 0.003 and view.bound is None else None
         is_fast = self.is_starting or growth.rounds > 0 or (shown is not None and shown > 1.8 * rate)
         factor = params.growth if is_fast else params.growth_first
         if view.stall > 0.003 and view.busy >= 0.6:
@@ -633,16 +641,23 @@ class Core:
     def bounded(self, rate):
         return max(min(rate, self.ceiling), self.floor)
 
+    def media(self):
+        return self.rate
+
     def pacing(self):
         if self.answer_bound() is not None and self.view.busy < 0.3:
             return self.rate * 2
-        is_bursty = not self.is_starting and self.use.burst > self.params.burst_least
+        is_bursty = self.view.bound is None and not self.is_starting and self.use.burst > self.params.burst_least
         return self.rate * self.params.pacing_bursts if is_bursty else self.trains()
 
     def trains(self):
         params, view, rate = self.params, self.view, self.rate
-        bound = lowest(view.bound, self.answer_bound())
+        bound = self.answer_bound()
         is_settled = not self.is_starting and self.growth.rounds == 0 and view.stall < 0.001
+        if view.bound is not None:
+            factor = params.pacing_settled if is_settled else params.pacing_factor
+            factor = params.pacing_start if self.is_starting else factor
+            return view.asked if rate > 0.95 * view.bound else min(rate * factor, view.asked)
         if (is_settled and view.marked > 0.2) or (bound is not None and rate > 0.95 * bound):
             return rate * params.pacing_marked
         if self.is_starting:
@@ -1212,7 +1227,9 @@ class Sluice(Core):
         super().__init__(*arguments)
         self.sampler = Sampler()
         self.requested = None
-        self.l4s = State(bound=None, alpha=0, marked_at=0, clear=0, marked=0, received=0, since=0)
+        self.l4s = State(alpha=0, updated=0)
+        self.end_l4s()
+        self.waiting = 0
         self.notice = State(capacity=0, at=0, exceeded=0, bound_from=0, hint_from=0)
         self.losses = Answer(self)
         self.competition = Competition(self)
@@ -1248,6 +1265,15 @@ class Sluice(Core):
     def on_coupled(self, now_ns, share):
         self.weight = clamp(share, 0.01, 1)
 
+    def on_queue(self, now_ns, waiting):
+        self.waiting = 8 * waiting
+
+    def media(self):
+        """[ECN] 15.2"""
+        if self.view.bound is None:
+            return self.rate
+        return clamp(max(self.rate - self.waiting / 0.2, 0.5 * self.rate), self.floor, max(self.ceiling, self.floor))
+
     def end_silence(self):
         """[SILENCE] 7.1"""
         timing, m = self.timing, self.m
@@ -1272,39 +1298,76 @@ class Sluice(Core):
         else:
             use.excess = 0
 
+    def end_l4s(self):
+        """`alpha` and `updated` stay."""
+        self.l4s = State(
+            bound=None, alpha=self.l4s.alpha, updated=self.l4s.updated, knee=0, ask=0, asked_at=0, marked_at=0, cut_at=0,
+            is_clear=False, cuts=0, marked=0, received=0, since=0)
+
     def update_l4s(self, marked):
-        """[ECN] 8.6; before the view's capacity is that of this message."""
-        l4s, shown, now = self.l4s, self.view.capacity, self.now
-        l4s.marked += marked
-        l4s.received += self.m.received
-        part = l4s.marked / max(l4s.received, 1)
-        begins = False
+        """[ECN] 8.6"""
+        l4s, m, now, rate = self.l4s, self.m, self.now, self.rate
+        newest = self.served(self.params.service_time_fall, self.params.fall_packets)
+        shown = None if newest is None else newest.rate
+        elapsed = clamp(now - l4s.updated, 0, 1)
+        l4s.updated = now
         if l4s.bound is None:
             if marked > 0 and shown is not None and shown > 4e6:
-                l4s.alpha = max(l4s.alpha, part)
-                l4s.bound = self.rate * (1 - 0.5 * l4s.alpha)
-                l4s.marked_at = now
-            begins = True
-        elif shown is not None and shown < 4e6 and self.rate < 4e6:
-            l4s.bound = None
-        elif self.timing.newest >= l4s.since:
-            l4s.alpha += (part - l4s.alpha) / 16
-            r = max(self.timing.rtt, 0.025)
-            rounds = clamp(now - l4s.since, 0, 1) / r
-            l4s.bound = min(l4s.bound, 2 * self.rate) + rounds * self.weight * PACKET / r
-            if l4s.clear >= 2 and shown is not None and shown > 1.1 * l4s.bound:
-                l4s.bound *= 1.5
-            l4s.clear = 0 if l4s.marked > 0 else l4s.clear + 1
-            if l4s.marked > 0:
-                l4s.marked_at = now
-                l4s.bound *= 1 - 0.5 * l4s.alpha
-            begins = True
-            if now - l4s.marked_at >= 2:
-                l4s.bound = None
-        if begins:
-            l4s.marked = l4s.received = 0
-            l4s.since = now
+                self.end_l4s()
+                l4s = self.l4s
+                l4s.bound = l4s.knee = min(rate, shown)
+                l4s.marked_at = l4s.since = now
+                self.show()
+        else:
+            self.move_bound(marked, shown, elapsed)
         self.view.bound = l4s.bound
+        self.view.asked = None if l4s.bound is None else l4s.bound * (1 + l4s.ask)
+
+    def show(self):
+        """Packets sent from now on show what has changed."""
+        l4s = self.l4s
+        l4s.ask, l4s.asked_at, l4s.cut_at, l4s.is_clear = 0.03, self.now, self.now, False
+
+    def move_bound(self, marked, shown, elapsed):
+        l4s, m, now, rate = self.l4s, self.m, self.now, self.rate
+        packet = PACKET / l4s.bound
+        is_slow = shown is not None and shown < 4e6 and rate < 4e6
+        is_other = now - l4s.marked_at > 10 or (marked == 0 and m.least > max(0.005, 3 * packet))
+        if is_slow or is_other:
+            l4s.bound = None
+            return
+        r = max(self.timing.rtt, 0.025)
+        if 2 * rate > l4s.bound:
+            l4s.bound += elapsed / r * (1 - marked / m.received) * self.weight * PACKET / r
+        if marked > 0:
+            l4s.marked_at = now
+        if m.least > max(0.003, 2 * packet):
+            l4s.bound = l4s.knee = lowest(l4s.bound, shown)
+            self.show()
+            return
+        self.count_marks(marked)
+        l4s.is_clear = l4s.is_clear or (marked == 0 and m.first_departure >= l4s.cut_at)
+        if marked > 0:
+            l4s.ask = 0.03
+            if m.first_departure >= l4s.cut_at:
+                l4s.knee = max(l4s.bound, (l4s.bound + l4s.knee) / 2)
+                l4s.cuts = 1 if l4s.is_clear else l4s.cuts + 1
+                rounds = clamp((now - l4s.cut_at) / r, 1, 2) if l4s.cuts > 2 else 1
+                l4s.bound *= 1 - 0.5 * min(l4s.alpha * rounds, 1)
+                self.show()
+        elif m.first_departure >= l4s.asked_at and self.timing.newest - l4s.asked_at > 0.05 and rate > 0.95 * l4s.bound:
+            is_past = l4s.bound > 1.05 * l4s.knee or (l4s.bound > l4s.knee and now - l4s.marked_at > 2)
+            if is_past or (shown is not None and shown > 1.1 * l4s.bound):
+                l4s.bound *= 1 + l4s.ask
+                l4s.ask, l4s.asked_at = min(4 * l4s.ask, 1), now
+
+    def count_marks(self, marked):
+        l4s = self.l4s
+        l4s.marked += marked
+        l4s.received += self.m.received
+        if self.timing.newest >= l4s.since:
+            l4s.alpha += (l4s.marked / l4s.received - l4s.alpha) / 16
+            l4s.marked, l4s.received, l4s.since = 0, 0, self.now
 
     # 14
 

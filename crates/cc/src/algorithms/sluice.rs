@@ -39,7 +39,7 @@ use decision::{Decision, Growth, Rates, Situation};
 use history::RateHistory;
 use mode::{ModeState, Moment, Pressure, Step};
 use path::{Path, Sender};
-use quantity::{Rate, Span, Time};
+use quantity::{Bits, Rate, Span, Time};
 use queue::Queue;
 use sample::timing::Timing;
 use sample::usage::Usage;
@@ -88,6 +88,8 @@ pub struct Sluice {
     due: Option<Timestamp>,
     /// The rate before it was cut since feedback is missing, and since when it is.
     before_silence: Option<(Rate, Time)>,
+    /// Data that waits at the sender, without the newest frame.
+    waiting: Bits,
     /// The target in force: it is asked for after every packet, and changes with cues and timeouts only.
     target: Target,
 }
@@ -114,6 +116,7 @@ impl Sluice {
             history: RateHistory::new(rate.into()),
             due: None,
             before_silence: None,
+            waiting: Bits::ZERO,
             target: Target { overhead: RTP_HEADER, ..Target::paced(rate, rate) },
         };
         sluice.update_target();
@@ -139,8 +142,9 @@ impl Sluice {
         let window = self.config.service.base_window * if is_competing { COMPETING_WINDOW } else { 1 };
         let (now, in_flight) = (self.time(f.now), !f.bytes_in_flight.is_zero());
         let interval = self.timing.interval();
-        let waits = self.queue.wanted + answer::QUEUED;
-        let message = Message { packets: f.packets, now, interval, start: self.start, window, waits };
+        let full = self.queue.wanted + answer::QUEUED;
+        let waited = if self.path.view().l4s.is_some() { sample::WAITED_MARKED } else { sample::WAITED };
+        let message = Message { packets: f.packets, now, interval, start: self.start, window, full, waited };
         let Some(sample) = self.sampler.sample(&message) else { return };
         let rtt = f.rtt.map(|rtt| Span::from(rtt::bounded(rtt)));
         self.end_silence(&sample, now);
@@ -291,7 +295,9 @@ impl Sluice {
     fn update_target(&mut self) {
         let rate = self.history.rate();
         let pacing = self.growth.pacing(rate, self.path.view(), self.answer.bound(), self.state.is_starting);
-        self.target.media_rate = self.bounds.media_rate(rate);
+        let is_marked = self.path.view().l4s.is_some();
+        let media = if is_marked { decision::pacing::media(rate, self.waiting) } else { rate };
+        self.target.media_rate = self.bounds.media_rate(media);
         self.target.pacing_rate = pacing.of_source(self.usage.burst(), &self.config.pacing).into();
     }
 }

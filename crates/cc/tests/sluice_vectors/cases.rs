@@ -43,6 +43,8 @@ pub(super) struct Case {
     pub(super) source: Course,
     /// Whether frames differ in size.
     pub(super) is_bursty: bool,
+    /// Whether the controller hears of the data that waits at the sender.
+    pub(super) has_queue: bool,
     /// Addition to the receiver's clock, in µs.
     pub(super) clock: Course,
     /// Share of messages lost.
@@ -71,6 +73,7 @@ fn case(name: &'static str, description: &'static str, path: Plan) -> Case {
         size: 1_200,
         source: vec![(0.0, 1.0)],
         is_bursty: false,
+        has_queue: false,
         clock: zero(),
         mute: zero(),
         slow_return: zero(),

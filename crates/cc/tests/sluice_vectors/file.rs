@@ -32,6 +32,8 @@ pub(super) enum Input {
     Request(Option<DataRate>),
     Notice(DataRate),
     Coupled(f64),
+    /// Data that waits at the sender, without the newest frame.
+    Waiting(DataSize),
 }
 
 /// A packet that a message resolves.
@@ -123,6 +125,7 @@ impl Frame {
             Some("l") => Input::Limits(Limits { floor: rate(&e[2])?, ceiling: rate(&e[3])? }),
             Some("r") => Input::Request(if e[2].is_null() { None } else { Some(rate(&e[2])?) }),
             Some("n") => Input::Notice(rate(&e[2])?),
+            Some("q") => Input::Waiting(DataSize::from_bytes(natural(&e[2])?)),
             Some("c") => Input::Coupled(e[2].as_f64().ok_or("no share")?),
             other => return Err(format!("event {other:?}")),
         };

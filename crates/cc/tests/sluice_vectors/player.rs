@@ -2,7 +2,9 @@
 
 use super::file::{Input, Packet, Vector};
 use std::collections::BTreeMap;
-use weir_cc::cue::{CapacityNotice, EstimateKind, PacketResult, ReceiverEstimate, SentPacket, TransportFeedback};
+use weir_cc::cue::{
+    CapacityNotice, EstimateKind, PacketResult, QueueState, ReceiverEstimate, SentPacket, TransportFeedback,
+};
 use weir_cc::{Controller, Coupled, Cue, Registry, Sender, Setup};
 use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -80,6 +82,9 @@ pub(super) fn replay(vector: &Vector, near: f64) -> Result<usize, String> {
                 })));
             }
             Input::Notice(rate) => controller.on_cue(&Cue::CapacityNotice(CapacityNotice { now, rate: *rate })),
+            &Input::Waiting(queued) => {
+                controller.on_queue(&waiting(now, queued));
+            }
             Input::Coupled(increase) => controller.on_coupled(&Coupled { rate: None, increase: *increase }, now),
         }
         decided += 1;
@@ -87,6 +92,11 @@ pub(super) fn replay(vector: &Vector, near: f64) -> Result<usize, String> {
             .map_err(|e| format!("event {i} at {} s: {e}", now.as_secs_f64()))?;
     }
     Ok(decided)
+}
+
+/// So much data waits beside a frame that adds none.
+pub(super) fn waiting(now: Timestamp, queued: DataSize) -> QueueState {
+    QueueState { now, added: DataSize::ZERO, queued, oldest_age: TimeDelta::ZERO }
 }
 
 fn feedback(

@@ -2,7 +2,7 @@
 
 use super::cases::{Act, Case};
 use super::link::{Link, at};
-use super::player::{controller, outputs};
+use super::player::{self, controller, outputs};
 use core::fmt::Write;
 use std::collections::VecDeque;
 use weir_cc::cue::{CapacityNotice, EstimateKind, PacketResult, ReceiverEstimate, SentPacket, TransportFeedback};
@@ -63,6 +63,8 @@ struct World<'a> {
     /// Bits that frames have for packets, packets in the pacer, and when the last one left.
     credit: f64,
     waiting: u32,
+    /// Bytes in the pacer at the frame before.
+    waited: u64,
     left_at: i64,
     frame_at: i64,
     report_at: i64,
@@ -101,6 +103,7 @@ pub(super) fn text(case: &Case) -> String {
         now: 0,
         credit: 0.0,
         waiting: 0,
+        waited: 0,
         left_at: 0,
         frame_at: 4_000,
         report_at: case.feedback,
@@ -192,6 +195,12 @@ impl World<'_> {
 
     fn frame(&mut self, now: i64) {
         self.frame_at += FRAME;
+        let waiting = u64::from(self.waiting) * self.case.size;
+        if self.case.has_queue && waiting != self.waited {
+            self.waited = waiting;
+            self.sluice.on_queue(&player::waiting(time(now), DataSize::from_bytes(waiting)));
+            self.record(&format!("\"q\",{},{waiting}", START + now));
+        }
         let even = at(&self.case.source, now) * self.now_rate() * FRAME as f64 * 1e-6;
         // Large and small frames in turn, by groups of eight.
         let factor = if self.case.is_bursty && (now / FRAME / 8) % 2 == 0 { 1.7 } else { 1.0 };

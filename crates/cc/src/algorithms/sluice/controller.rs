@@ -3,7 +3,7 @@
 use super::Sluice;
 use super::decision::Rates;
 use super::mode::Mode;
-use super::quantity::{Rate, Span};
+use super::quantity::{Bits, Rate, Span};
 use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -22,8 +22,14 @@ impl Controller for Sluice {
     }
 
     #[inline]
-    fn on_queue(&mut self, _: &QueueState) -> bool {
-        false
+    fn on_queue(&mut self, queue: &QueueState) -> bool {
+        let waiting = Bits::new(queue.queued.as_bits() as f64 - queue.added.as_bits() as f64);
+        let has_changed = waiting != self.waiting && self.path.view().l4s.is_some();
+        self.waiting = waiting;
+        if has_changed {
+            self.update_target();
+        }
+        has_changed
     }
 
     fn on_cue(&mut self, cue: &Cue<'_>) {
@@ -98,7 +104,7 @@ impl Controller for Sluice {
         out("noise_ms", self.path.residual_noise().as_millis());
         out("burst_ms", self.usage.burst().as_millis());
         out("marked", view.marked);
-        out("mark_bound_bps", bps(view.bound));
+        out("mark_bound_bps", bps(view.bound()));
         out("mark_alpha", self.path.mark_alpha());
         out("answer_bound_bps", bps(self.answer.bound()));
         out("notice_bps", bps(self.bounds.notice.announced()));

@@ -17,6 +17,8 @@ use recovery::Recovery;
 
 /// Greatest and least correction of the rate by the queue on a busy link.
 const CORRECTION: (f64, f64) = (-1.0, 0.2);
+/// Time in which the queue is corrected under L4S marks: the queue is shorter there, and others in it expect that.
+const MARKED_TIME: Span = Span::secs(0.06);
 /// Share of the rate below which a source that sends less has not measured more than it sent.
 const HOLD_USED: f64 = 0.7;
 /// Share of the rate below which the source does not use it, so that it does not grow.
@@ -162,7 +164,8 @@ impl Growth {
     /// The rate on a busy link: the share of it, corrected by the queue. `rate` is the rate so far.
     pub(super) fn hold(&mut self, s: &Situation<'_>, rate: Rate, config: &Config) -> Decision {
         let c = &config.correction;
-        let time = Span::from(c.time) + c.stalls * s.view.stall.max(s.view.jitter);
+        let time = if s.view.l4s.is_some() { MARKED_TIME } else { c.time.into() };
+        let time = time + c.stalls * s.view.stall.max(s.view.jitter);
         // The rate holds until the next message: a faster correction goes too far.
         let time = time.max(s.interval);
         let gain = (s.queue.wanted - s.queue.expected) / time;
@@ -172,7 +175,7 @@ impl Growth {
         }
         self.recovery.observe(s.share, s.now);
         (self.rounds, self.grown_at) = (0, s.now);
-        let rates = Rates { rate: corrected.at_most(s.view.bound), reference: s.share.at_most(s.view.bound) };
+        let rates = Rates { rate: corrected.at_most(s.view.bound()), reference: s.share.at_most(s.view.bound()) };
         Decision { mode: Mode::Hold, rates: Some(rates) }
     }
 
@@ -187,11 +190,13 @@ impl Growth {
         }
         let shown = newest.filter(|served| served.busy > SHOWN).map(|served| served.rate);
         let factor = self.factor(s, rate, shown, config);
+        // Marks answer sooner than dispersion.
+        let shown = shown.filter(|_| s.view.l4s.is_none());
         let most = shown.map(|shown| self.most(s, rate, shown, config));
         self.rounds += 1;
         self.grown_at = s.now;
         let towards = (rate * factor).max(self.recovery.towards(rate));
-        let grown = towards.at_most(most).at_least(s.hint).at_most(s.view.bound);
+        let grown = towards.at_most(most).at_least(s.hint).at_most(s.view.bound());
         Decision { mode, rates: Some(Rates::same(grown)) }
     }
 
@@ -218,9 +223,8 @@ impl Growth {
 
     /// The state by which a rate is paced. `answer` is the bound by losses.
     pub(super) fn pacing(&self, rate: Rate, view: &View, answer: Option<Rate>, is_starting: bool) -> Pacing {
-        let &View { stall, marked, bound, .. } = view;
-        let bound = bound.map(|b| b.at_most(answer)).or(answer);
+        let &View { stall, marked, l4s, .. } = view;
         let is_policed = answer.is_some() && view.busy < UNQUEUED;
-        Pacing { rate, is_starting, rounds: self.rounds, stall, marked, bound, is_policed }
+        Pacing { rate, is_starting, rounds: self.rounds, stall, marked, bound: answer, marks: l4s, is_policed }
     }
 }

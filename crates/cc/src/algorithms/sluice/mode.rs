@@ -4,9 +4,9 @@ mod competition;
 mod drains;
 
 use super::Config;
-use super::path::View;
+use super::path::{View, overfull};
 use super::quantity::{Rate, Span};
-use super::queue::Queue;
+use super::queue::{Queue, packet_time};
 pub(super) use competition::{Competition, Pressure};
 pub(super) use drains::{Begun, Drains, Moment};
 
@@ -125,7 +125,12 @@ impl ModeState {
             return Step::BeginDrain(self.drains.begin(queue, share, moment, &c.drain));
         }
         let standing = view.standing.delay;
-        let is_held = view.busy >= SATURATED && standing > HELD * queue.wanted;
-        if is_held || standing > queue.wanted { Step::Hold } else { Step::Grow }
+        let is_held = if view.l4s.is_some() {
+            // Marks hold a shorter queue.
+            standing > overfull(packet_time(view, share))
+        } else {
+            standing > queue.wanted || (view.busy >= SATURATED && standing > HELD * queue.wanted)
+        };
+        if is_held { Step::Hold } else { Step::Grow }
     }
 }

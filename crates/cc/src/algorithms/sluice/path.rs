@@ -11,6 +11,7 @@ use super::config::Config;
 use super::quantity::{Bits, Rate, Span, Time};
 use super::sample::{Sample, Standing};
 use jitter::Jitter;
+pub(super) use l4s::{L4sRates, NEAR, overfull};
 use marks::{Marks, marked_share};
 use residual::Residual;
 pub(super) use service::Served;
@@ -85,11 +86,16 @@ pub(super) struct View {
     pub(super) lost: f64,
     /// Whether classic queue management has marked packets of the message.
     pub(super) is_classic: bool,
-    /// Bound on the rate by L4S marks.
-    pub(super) bound: Option<Rate>,
+    /// Bounds by L4S marks.
+    pub(super) l4s: Option<L4sRates>,
 }
 
 impl View {
+    /// Bound on the rate by L4S marks.
+    pub(super) fn bound(&self) -> Option<Rate> {
+        self.l4s.map(|l| l.bound)
+    }
+
     /// The rate at which the link serves this flow, if known.
     pub(super) fn capacity(&self) -> Option<Rate> {
         self.service.map(|s| s.rate)
@@ -119,7 +125,9 @@ impl Path {
         let noise = (jitter - STALL_JITTER * stall).max(Span::ZERO);
         self.observe_residual(sample, sender, jitter, c.memory.into());
         let window = (c.stall_window * stall).max(c.jitter_window * noise).min(LONGEST_WINDOW);
-        let is_classic = self.marks.observe(sample, sender, self.view.capacity(), config.marks.weight);
+        let newest = self.service.served_of(config.service.fall_time.into(), config.service.fall_packets);
+        let shown = newest.map(|s| s.rate);
+        let is_classic = self.marks.observe(sample, sender, shown, config.marks.weight);
         // The bursts on one of several paths are those of the sender that divides the packets: it yields as others do.
         let is_long = sender.is_bursty && sender.weight >= 1.0;
         let least = if is_long { BURSTY_SERVICE } else { config.service.time.into() };
@@ -138,7 +146,7 @@ impl Path {
             marked: self.marks.marked,
             lost: self.marks.lost,
             is_classic,
-            bound: self.marks.l4s.rate(),
+            l4s: self.marks.l4s.rates(),
         };
     }
 

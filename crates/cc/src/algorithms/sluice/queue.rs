@@ -11,6 +11,8 @@ const REFERENCE: Rate = Rate::bps(4e6);
 const LEAST_RATE: Rate = Rate::bps(1e3);
 /// Packets that the queue wanted has room for, of their own size: those of audio are a tenth of video's.
 const PACKETS: f64 = 0.75;
+/// Queue to which one that marks could not hold is reduced, beside a packet's time: L4S links aim at a millisecond (RFC 9332).
+const MARKED: Span = Span::secs(0.001);
 /// Longest queue wanted for the packets' sake.
 const LONGEST_PACKET: Span = Span::secs(0.15);
 /// Greatest share of the allowed rate that the packets under way are reckoned with.
@@ -42,8 +44,12 @@ pub(super) fn packet_time(view: &View, share: Rate) -> Span {
 
 /// The queue wanted on a path. `share` is this flow's rate of service, `weight` the share of one flow that it takes.
 pub(super) fn wanted(view: &View, share: Rate, weight: f64, c: &QueueConfig) -> Span {
-    let mut wanted = by_rate(share, weight, view.packet, c) + (c.stalls * view.stall).max(c.jitter * view.noise);
-    wanted *= libm::pow(1.0 - view.marked, c.mark_power);
+    let uneven = (c.stalls * view.stall).max(c.jitter * view.noise);
+    let mut wanted = if view.l4s.is_some() {
+        MARKED + packet_time(view, share) + uneven
+    } else {
+        (by_rate(share, weight, view.packet, c) + uneven) * libm::pow(1.0 - view.marked, c.mark_power)
+    };
     // Queue management that cannot mark drops instead; loss that has another cause stays, and costs little by this.
     wanted *= libm::pow(1.0 - view.lost, c.loss_power);
     wanted + view.residual

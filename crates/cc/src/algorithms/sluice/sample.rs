@@ -14,7 +14,10 @@ use longer::Longer;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// Queueing delay from which a packet counts as having waited.
-const WAITED: Span = Span::secs(0.0015);
+pub(super) const WAITED: Span = Span::secs(0.0015);
+/// The same where marks hold a queue of a millisecond: RFC 8888 reports arrivals by the 1024th part of a second, so that of packets that
+/// hardly wait those after a gap would count, and those beside them not.
+pub(super) const WAITED_MARKED: Span = Span::secs(0.003);
 /// Gap between arrivals from which it is an outage rather than a clump.
 const OUTAGE: Span = Span::secs(0.1);
 /// Greatest span of arrivals or departures that is believed.
@@ -32,7 +35,7 @@ pub(super) struct Sample {
     pub(super) received: u32,
     /// Packets lost, as far as that is believed by now.
     pub(super) lost: u32,
-    /// Those of them that were sent behind one that waited longer than `Message::waits`: a full queue's.
+    /// Those of them that were sent behind one that waited longer than `Message::full`: a full queue's.
     pub(super) lost_waiting: u32,
     /// Packets received that an earlier sample had as lost.
     pub(super) revoked: u32,
@@ -156,7 +159,9 @@ pub(super) struct Message<'a> {
     /// Age at which the least delay expires.
     pub(super) window: TimeDelta,
     /// Queueing delay beyond which what is lost is the queue's.
-    pub(super) waits: Span,
+    pub(super) full: Span,
+    /// Queueing delay from which a packet counts as having waited.
+    pub(super) waited: Span,
 }
 
 impl Sampler {
@@ -182,7 +187,7 @@ impl Sampler {
             self.look_for_holes(&mut sample, p);
             let (Some(arrival), Some(delay)) = (p.arrival, delay_of(p)) else {
                 sample.lost += 1;
-                sample.lost_waiting += u32::from(self.last_queue > message.waits);
+                sample.lost_waiting += u32::from(self.last_queue > message.full);
                 continue;
             };
             let queue = Span::secs(delay.saturating_sub(base) as f64 * 1e-9).min(MAX_SPAN);
@@ -192,7 +197,7 @@ impl Sampler {
             }
             self.last_queue = queue;
             sample.add(p, Time::of(p.departure, start), queue, self.sent);
-            self.pass(&mut sample, p, Time::of(p.departure, start), arrival.as_nanos(), queue);
+            self.pass(&mut sample, p, (Time::of(p.departure, start), arrival.as_nanos()), queue, message.waited);
         }
         if sample.received == 0 {
             return None;
@@ -226,7 +231,14 @@ impl Sampler {
     }
 
     /// Counts the time since the arrival before, and whether the link was busy in it.
-    fn pass(&mut self, sample: &mut Sample, p: &PacketResult, departure: Time, arrival: i64, queue: Span) {
+    fn pass(
+        &mut self,
+        sample: &mut Sample,
+        p: &PacketResult,
+        (departure, arrival): (Time, i64),
+        queue: Span,
+        waited: Span,
+    ) {
         let size = bits(p) + core::mem::take(&mut self.overtaken.served);
         if self.last_arrival.is_some_and(|last| last.saturating_sub(arrival) > CLOCK_JUMP) {
             (self.last_arrival, self.last_departure) = (None, None);
@@ -236,7 +248,7 @@ impl Sampler {
             if (Span::ZERO..MAX_SPAN).contains(&gap) {
                 sample.elapsed += gap;
                 // It was in the queue before the packet ahead had left.
-                if queue >= WAITED.max(0.5 * gap) {
+                if queue >= waited.max(0.5 * gap) {
                     let sending = self.last_departure.map_or(Span::ZERO, |l| (departure - l).max(Span::ZERO));
                     sample.add_busy(gap, size, sending);
                 }
@@ -331,7 +343,8 @@ mod tests {
         let last = packets.last().map_or(Time::START, |p| Time::of(p.departure, Timestamp::ZERO));
         let (now, interval) = (last + Span::secs(0.2), Span::secs(0.05));
         let window = TimeDelta::from_secs(10);
-        sampler.sample(&Message { packets, now, interval, start: Timestamp::ZERO, window, waits: Span::secs(0.1) })
+        let full = Span::secs(0.1);
+        sampler.sample(&Message { packets, now, interval, start: Timestamp::ZERO, window, full, waited: WAITED })
     }
 
     fn near(span: Span, s: f64) -> bool {

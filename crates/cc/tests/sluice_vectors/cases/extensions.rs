@@ -332,21 +332,52 @@ fn marks() -> Vec<Case> {
             )
         },
         Case {
-            sections: &["8.6", "13.1", "15.1"],
+            sections: &["5.3", "8.6", "10", "11.1", "13.1", "15"],
             requires: &["ECN"],
             outputs: MARKS,
-            seconds: 8.5,
+            has_queue: true,
+            seconds: 5.2,
             start: 1_000_000,
             ceiling: 6_000_000,
             feedback: 24_971,
             ..case(
                 "ecn-l4s",
-                "A link of 5.3 Mbit/s that marks each packet while the queue is longer than 1 ms; 10 Mbit/s from 3 s, 5.3 from 5.8 s, 2.5 from 7.3 s on.",
+                "A link of 5.3 Mbit/s that marks each packet while the queue is longer than 1 ms; 10 Mbit/s from 1.9 s, 5.3 from 3.3 s, 2.5 from 4.7 s on.",
                 Plan {
                     marks: Some((1.0, 0.0)),
-                    capacity: vec![(0.0, 5.3e6), (3.0, 10e6), (5.8, 5.3e6), (7.3, 2.5e6)],
+                    capacity: vec![(0.0, 5.3e6), (1.9, 10e6), (3.3, 5.3e6), (4.7, 2.5e6)],
                     ..Plan::even(0.0)
                 },
+            )
+        },
+        Case {
+            sections: &["8.6"],
+            requires: &["ECN"],
+            outputs: MARKS,
+            seconds: 2.0,
+            start: 1_000_000,
+            ceiling: 6_000_000,
+            feedback: 17_971,
+            ..case(
+                "ecn-l4s-shared",
+                "A link of 4.9 Mbit/s that marks a packet each 7 ms, whatever its queue.",
+                Plan { marks: Some((0.0, 7.0)), ..Plan::even(4.9e6) },
+            )
+        },
+        Case {
+            sections: &["8.6", "13.1"],
+            requires: &["BURST", "ECN"],
+            outputs: MARKS,
+            has_queue: true,
+            seconds: 12.9,
+            start: 1_000_000,
+            ceiling: 6_000_000,
+            feedback: 124_897,
+            acts: vec![(1.5, Act::Limits(100_000, 250_000)), (12.5, Act::Limits(100_000, 6_000_000))],
+            ..case(
+                "ecn-l4s-forgotten",
+                "A link of 5.1 Mbit/s that marks each packet while the queue is longer than 1 ms; the ceiling is 250 kbit/s from 1.5 s to 12.5 s.",
+                Plan { marks: Some((1.0, 0.0)), ..Plan::even(5.1e6) },
             )
         },
     ]
@@ -391,22 +422,22 @@ fn bounds() -> Vec<Case> {
             sections: &["6.3", "7.1", "7.2", "9.1", "9.4"],
             requires: &["ANSWER"],
             outputs: LOSSES,
-            seconds: 12.0,
+            seconds: 9.0,
             floor: 300_000,
             ..case(
                 "answer-outage",
-                "A link of 1.1 Mbit/s that serves nothing from 2 s to 5 s, and one of 9 Mbit/s that serves 50 ms of each 0.9 s from 7 s on: what is lost of the packets sent meanwhile is no evidence.",
+                "A link of 1.1 Mbit/s that serves nothing from 2 s to 4 s, and one of 9 Mbit/s that serves 50 ms of each 0.9 s from 5.5 s to 8.2 s: what is lost of the packets sent meanwhile is no evidence.",
                 Plan {
                     capacity: vec![
                         (0.0, 1.1e6),
                         (2.0, 0.0),
-                        (5.0, 1.1e6),
-                        (7.0, 0.0),
-                        (7.9, 9e6),
-                        (7.95, 0.0),
-                        (8.8, 9e6),
-                        (8.85, 0.0),
-                        (9.7, 9e6),
+                        (4.0, 1.1e6),
+                        (5.5, 0.0),
+                        (6.4, 9e6),
+                        (6.45, 0.0),
+                        (7.3, 9e6),
+                        (7.35, 0.0),
+                        (8.2, 9e6),
                     ],
                     ..Plan::even(0.0)
                 },

@@ -1,7 +1,8 @@
 //! The pacing rate.
 
 use super::super::config::PacingConfig;
-use super::super::quantity::{PACKET, Rate, Span};
+use super::super::path::{L4sRates, NEAR};
+use super::super::quantity::{Bits, PACKET, Rate, Span};
 
 /// Packets that may leave in the burst time.
 const BURST_PACKETS: f64 = 5.0;
@@ -12,8 +13,17 @@ const MARKED: f64 = 0.2;
 /// Factor on the rate where losses bound it and packets do not wait: between trains a policer's bucket fills. Packets sent each when
 /// its tokens have just come would leave none to others.
 const POLICED: f64 = 2.0;
-/// Share of the bound by marks from which it holds the rate.
+/// Share of the bound by losses from which it holds the rate.
 const BOUND_NEAR: f64 = 0.95;
+/// Time in which data that waits at the sender is to leave under L4S marks, and the least share of the rate that media has meanwhile.
+const CLEARED: Span = Span::secs(0.2);
+const LEAST_MEDIA: f64 = 0.5;
+
+/// The media rate under L4S marks. Packets leave hardly faster than media comes, so that frames of a higher rate would wait at the
+/// sender for long: `waiting` is the data there, without the newest frame.
+pub(in super::super) fn media(rate: Rate, waiting: Bits) -> Rate {
+    (rate - waiting / CLEARED).max(LEAST_MEDIA * rate)
+}
 
 /// The flow's state by which it is paced.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +38,10 @@ pub(in super::super) struct Pacing {
     pub(in super::super) stall: Span,
     /// Mean share of packets marked.
     pub(in super::super) marked: f64,
-    /// Bound on the rate by L4S marks.
+    /// Bound on the rate by losses.
     pub(in super::super) bound: Option<Rate>,
+    /// Bounds on rate and pacing rate by L4S marks.
+    pub(in super::super) marks: Option<L4sRates>,
     /// Whether losses bound the rate, of packets that do not wait.
     pub(in super::super) is_policed: bool,
 }
@@ -39,6 +51,9 @@ impl Pacing {
     pub(in super::super) fn of_source(&self, burst: Span, c: &PacingConfig) -> Rate {
         if self.is_policed {
             return POLICED * self.rate;
+        }
+        if self.marks.is_some() {
+            return self.of_trains(c);
         }
         // A source's bursts in the queue look like a lower capacity, to this flow and to others.
         if !self.is_starting && burst > c.burst_least.into() {
@@ -55,7 +70,10 @@ impl Pacing {
             (_, true) => (c.settled, c.burst_time_settled),
             _ => (c.factor, c.burst_time),
         };
-        // Where marks hold the queue short, a train that the link spreads is a queue of its own.
+        if let Some(L4sRates { bound, pacing }) = self.marks {
+            return if self.rate > NEAR * bound { pacing } else { (self.rate * factor).min(pacing) };
+        }
+        // Where losses hold the queue short, a train that the link spreads is a queue of its own.
         let is_bound = self.bound.is_some_and(|bound| self.rate > BOUND_NEAR * bound);
         if (is_settled && self.marked > MARKED) || is_bound {
             return self.rate * c.marked;
@@ -75,6 +93,7 @@ mod tests {
         stall: Span::ZERO,
         marked: 0.0,
         bound: None,
+        marks: None,
         is_policed: false,
     };
 
@@ -94,6 +113,24 @@ mod tests {
         let c = PacingConfig::default();
         let policed = Pacing { is_policed: true, bound: Some(HELD.rate), ..HELD };
         assert_eq!(policed.of_source(Span::secs(0.02), &c).as_bps(), 20e6);
+    }
+
+    #[test]
+    fn under_l4s_marks_trains_exceed_the_bound_by_what_they_ask_for() {
+        let c = PacingConfig::default();
+        let rates = |bound: f64| Some(L4sRates { bound: Rate::bps(bound), pacing: Rate::bps(1.1 * bound) });
+        let mbps = |p: Pacing| p.of_source(Span::secs(0.02), &c).as_bps() / 1e6;
+        assert!((mbps(Pacing { marks: rates(10e6), ..HELD }) - 11.0).abs() < 1e-9, "bursts or not");
+        assert!((mbps(Pacing { marks: rates(20e6), rounds: 1, ..HELD }) - 15.0).abs() < 1e-9);
+        assert!((mbps(Pacing { marks: rates(12e6), rounds: 1, ..HELD }) - 13.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn media_leaves_room_for_what_waits_at_the_sender() {
+        let rate = Rate::bps(10e6);
+        assert_eq!(media(rate, Bits::ZERO), rate);
+        assert!((media(rate, Bits::new(0.4e6)).as_bps() - 8e6).abs() < 1e-3);
+        assert_eq!(media(rate, Bits::new(4e6)), 0.5 * rate);
     }
 
     #[test]

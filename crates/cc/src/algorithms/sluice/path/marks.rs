@@ -9,6 +9,8 @@ use super::l4s::{L4sBound, Report};
 /// Standing queue from which marks are a classic AQM's: CoDel's target (RFC 8289) is the least of those in use, and L4S marks
 /// from 1 ms on (RFC 9332).
 const CLASSIC: Span = Span::secs(0.005);
+/// Share of a message's packets from which L4S marks them.
+const MOSTLY: f64 = 0.5;
 /// Least rate for which a packet's duration is taken.
 const LEAST_RATE: Rate = Rate::bps(1e3);
 
@@ -32,12 +34,17 @@ impl Marks {
         // Packets that were only late are taken back.
         let lost = (f64::from(sample.lost) - f64::from(sample.revoked)) / f64::from(sample.received + sample.lost);
         self.lost = (self.lost + weight * (lost - self.lost)).max(0.0);
-        let is_classic = sample.queue.least.delay > CLASSIC.max(3.0 * PACKET / sender.rate.max(LEAST_RATE));
+        let is_standing = sample.queue.least.delay > CLASSIC.max(3.0 * PACKET / sender.rate.max(LEAST_RATE));
+        // Classic queue management marks few packets of a standing queue, L4S all.
+        let is_l4s = self.l4s.rate().is_some() && marked > MOSTLY;
+        let is_classic = is_standing && !is_l4s;
         self.l4s.update(Report {
             now: sender.now,
             marked: if is_classic { 0 } else { sample.marked },
             received: sample.received,
+            first: sample.first_departure,
             newest: sender.newest,
+            queue: sample.queue.least.delay,
             rate: sender.rate,
             shown: capacity,
             rtt: sender.rtt,
