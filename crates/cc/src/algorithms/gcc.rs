@@ -36,7 +36,7 @@ mod window;
 mod tests;
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, Target, TimeoutReason};
-use crate::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
+use crate::cue::{Cue, PacketResult, QueueState, ReportBlock, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use config::CHROME;
@@ -73,6 +73,8 @@ pub struct Gcc {
     rate: DataRate,
     floor: DataRate,
     rtt: mean_rtt::MeanRtt,
+    /// Whether the rate is controlled by the round-trip times of reports.
+    has_report_rtt: bool,
     pacing: Gain,
     /// Bytes below RTP that count in each packet.
     overhead: DataSize,
@@ -112,6 +114,7 @@ impl Gcc {
             rate: start,
             floor: limits.floor,
             rtt: mean_rtt::MeanRtt::new(),
+            has_report_rtt: config.report_rtt,
             pacing,
             overhead: config.overhead,
             target: Target { overhead: covered(config.overhead), ..Target::paced(start, start * pacing) },
@@ -128,7 +131,9 @@ impl Gcc {
         let now = f.now;
         if let Some(rtt) = f.rtt {
             self.rtt.add(rtt);
-            self.aimd.set_rtt(self.rtt.mean());
+            if !self.has_report_rtt {
+                self.aimd.set_rtt(self.rtt.mean());
+            }
             self.silence.on_feedback(rtt, now);
         }
         if f.packets.is_empty() {
@@ -373,6 +378,7 @@ impl Controller for Gcc {
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
             Cue::TransportFeedback(f) => self.on_feedback(f),
+            Cue::ReportBlock(ReportBlock { rtt: Some(rtt), .. }) if self.has_report_rtt => self.aimd.set_rtt(*rtt),
             Cue::ReceiverEstimate(e) => {
                 self.loss.set_receiver_limit(e.rate);
                 self.update_target(e.now);

@@ -72,9 +72,10 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     };
     let first = rtp.streams.first();
     let (source, mut viewer) = match first {
-        Some(stream) if stream.source != StreamSource::Pictures => {
-            (streams::source(stream, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?, None)
-        }
+        Some(stream) if stream.source != StreamSource::Pictures => (
+            streams::source(stream, rtp.sending.sender, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?,
+            None,
+        ),
         _ => source(flow, rtp, mix(seed, 5))?,
     };
     let resilience = rtp.resilience.map(|choice| resilience(rtp, choice));
@@ -144,7 +145,8 @@ fn uncapped(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box
     let source = match &rtp.source {
         sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload(), start).into(),
         sc::Source::PerfectFrames { fps, rise } => {
-            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(*rise).into()
+            let frames = PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(*rise);
+            streams::frames_of(frames, *fps, None, rtp.sending.sender, start).map_err(|e| error(e.to_string()))?
         }
         sc::Source::Statistical(m) => {
             let config = StatisticalConfig {
