@@ -42,6 +42,8 @@ enum Shape {
         made: f64,
         /// The bucket by which frames are sized; by the rate alone without one.
         buffer: Option<Vp8Buffer>,
+        /// By how much the next frame is later than its time.
+        late: TimeDelta,
     },
 }
 
@@ -56,7 +58,15 @@ impl PerfectCodec {
     /// Frames at a fixed interval (at least a microsecond), sized by the target rate; the first at `start`.
     pub fn frames(interval: TimeDelta, start: Timestamp) -> Self {
         let interval = interval.max(TimeDelta::from_micros(1));
-        Self::new(Shape::Frames { interval, due: start, carry: 0, rise: TimeDelta::ZERO, made: 0.0, buffer: None })
+        Self::new(Shape::Frames {
+            interval,
+            due: start,
+            carry: 0,
+            rise: TimeDelta::ZERO,
+            made: 0.0,
+            buffer: None,
+            late: TimeDelta::ZERO,
+        })
     }
 
     /// With this time constant the frames' rate approaches a higher target; a lower one it has at once. No effect if frames
@@ -69,12 +79,12 @@ impl PerfectCodec {
         self
     }
 
-    /// Sizes frames as VP8's rate control does in libwebrtc: after a rise they begin at some half of the target and reach it in two seconds, and key
-    /// frames are larger. No effect if frames are packets.
+    /// Sizes frames as VP8's rate control does in libwebrtc: after a rise they begin at some half of the target and reach it in two seconds, key
+    /// frames are larger, and all vary by a tenth and are a millisecond late, at random by the seed. No effect if frames are packets.
     #[must_use]
-    pub fn as_vp8(mut self) -> Self {
+    pub fn as_vp8(mut self, seed: u64) -> Self {
         if let Shape::Frames { buffer, .. } = &mut self.shape {
-            *buffer = Some(Vp8Buffer::default());
+            *buffer = Some(Vp8Buffer::new(seed));
         }
         self
     }
@@ -136,7 +146,7 @@ impl FrameSource for PerfectCodec {
     fn next_frame_at(&self) -> Option<Timestamp> {
         match self.shape {
             Shape::Packets { due, .. } => due,
-            Shape::Frames { due, .. } => (self.rate > DataRate::ZERO).then_some(due),
+            Shape::Frames { due, late, .. } => (self.rate > DataRate::ZERO).then(|| due + late),
         }
     }
 
@@ -151,12 +161,13 @@ impl FrameSource for PerfectCodec {
                 *due = due_after(at, *left, self.rate);
                 *size
             }
-            Shape::Frames { interval, due, carry, rise, made, buffer } => {
-                *due = at + *interval;
+            Shape::Frames { interval, due, carry, rise, made, buffer, late } => {
+                *due = at - *late + *interval;
                 let mut rate = rising(self.rate, made, *rise, *interval);
                 if let Some(buffer) = buffer {
                     let span = interval.as_secs_f64();
                     rate = DataRate::from_bps_f64(buffer.frame(rate.as_bps_f64(), span, self.key) / span);
+                    *late = buffer.lateness(*interval);
                 }
                 let bit_ns = rate.as_bps().saturating_mul(interval.as_nanos().unsigned_abs()).saturating_add(*carry);
                 *carry = bit_ns % (8 * NANO);

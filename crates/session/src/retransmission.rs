@@ -66,6 +66,24 @@ pub struct RetransmissionCounters {
     pub unasked: u64,
 }
 
+impl core::ops::Add for RetransmissionCounters {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            nacks: self.nacks + other.nacks,
+            requested: self.requested + other.requested,
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+            payload: self.payload + other.payload,
+            unknown: self.unknown + other.unknown,
+            repeated: self.repeated + other.repeated,
+            refused: self.refused + other.refused,
+            early: self.early + other.early,
+            unasked: self.unasked + other.unasked,
+        }
+    }
+}
+
 /// Part of a packet that is kept for retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keep {

@@ -75,6 +75,8 @@ pub struct Gcc {
     rtt: mean_rtt::MeanRtt,
     /// Whether the rate is controlled by the round-trip times of reports.
     has_report_rtt: bool,
+    /// Unit of departure times.
+    departure_tick: TimeDelta,
     pacing: Gain,
     /// Bytes below RTP that count in each packet.
     overhead: DataSize,
@@ -115,6 +117,7 @@ impl Gcc {
             floor: limits.floor,
             rtt: mean_rtt::MeanRtt::new(),
             has_report_rtt: config.report_rtt,
+            departure_tick: config.departure_tick,
             pacing,
             overhead: config.overhead,
             target: Target { overhead: covered(config.overhead), ..Target::paced(start, start * pacing) },
@@ -213,18 +216,23 @@ impl Gcc {
 
     fn take_packet(&mut self, p: &PacketResult, now: Timestamp, seen: &mut Seen) {
         let Some(arrival) = p.arrival else { return };
-        if self.alr_ended.is_some_and(|t| p.departure > t) {
+        let departure = if self.departure_tick == TimeDelta::ZERO {
+            p.departure
+        } else {
+            on_tick(p.departure, self.departure_tick)
+        };
+        if self.alr_ended.is_some_and(|t| departure > t) {
             self.acked.expect_change();
             self.alr_ended = None;
         }
         let size = p.size + self.overhead;
-        self.acked.on_packet(p.departure, arrival, size);
+        self.acked.on_packet(departure, arrival, size);
         if p.probe != 0
-            && let Some(rate) = self.probe_rate.on_packet(p, size, arrival)
+            && let Some(rate) = self.probe_rate.on_packet(&PacketResult { departure, ..*p }, size, arrival)
         {
             seen.probe = Some(rate);
         }
-        if let Some(deltas) = self.grouping.on_packet(p.departure, arrival, now) {
+        if let Some(deltas) = self.grouping.on_packet(departure, arrival, now) {
             let before = self.detector.usage();
             self.trendline.update(deltas, arrival);
             let (slope, count) = (self.trendline.slope(), self.trendline.count());
@@ -309,6 +317,12 @@ impl Gcc {
             self.target.padding_rate = media;
         }
     }
+}
+
+/// The last tick before or at this time.
+#[cold]
+fn on_tick(at: Timestamp, tick: TimeDelta) -> Timestamp {
+    at - TimeDelta::from_nanos((at - Timestamp::ZERO).as_nanos().rem_euclid(tick.as_nanos().max(1)))
 }
 
 /// Headers that the target covers if the estimate counts `below` bytes a packet below RTP.

@@ -83,6 +83,8 @@ pub struct Bursts {
     /// Greatest mean time in the queue (`kMaxExpectedQueueLength`, 2 s): above the pacing rate, if need be, what is queued leaves
     /// until then.
     pub queue_limit: TimeDelta,
+    /// Time that a packet of a burst takes to be sent.
+    pub spacing: TimeDelta,
 }
 
 /// [`Bursts`], and the pacing rate that was asked for.
@@ -92,6 +94,8 @@ struct Bursting {
     asked: DataRate,
     /// Whether a burst has ended, so that the bucket is to run empty.
     has_ended: bool,
+    /// When the last packet was sent.
+    last: Timestamp,
 }
 
 /// Spaces packets so that the rate over any span stays near the pacing rate.
@@ -132,7 +136,8 @@ impl Pacer {
 
     /// Sends in bursts, and above the pacing rate what would wait for too long ([`Self::on_backlog`]).
     pub fn send_in_bursts(&mut self, bursts: Bursts) {
-        self.bursting = Some(Box::new(Bursting { bursts, asked: self.pacing, has_ended: false }));
+        let last = self.empty_at;
+        self.bursting = Some(Box::new(Bursting { bursts, asked: self.pacing, has_ended: false, last }));
     }
 
     /// Whether [`Self::on_backlog`] has an effect.
@@ -212,8 +217,13 @@ impl Pacer {
             };
         }
         if media_queued {
-            if self.empty_at <= now || self.bursting.is_some() && self.is_in_burst(now) {
+            if self.empty_at <= now {
                 return PacerDecision::Media { probe: 0 };
+            }
+            if self.bursting.is_some()
+                && let Some(at) = self.next_of_burst(now)
+            {
+                return if at <= now { PacerDecision::Media { probe: 0 } } else { PacerDecision::Wait(at) };
             }
             self.waits = true;
             return PacerDecision::Wait(self.empty_at);
@@ -236,13 +246,13 @@ impl Pacer {
         }
     }
 
-    /// Whether another packet leaves before the bucket is empty.
+    /// When another packet leaves before the bucket is empty, if one does.
     #[cold]
-    fn is_in_burst(&mut self, now: Timestamp) -> bool {
-        let Some(b) = &mut self.bursting else { return false };
+    fn next_of_burst(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let b = self.bursting.as_mut()?;
         let longest = self.pacing.time_for(MAX_BURST).map_or(b.bursts.interval, |t| t.min(b.bursts.interval));
         b.has_ended |= self.empty_at - now >= longest;
-        !b.has_ended
+        (!b.has_ended).then(|| b.last + b.bursts.spacing)
     }
 
     /// A packet has been sent as decided by [`Self::poll`].
@@ -254,6 +264,9 @@ impl Pacer {
             if let Some(b) = &mut self.bursting {
                 b.has_ended = false;
             }
+        }
+        if let Some(b) = &mut self.bursting {
+            b.last = now;
         }
         // All that one timer releases makes up for its lateness.
         let since = if self.waited_at == Some(now) { now - MAX_LATENESS } else { now };
@@ -458,7 +471,28 @@ mod tests {
         }
         all
     }
-    const BURSTS: Bursts = Bursts { interval: TimeDelta::from_millis(40), queue_limit: TimeDelta::from_secs(2) };
+    const BURSTS: Bursts =
+        Bursts { interval: TimeDelta::from_millis(40), queue_limit: TimeDelta::from_secs(2), spacing: TimeDelta::ZERO };
+
+    #[test]
+    fn packets_of_a_burst_take_their_time() {
+        let mut p = pacer(800, 0);
+        p.send_in_bursts(Bursts { spacing: TimeDelta::from_millis(1), ..BURSTS });
+        // Five of 10 ms: what leaks meanwhile has room for one more.
+        let mut at = vec![];
+        let mut now = Timestamp::ZERO;
+        while at.len() < 7 {
+            match p.poll(now, true) {
+                PacerDecision::Media { probe } => {
+                    at.push(now.as_millis());
+                    p.on_sent(now, KB, false, probe);
+                }
+                PacerDecision::Wait(t) => now = t,
+                other => unreachable!("{other:?}"),
+            }
+        }
+        assert_eq!(at, [0, 1, 2, 3, 4, 50, 51]);
+    }
 
     #[test]
     fn a_burst_is_what_the_rate_sends_in_40_ms_and_the_next_one_waits_for_the_bucket() {

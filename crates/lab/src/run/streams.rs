@@ -48,23 +48,23 @@ pub(super) fn source(
         }
         StreamSource::Frames { fps, rise, most } => {
             let frames = PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(rise);
-            return frames_of(frames, fps, most, sender, start);
+            return frames_of(frames, fps, most, (sender, seed), start);
         }
     })
 }
 
-/// Frames of a model of an encoder of this target at most, in this program.
+/// Frames of a model of an encoder of this target at most, in this program, with this seed.
 pub(super) fn frames_of(
     frames: PerfectCodec,
     fps: f64,
     most: Option<DataRate>,
-    sender: SenderModel,
+    (sender, seed): (SenderModel, u64),
     start: Timestamp,
 ) -> Result<Source, MediaError> {
     Ok(match most {
         _ if sender == SenderModel::Chromium => {
             let most = most.unwrap_or(DataRate::from_bps(u64::MAX));
-            AdjustedSource::new(frames.as_vp8().into(), fps, most, start).into()
+            AdjustedSource::new(frames.as_vp8(seed).into(), fps, most, start).into()
         }
         Some(most) => CappedSource::new(frames.into(), Caps::new(vec![(TimeDelta::ZERO, most)], None)?, start).into(),
         None => frames.into(),
@@ -108,6 +108,15 @@ pub(super) fn sending(rtp: &RtpFlow, media: MediaKind) -> OutgoingOptions {
     OutgoingOptions { repair, ..rtp.sending }
 }
 
+/// A stream's error resilience: Chromium requests no packets of sound.
+pub(super) fn resilience_of(
+    rtp: &RtpFlow,
+    media: MediaKind,
+    flow: Option<ResilienceConfig>,
+) -> Option<ResilienceConfig> {
+    flow.filter(|_| media != MediaKind::Audio || rtp.sending.sender != SenderModel::Chromium)
+}
+
 /// Adds all streams but the first to both ends of a call, with the flow's error resilience.
 pub(super) fn add(
     plan: &mut CallPlan,
@@ -120,6 +129,7 @@ pub(super) fn add(
         let identity = identity(mix(seed, 7_000 + index as u64) as u32, stream, index);
         let source = source(stream, rtp.sending.sender, now, mix(seed, 8_000 + index as u64))?;
         let (outgoing, incoming) = plan.add_stream(identity, source, stream.demand);
+        let resilience = resilience_of(rtp, stream.demand.media, resilience);
         outgoing.options = OutgoingOptions { resilience, utility: None, ..sending(rtp, stream.demand.media) };
         incoming.resilience = resilience;
         incoming.playout_deadline = deadline(rtp, stream);
