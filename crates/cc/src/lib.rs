@@ -40,7 +40,7 @@ pub use cue::Cue;
 pub use flow::Flow;
 pub use flow::history::{HistoryCounters, ReportedPacket, SentHistory};
 pub use flow::one_way_delay::OneWayDelayMeter;
-pub use flow::pacer::{Pacer, PacerDecision};
+pub use flow::pacer::{Bursts, Pacer, PacerDecision};
 pub use registry::{DEFAULT_CONTROLLER, Entry, Receiver, Registry, Sender};
 pub use spec::{
     Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, ReportPlan, Setup, Shelf, Spec, Start, Transport,

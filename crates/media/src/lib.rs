@@ -16,6 +16,7 @@
 //! assert_eq!((packets.len(), packets[0].marker), (1, true));
 //! ```
 
+mod adjusted;
 pub mod audio;
 mod capped;
 pub mod clip;
@@ -53,8 +54,10 @@ mod trace;
 pub mod utility;
 mod video;
 mod video_receiver;
+mod vp8_buffer;
 pub mod y4m;
 
+pub use adjusted::AdjustedSource;
 pub use capped::{CappedSource, Caps};
 pub use codec::{Codec, ParamError, ParamValue};
 pub use content::{Payloads, ReceivedFrame, ReceivedPayload, SourceFeedback};

@@ -1,4 +1,5 @@
 use crate::frame::Numbering;
+use crate::vp8_buffer::Vp8Buffer;
 use crate::{Frame, FrameKind, FrameSource};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -39,6 +40,10 @@ enum Shape {
         rise: TimeDelta,
         /// The rate that is made, in bit/s.
         made: f64,
+        /// The bucket by which frames are sized; by the rate alone without one.
+        buffer: Option<Vp8Buffer>,
+        /// By how much the next frame is later than its time.
+        late: TimeDelta,
     },
 }
 
@@ -53,7 +58,15 @@ impl PerfectCodec {
     /// Frames at a fixed interval (at least a microsecond), sized by the target rate; the first at `start`.
     pub fn frames(interval: TimeDelta, start: Timestamp) -> Self {
         let interval = interval.max(TimeDelta::from_micros(1));
-        Self::new(Shape::Frames { interval, due: start, carry: 0, rise: TimeDelta::ZERO, made: 0.0 })
+        Self::new(Shape::Frames {
+            interval,
+            due: start,
+            carry: 0,
+            rise: TimeDelta::ZERO,
+            made: 0.0,
+            buffer: None,
+            late: TimeDelta::ZERO,
+        })
     }
 
     /// With this time constant the frames' rate approaches a higher target; a lower one it has at once. No effect if frames
@@ -62,6 +75,16 @@ impl PerfectCodec {
     pub fn rising_in(mut self, constant: TimeDelta) -> Self {
         if let Shape::Frames { rise, .. } = &mut self.shape {
             *rise = constant.max(TimeDelta::ZERO);
+        }
+        self
+    }
+
+    /// Sizes frames as VP8's rate control does in libwebrtc: after a rise they begin at some half of the target and reach it in two seconds, key
+    /// frames are larger, and all vary by a tenth and are a millisecond late, at random by the seed. No effect if frames are packets.
+    #[must_use]
+    pub fn as_vp8(mut self, seed: u64) -> Self {
+        if let Shape::Frames { buffer, .. } = &mut self.shape {
+            *buffer = Some(Vp8Buffer::new(seed));
         }
         self
     }
@@ -123,7 +146,7 @@ impl FrameSource for PerfectCodec {
     fn next_frame_at(&self) -> Option<Timestamp> {
         match self.shape {
             Shape::Packets { due, .. } => due,
-            Shape::Frames { due, .. } => (self.rate > DataRate::ZERO).then_some(due),
+            Shape::Frames { due, late, .. } => (self.rate > DataRate::ZERO).then(|| due + late),
         }
     }
 
@@ -138,9 +161,14 @@ impl FrameSource for PerfectCodec {
                 *due = due_after(at, *left, self.rate);
                 *size
             }
-            Shape::Frames { interval, due, carry, rise, made } => {
-                *due = at + *interval;
-                let rate = rising(self.rate, made, *rise, *interval);
+            Shape::Frames { interval, due, carry, rise, made, buffer, late } => {
+                *due = at - *late + *interval;
+                let mut rate = rising(self.rate, made, *rise, *interval);
+                if let Some(buffer) = buffer {
+                    let span = interval.as_secs_f64();
+                    rate = DataRate::from_bps_f64(buffer.frame(rate.as_bps_f64(), span, self.key) / span);
+                    *late = buffer.lateness(*interval);
+                }
                 let bit_ns = rate.as_bps().saturating_mul(interval.as_nanos().unsigned_abs()).saturating_add(*carry);
                 *carry = bit_ns % (8 * NANO);
                 // A rate below a byte per frame still sends one, since frames are not empty.

@@ -10,6 +10,7 @@ use crate::protection::RepairChoice;
 use crate::recovery::RepairReception;
 use crate::resilience::ResilienceConfig;
 use crate::retransmission::RetransmissionConfig;
+use crate::sender_model::SenderModel;
 use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Receiver, ReportPlan, Sender, circuit_breaker, feedback_guard};
 use weir_media::resilience::joint::Joint;
@@ -169,6 +170,8 @@ pub struct OutgoingOptions {
     pub max_queue_age: Option<TimeDelta>,
     /// Picture feedback.
     pub picture: PictureFeedback,
+    /// The program whose sending end the stream is sent as. Of the first stream it also decides how the first path's packets leave.
+    pub sender: SenderModel,
     /// The last that the call gives up where its rate is short: decides on the size and number of the stream's pictures, on their repair
     /// packets beside retransmissions, and on the share of the call's sound. `None` leaves the sound its demand and all else to the
     /// encoder's quantiser.

@@ -139,6 +139,11 @@ impl RtpQueue {
     pub fn oldest_age(&self, now: Timestamp) -> TimeDelta {
         self.front().map_or(TimeDelta::ZERO, |p| now.saturating_since(p.captured))
     }
+    /// Packets queued, and the sum of their ages.
+    pub(crate) fn ages(&self, now: Timestamp) -> (usize, TimeDelta) {
+        let sum = self.packets.iter().map(|p| now.saturating_since(p.captured)).fold(TimeDelta::ZERO, |a, b| a + b);
+        (self.packets.len(), sum)
+    }
     /// Packets discarded so far.
     pub fn dropped(&self) -> u64 {
         self.dropped

@@ -66,6 +66,24 @@ pub struct RetransmissionCounters {
     pub unasked: u64,
 }
 
+impl core::ops::Add for RetransmissionCounters {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            nacks: self.nacks + other.nacks,
+            requested: self.requested + other.requested,
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+            payload: self.payload + other.payload,
+            unknown: self.unknown + other.unknown,
+            repeated: self.repeated + other.repeated,
+            refused: self.refused + other.refused,
+            early: self.early + other.early,
+            unasked: self.unasked + other.unasked,
+        }
+    }
+}
+
 /// Part of a packet that is kept for retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keep {
@@ -88,6 +106,8 @@ struct StoredPacket {
     /// Payload bytes that follow, carried as a length only.
     zeros: u32,
     waiting: bool,
+    /// When it was queued last.
+    queued: Timestamp,
     resent: Option<Timestamp>,
 }
 
@@ -172,6 +192,7 @@ impl Retransmitter {
             bytes,
             zeros: zeros.into(),
             waiting: false,
+            queued: now,
             resent: None,
         };
         self.size += kept.size();
@@ -263,13 +284,14 @@ impl Retransmitter {
 
     /// Queues a kept packet; `false` if the budget does not allow it.
     fn queue(&mut self, sequence: u64) -> bool {
-        let left = self.budget.0;
+        let (left, now) = self.budget;
         let Some(kept) = self.get_mut(sequence) else { return false };
         let size = resent_size(kept);
         if size as f64 > left {
             return false;
         }
         kept.waiting = true;
+        kept.queued = now.unwrap_or(kept.queued);
         self.budget.0 -= size as f64;
         self.waiting_size += size;
         self.waiting.push_back(sequence);
@@ -304,6 +326,16 @@ impl Retransmitter {
     /// Payload bytes queued.
     pub(crate) fn waiting_size(&self) -> u64 {
         self.waiting_size
+    }
+
+    /// Packets queued, and the sum of the times since they were.
+    pub(crate) fn ages(&self, now: Timestamp) -> (usize, TimeDelta) {
+        let first = self.first();
+        let age = |s: &u64| {
+            let kept = self.kept.get(usize::try_from(s.checked_sub(first)?).ok()?)?;
+            Some(now.saturating_since(kept.queued))
+        };
+        (self.waiting.len(), self.waiting.iter().filter_map(age).fold(TimeDelta::ZERO, |a, b| a + b))
     }
 
     /// Takes the next packet to retransmit; [`Self::write`] writes its payload.

@@ -65,7 +65,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(stream: OutgoingStream, path: SendPath, now: Timestamp) -> Self {
+    pub(crate) fn new(stream: OutgoingStream, mut path: SendPath, now: Timestamp) -> Self {
+        path.pace_as(stream.model);
         let mut s = Self {
             streams: vec![stream],
             paths: vec![path],

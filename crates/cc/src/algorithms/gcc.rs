@@ -36,7 +36,7 @@ mod window;
 mod tests;
 
 use crate::controller::{Controller, Coupled, Limits, ProbeCluster, Target, TimeoutReason};
-use crate::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
+use crate::cue::{Cue, PacketResult, QueueState, ReportBlock, SentPacket, TransportFeedback};
 use crate::spec::{Algorithm, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use config::CHROME;
@@ -73,6 +73,10 @@ pub struct Gcc {
     rate: DataRate,
     floor: DataRate,
     rtt: mean_rtt::MeanRtt,
+    /// Whether the rate is controlled by the round-trip times of reports.
+    has_report_rtt: bool,
+    /// Unit of departure times.
+    departure_tick: TimeDelta,
     pacing: Gain,
     /// Bytes below RTP that count in each packet.
     overhead: DataSize,
@@ -112,6 +116,8 @@ impl Gcc {
             rate: start,
             floor: limits.floor,
             rtt: mean_rtt::MeanRtt::new(),
+            has_report_rtt: config.report_rtt,
+            departure_tick: config.departure_tick,
             pacing,
             overhead: config.overhead,
             target: Target { overhead: covered(config.overhead), ..Target::paced(start, start * pacing) },
@@ -128,7 +134,9 @@ impl Gcc {
         let now = f.now;
         if let Some(rtt) = f.rtt {
             self.rtt.add(rtt);
-            self.aimd.set_rtt(self.rtt.mean());
+            if !self.has_report_rtt {
+                self.aimd.set_rtt(self.rtt.mean());
+            }
             self.silence.on_feedback(rtt, now);
         }
         if f.packets.is_empty() {
@@ -208,18 +216,23 @@ impl Gcc {
 
     fn take_packet(&mut self, p: &PacketResult, now: Timestamp, seen: &mut Seen) {
         let Some(arrival) = p.arrival else { return };
-        if self.alr_ended.is_some_and(|t| p.departure > t) {
+        let departure = if self.departure_tick == TimeDelta::ZERO {
+            p.departure
+        } else {
+            on_tick(p.departure, self.departure_tick)
+        };
+        if self.alr_ended.is_some_and(|t| departure > t) {
             self.acked.expect_change();
             self.alr_ended = None;
         }
         let size = p.size + self.overhead;
-        self.acked.on_packet(p.departure, arrival, size);
+        self.acked.on_packet(departure, arrival, size);
         if p.probe != 0
-            && let Some(rate) = self.probe_rate.on_packet(p, size, arrival)
+            && let Some(rate) = self.probe_rate.on_packet(&PacketResult { departure, ..*p }, size, arrival)
         {
             seen.probe = Some(rate);
         }
-        if let Some(deltas) = self.grouping.on_packet(p.departure, arrival, now) {
+        if let Some(deltas) = self.grouping.on_packet(departure, arrival, now) {
             let before = self.detector.usage();
             self.trendline.update(deltas, arrival);
             let (slope, count) = (self.trendline.slope(), self.trendline.count());
@@ -306,6 +319,12 @@ impl Gcc {
     }
 }
 
+/// The last tick before or at this time.
+#[cold]
+fn on_tick(at: Timestamp, tick: TimeDelta) -> Timestamp {
+    at - TimeDelta::from_nanos((at - Timestamp::ZERO).as_nanos().rem_euclid(tick.as_nanos().max(1)))
+}
+
 /// Headers that the target covers if the estimate counts `below` bytes a packet below RTP.
 fn covered(below: DataSize) -> DataSize {
     if below.is_zero() { DataSize::ZERO } else { below + RTP_HEADER }
@@ -373,6 +392,7 @@ impl Controller for Gcc {
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
             Cue::TransportFeedback(f) => self.on_feedback(f),
+            Cue::ReportBlock(ReportBlock { rtt: Some(rtt), .. }) if self.has_report_rtt => self.aimd.set_rtt(*rtt),
             Cue::ReceiverEstimate(e) => {
                 self.loss.set_receiver_limit(e.rate);
                 self.update_target(e.now);

@@ -20,6 +20,11 @@ const FULL_PACKET: DataSize = DataSize::from_bytes(1_200);
 /// Most time by which a packet that waits may leave late without loss of rate: two ticks of a timer of 15.6 ms.
 const MAX_LATENESS: TimeDelta = TimeDelta::from_millis(32);
 
+/// Most bytes of a burst (libwebrtc's branch 7871 of June 2026: `kMaxBurstSize`).
+const MAX_BURST: DataSize = DataSize::from_bytes(63_000);
+/// Least time in which a queue is to be sent (`MaybeUpdateMediaRateDueToLongQueue`).
+const LEAST_LEFT: TimeDelta = TimeDelta::from_millis(1);
+
 /// Permission to send, at a given time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacerDecision {
@@ -69,6 +74,30 @@ impl ActiveProbe {
     }
 }
 
+/// What libwebrtc's pacer does beside a bucket (its branch 7871 of June 2026, `modules/pacing/pacing_controller.cc`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bursts {
+    /// Packets leave at once until the bucket takes this long to run empty (`kDefaultBurstInterval`, 40 ms), and at most 63,000 bytes; the
+    /// next ones leave once it is empty.
+    pub interval: TimeDelta,
+    /// Greatest mean time in the queue (`kMaxExpectedQueueLength`, 2 s): above the pacing rate, if need be, what is queued leaves
+    /// until then.
+    pub queue_limit: TimeDelta,
+    /// Time that a packet of a burst takes to be sent.
+    pub spacing: TimeDelta,
+}
+
+/// [`Bursts`], and the pacing rate that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Bursting {
+    bursts: Bursts,
+    asked: DataRate,
+    /// Whether a burst has ended, so that the bucket is to run empty.
+    has_ended: bool,
+    /// When the last packet was sent.
+    last: Timestamp,
+}
+
 /// Spaces packets so that the rate over any span stays near the pacing rate.
 ///
 /// The bucket is stored as the time at which it runs empty. A packet may be sent once that time has come, and moves it
@@ -86,6 +115,7 @@ pub struct Pacer {
     waits: bool,
     /// When media that waited was last sent.
     waited_at: Option<Timestamp>,
+    bursting: Option<Box<Bursting>>,
 }
 
 impl Pacer {
@@ -100,15 +130,45 @@ impl Pacer {
             media_seen: false,
             waits: false,
             waited_at: None,
+            bursting: None,
+        }
+    }
+
+    /// Sends in bursts, and above the pacing rate what would wait for too long ([`Self::on_backlog`]).
+    pub fn send_in_bursts(&mut self, bursts: Bursts) {
+        let last = self.empty_at;
+        self.bursting = Some(Box::new(Bursting { bursts, asked: self.pacing, has_ended: false, last }));
+    }
+
+    /// Whether [`Self::on_backlog`] has an effect.
+    #[inline]
+    pub fn sends_in_bursts(&self) -> bool {
+        self.bursting.is_some()
+    }
+
+    /// So many bytes are queued, which have waited for `mean_age` in the mean: sets the rate above the pacing rate that sends them within
+    /// the limit, if there is one.
+    pub fn on_backlog(&mut self, queued: DataSize, mean_age: TimeDelta, now: Timestamp) {
+        let Some(b) = &self.bursting else { return };
+        let left = (b.bursts.queue_limit - mean_age).max(LEAST_LEFT);
+        let needed = DataRate::from_bps_f64(queued.as_bits() as f64 / left.as_secs_f64());
+        let rate = b.asked.max(needed);
+        self.set_pacing(rate, now);
+    }
+
+    fn set_pacing(&mut self, rate: DataRate, now: Timestamp) {
+        if rate != self.pacing {
+            self.empty_at = rescale(self.empty_at, now, self.pacing, rate);
+            self.pacing = rate;
         }
     }
 
     /// Sets a new target; the bucket drains at the new rate from now on.
     pub fn set_target(&mut self, target: &Target, now: Timestamp) {
-        if target.pacing_rate != self.pacing {
-            self.empty_at = rescale(self.empty_at, now, self.pacing, target.pacing_rate);
-            self.pacing = target.pacing_rate;
+        if let Some(b) = &mut self.bursting {
+            b.asked = target.pacing_rate;
         }
+        self.set_pacing(target.pacing_rate, now);
         if target.padding_rate != self.padding {
             self.padding_empty_at = rescale(self.padding_empty_at, now, self.padding, target.padding_rate);
             self.padding = target.padding_rate;
@@ -160,10 +220,15 @@ impl Pacer {
             if self.empty_at <= now {
                 return PacerDecision::Media { probe: 0 };
             }
+            if self.bursting.is_some()
+                && let Some(at) = self.next_of_burst(now)
+            {
+                return if at <= now { PacerDecision::Media { probe: 0 } } else { PacerDecision::Wait(at) };
+            }
             self.waits = true;
             return PacerDecision::Wait(self.empty_at);
         }
-        self.waits = false;
+        self.stop_waiting();
         if self.padding > DataRate::ZERO && self.media_seen {
             let at = self.padding_empty_at.max(self.empty_at);
             return if at <= now { PacerDecision::Padding { probe: 0 } } else { PacerDecision::Wait(at) };
@@ -173,8 +238,21 @@ impl Pacer {
 
     /// Something other than the bucket holds media back, such as a window, or what was queued has been discarded: that time earns no
     /// credit.
+    #[inline]
     pub fn stop_waiting(&mut self) {
         self.waits = false;
+        if let Some(b) = &mut self.bursting {
+            b.has_ended = false;
+        }
+    }
+
+    /// When another packet leaves before the bucket is empty, if one does.
+    #[cold]
+    fn next_of_burst(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let b = self.bursting.as_mut()?;
+        let longest = self.pacing.time_for(MAX_BURST).map_or(b.bursts.interval, |t| t.min(b.bursts.interval));
+        b.has_ended |= self.empty_at - now >= longest;
+        (!b.has_ended).then(|| b.last + b.bursts.spacing)
     }
 
     /// A packet has been sent as decided by [`Self::poll`].
@@ -183,6 +261,12 @@ impl Pacer {
         self.media_seen |= !is_padding;
         if core::mem::take(&mut self.waits) {
             self.waited_at = Some(now);
+            if let Some(b) = &mut self.bursting {
+                b.has_ended = false;
+            }
+        }
+        if let Some(b) = &mut self.bursting {
+            b.last = now;
         }
         // All that one timer releases makes up for its lateness.
         let since = if self.waited_at == Some(now) { now - MAX_LATENESS } else { now };
@@ -366,6 +450,91 @@ mod tests {
         p.add_probe(cluster, Timestamp::ZERO);
         (0..3).for_each(|ms| p.on_sent(Timestamp::from_millis(ms), KB, false, 1));
         assert_eq!(p.poll(Timestamp::from_millis(2), true), PacerDecision::Wait(Timestamp::from_millis(502)));
+    }
+
+    /// Bytes of packets of 1,000 that leave in each burst, and when, of a queue that is never empty.
+    fn bursts(p: &mut Pacer, count: usize, mut backlog: impl FnMut(&mut Pacer, Timestamp)) -> Vec<(i64, u32)> {
+        let (mut now, mut all) = (Timestamp::ZERO, Vec::new());
+        while all.len() < count {
+            let mut packets = 0;
+            let next = loop {
+                backlog(p, now);
+                match p.poll(now, true) {
+                    PacerDecision::Media { probe } => p.on_sent(now, KB, false, probe),
+                    PacerDecision::Wait(t) => break t,
+                    other => unreachable!("{other:?}"),
+                }
+                packets += 1;
+            };
+            all.push((now.as_millis(), packets));
+            now = next;
+        }
+        all
+    }
+    const BURSTS: Bursts =
+        Bursts { interval: TimeDelta::from_millis(40), queue_limit: TimeDelta::from_secs(2), spacing: TimeDelta::ZERO };
+
+    #[test]
+    fn packets_of_a_burst_take_their_time() {
+        let mut p = pacer(800, 0);
+        p.send_in_bursts(Bursts { spacing: TimeDelta::from_millis(1), ..BURSTS });
+        // Five of 10 ms: what leaks meanwhile has room for one more.
+        let mut at = vec![];
+        let mut now = Timestamp::ZERO;
+        while at.len() < 7 {
+            match p.poll(now, true) {
+                PacerDecision::Media { probe } => {
+                    at.push(now.as_millis());
+                    p.on_sent(now, KB, false, probe);
+                }
+                PacerDecision::Wait(t) => now = t,
+                other => unreachable!("{other:?}"),
+            }
+        }
+        assert_eq!(at, [0, 1, 2, 3, 4, 50, 51]);
+    }
+
+    #[test]
+    fn a_burst_is_what_the_rate_sends_in_40_ms_and_the_next_one_waits_for_the_bucket() {
+        let mut p = pacer(800, 0);
+        p.send_in_bursts(BURSTS);
+        // A packet is 10 ms.
+        assert_eq!(bursts(&mut p, 3, |_, _| ()), [(0, 4), (40, 4), (80, 4)]);
+        // A frame that comes while the bucket has 20 ms left, after an empty queue, leaves at once.
+        let mut p = pacer(800, 0);
+        p.send_in_bursts(BURSTS);
+        (0..2).for_each(|_| p.on_sent(Timestamp::ZERO, KB, false, 0));
+        assert_eq!(p.poll(Timestamp::ZERO, false), PacerDecision::Idle);
+        assert_eq!(p.poll(Timestamp::ZERO, true), PacerDecision::Media { probe: 0 });
+        // 63,000 bytes bound it: 63 packets, and the one that exceeds them, at 80 Mbit/s.
+        let mut p = pacer(80_000, 0);
+        p.send_in_bursts(BURSTS);
+        assert_eq!(bursts(&mut p, 1, |_, _| ())[0].1, 63);
+    }
+
+    #[test]
+    fn a_long_queue_leaves_within_two_seconds_above_the_rate() {
+        let mut p = pacer(80, 0);
+        p.send_in_bursts(BURSTS);
+        // 200,000 bytes that have waited for 1 s in the mean: 1.6 Mbit/s, hence 8 packets of 5 ms in 40 ms.
+        let queued = DataSize::from_bytes(200_000);
+        let all = bursts(&mut p, 2, |p, now| p.on_backlog(queued, TimeDelta::from_secs(1), now));
+        assert_eq!(all, [(0, 8), (40, 8)]);
+        // 10,000 bytes have 2 s: 40 kbit/s, less than the pacing rate of which a packet takes 100 ms.
+        let mut p = pacer(80, 0);
+        p.send_in_bursts(BURSTS);
+        let all = bursts(&mut p, 2, |p, now| p.on_backlog(DataSize::from_bytes(10_000), TimeDelta::ZERO, now));
+        assert_eq!(all, [(0, 1), (100, 1)]);
+        // Without bursts a backlog changes nothing, and the age above the limit is a millisecond to go.
+        let mut p = pacer(800, 0);
+        p.on_backlog(queued, TimeDelta::from_secs(1), Timestamp::ZERO);
+        assert_eq!(p.pacing, DataRate::from_kbps(800));
+        p.send_in_bursts(BURSTS);
+        p.on_backlog(KB, TimeDelta::from_secs(9), Timestamp::ZERO);
+        assert_eq!(p.pacing, DataRate::from_mbps(8));
+        // A new target counts at once.
+        p.set_target(&Target::paced(DataRate::ZERO, DataRate::from_kbps(80)), Timestamp::ZERO);
+        assert_eq!(p.pacing, DataRate::from_kbps(80));
     }
 
     proptest! {

@@ -72,9 +72,10 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     };
     let first = rtp.streams.first();
     let (source, mut viewer) = match first {
-        Some(stream) if stream.source != StreamSource::Pictures => {
-            (streams::source(stream, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?, None)
-        }
+        Some(stream) if stream.source != StreamSource::Pictures => (
+            streams::source(stream, rtp.sending.sender, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?,
+            None,
+        ),
         _ => source(flow, rtp, mix(seed, 5))?,
     };
     let resilience = rtp.resilience.map(|choice| resilience(rtp, choice));
@@ -93,7 +94,8 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     let demand = first.map_or_else(Default::default, |s| s.demand);
     let picture = video::picture_feedback(rtp);
     let (outgoing, incoming) = plan.add_stream(identity, source, demand);
-    outgoing.options = OutgoingOptions { resilience, picture, ..streams::sending(rtp, demand.media) };
+    let own = streams::resilience_of(rtp, demand.media, resilience);
+    outgoing.options = OutgoingOptions { resilience: own, picture, ..streams::sending(rtp, demand.media) };
     let deadline = first.map_or(rtp.playout_deadline, |s| streams::deadline(rtp, s));
     *incoming = IncomingConfig {
         playout_deadline: deadline,
@@ -103,7 +105,7 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
             RepairChoice::ByFrames(FrameRepair::Joint(joint)) if joint.earliest < joint.latest => Some(joint),
             _ => None,
         },
-        resilience,
+        resilience: own,
         nack: rtp.count_retransmissions.then(|| NackConfig { count_retransmissions: true, ..NackConfig::default() }),
         content: viewer.is_some(),
         picture,
@@ -144,7 +146,9 @@ fn uncapped(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box
     let source = match &rtp.source {
         sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload(), start).into(),
         sc::Source::PerfectFrames { fps, rise } => {
-            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(*rise).into()
+            let frames = PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(*rise);
+            streams::frames_of(frames, *fps, None, (rtp.sending.sender, seed), start)
+                .map_err(|e| error(e.to_string()))?
         }
         sc::Source::Statistical(m) => {
             let config = StatisticalConfig {

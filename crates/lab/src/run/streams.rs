@@ -4,11 +4,13 @@ use crate::scenario::{RtpFlow, RtpStream, StreamSource};
 use weir_media::audio::{
     AudioCodec, AudioConfig, AudioEncoderConfig, AudioError, AudioLimits, AudioSource, EncodedAudio, SpeechClip,
 };
-use weir_media::{AdaptivePlayout, CappedSource, Caps, MediaError, PerfectCodec, Source};
+use weir_media::{AdaptivePlayout, AdjustedSource, CappedSource, Caps, MediaError, PerfectCodec, Source};
 use weir_session::allocation::MediaKind;
-use weir_session::{CallPlan, FrameRepair, OutgoingOptions, RepairChoice, ResilienceConfig, StreamIdentity};
+use weir_session::{
+    CallPlan, FrameRepair, OutgoingOptions, RepairChoice, ResilienceConfig, SenderModel, StreamIdentity,
+};
 use weir_sim::mix;
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// RTP payload types of repair packets, parity, Reed-Solomon, retransmission and sliding windows; the media's is 96.
 pub const REPAIR_PAYLOAD_TYPES: [u8; 4] = [97, 98, 99, 127];
@@ -18,7 +20,12 @@ const FIRST_PAYLOAD_TYPE: u8 = 100;
 const AUDIO_DEADLINE: TimeDelta = TimeDelta::from_millis(200);
 
 /// The source of a stream's frames.
-pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<Source, MediaError> {
+pub(super) fn source(
+    stream: &RtpStream,
+    sender: SenderModel,
+    start: Timestamp,
+    seed: u64,
+) -> Result<Source, MediaError> {
     Ok(match stream.source {
         StreamSource::Pictures => {
             return Err(MediaError::new("stream", "source", &stream.name, "the first stream of a flow"));
@@ -41,13 +48,26 @@ pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<
         }
         StreamSource::Frames { fps, rise, most } => {
             let frames = PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).rising_in(rise);
-            match most {
-                Some(most) => {
-                    CappedSource::new(frames.into(), Caps::new(vec![(TimeDelta::ZERO, most)], None)?, start).into()
-                }
-                None => frames.into(),
-            }
+            return frames_of(frames, fps, most, (sender, seed), start);
         }
+    })
+}
+
+/// Frames of a model of an encoder of this target at most, in this program, with this seed.
+pub(super) fn frames_of(
+    frames: PerfectCodec,
+    fps: f64,
+    most: Option<DataRate>,
+    (sender, seed): (SenderModel, u64),
+    start: Timestamp,
+) -> Result<Source, MediaError> {
+    Ok(match most {
+        _ if sender == SenderModel::Chromium => {
+            let most = most.unwrap_or(DataRate::from_bps(u64::MAX));
+            AdjustedSource::new(frames.as_vp8(seed).into(), fps, most, start).into()
+        }
+        Some(most) => CappedSource::new(frames.into(), Caps::new(vec![(TimeDelta::ZERO, most)], None)?, start).into(),
+        None => frames.into(),
     })
 }
 
@@ -88,6 +108,15 @@ pub(super) fn sending(rtp: &RtpFlow, media: MediaKind) -> OutgoingOptions {
     OutgoingOptions { repair, ..rtp.sending }
 }
 
+/// A stream's error resilience: Chromium requests no packets of sound.
+pub(super) fn resilience_of(
+    rtp: &RtpFlow,
+    media: MediaKind,
+    flow: Option<ResilienceConfig>,
+) -> Option<ResilienceConfig> {
+    flow.filter(|_| media != MediaKind::Audio || rtp.sending.sender != SenderModel::Chromium)
+}
+
 /// Adds all streams but the first to both ends of a call, with the flow's error resilience.
 pub(super) fn add(
     plan: &mut CallPlan,
@@ -98,8 +127,9 @@ pub(super) fn add(
 ) -> Result<(), MediaError> {
     for (index, stream) in rtp.streams.iter().enumerate().skip(1) {
         let identity = identity(mix(seed, 7_000 + index as u64) as u32, stream, index);
-        let source = source(stream, now, mix(seed, 8_000 + index as u64))?;
+        let source = source(stream, rtp.sending.sender, now, mix(seed, 8_000 + index as u64))?;
         let (outgoing, incoming) = plan.add_stream(identity, source, stream.demand);
+        let resilience = resilience_of(rtp, stream.demand.media, resilience);
         outgoing.options = OutgoingOptions { resilience, utility: None, ..sending(rtp, stream.demand.media) };
         incoming.resilience = resilience;
         incoming.playout_deadline = deadline(rtp, stream);

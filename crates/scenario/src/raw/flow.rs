@@ -70,13 +70,16 @@ flow! {
         /// Changes to per-packet feedback, laid over the controller's settings.
         #[serde(default)]
         feedback: RawFeedback,
-        /// The program whose ends these are, in a call of which the fields that are absent are: "chromium", with `receiver`, requests
-        /// (`error_resilience`), `repair` as libwebrtc plans it, its bounds, headers and payload, and speech beside a camera of 2.5 Mbps whose
-        /// encoder rises as Chromium's VP8; without effect on the controller, which is that named (`gcc-chrome` is Chrome's). None if absent.
+        /// The program whose ends these are, in a call of which the fields that are absent are: "chromium", with `receiver`, `sender`, requests
+        /// (`error_resilience`), `repair` as libwebrtc plans it, its bounds, headers and payload, and speech beside a camera of 2.5 Mbps;
+        /// without effect on the controller, which is that named (`gcc-chrome` is Chrome's). None if absent.
         ends: Option<At<String>>,
         /// The program whose receiving end the flow's receiver behaves as: "weir", or "chromium" for transport-wide feedback, requests for
         /// packets and for key frames when Chromium sends them; "weir" if absent. Feedback's own settings are laid over it.
         receiver: Option<At<String>>,
+        /// The program whose sending end the flow's sender behaves as: "weir", or "chromium" for packets in bursts of 40 ms, a queue that leaves
+        /// within 2 s, retransmissions up to the target, and models of frames that are sized as by VP8, at a target corrected by what they made; "weir" if absent.
+        sender: Option<At<String>>,
         /// Spans in which the source is paused.
         #[serde(default)]
         pauses: Vec<At<RawPause>>,

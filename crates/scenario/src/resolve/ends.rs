@@ -3,15 +3,14 @@
 //! Chromium's are those of 22 calls between two Chromiums of version 156 with VP8 and Opus (`docs/fidelity.md`, *Calls of Chromium*).
 
 use crate::error::InputError;
-use crate::quantity::{Rate, Size, Time};
-use crate::raw::source::RawModel;
+use crate::quantity::{Rate, Size};
 use crate::raw::stream::{RawMedia, RawPriority, RawStream};
 use crate::raw::*;
 use crate::resolve::flow::Flows;
 use crate::spanned::At;
 use crate::suggest;
 use std::ops::Range;
-use weir_units::{DataRate, DataSize, TimeDelta};
+use weir_units::{DataRate, DataSize};
 
 /// Programs whose ends a flow may have.
 const PROGRAMS: [&str; 1] = ["chromium"];
@@ -24,8 +23,6 @@ const CODED: DataRate = DataRate::from_kbps(2_500);
 const CEILING: DataRate = DataRate::from_kbps(5_050);
 /// The rate before the first feedback (`kDefaultStartBitrateBps`).
 const START: DataRate = DataRate::from_kbps(300);
-/// Time constant with which VP8 follows a higher target in the calls.
-const RISE: TimeDelta = TimeDelta::from_millis(750);
 /// Headers below RTP: UDP, IPv6 and SRTP's tag. And the payload of a packet in the calls.
 const HEADERS: DataSize = DataSize::from_bytes(58);
 const PAYLOAD: DataSize = DataSize::from_bytes(1_150);
@@ -41,6 +38,7 @@ impl Flows<'_> {
         }
         let mut f = f.clone();
         f.receiver.get_or_insert_with(|| placed("chromium".into(), at));
+        f.sender.get_or_insert_with(|| placed("chromium".into(), at));
         f.error_resilience.get_or_insert_with(|| placed(vec![RawResilience::Nack], at));
         f.repair.get_or_insert_with(|| placed(RawRepair::of(RawRepairCode::Libwebrtc), at));
         f.floor.get_or_insert_with(|| placed(Rate(LEAST), at));
@@ -48,15 +46,8 @@ impl Flows<'_> {
         f.ceiling.get_or_insert_with(|| placed(Rate(CEILING), at));
         f.header_overhead.get_or_insert_with(|| placed(Size(HEADERS), at));
         f.payload.get_or_insert_with(|| placed(Size(PAYLOAD), at));
-        match &mut f.source {
-            Some(source) if source.value.model == RawModel::PerfectFrames => {
-                source.value.options.rise.get_or_insert_with(|| placed(Time(RISE), at));
-            }
-            None if f.streams.is_empty() && f.prefer.is_none() => f.streams = speech_and_camera(at),
-            _ => {}
-        }
-        for stream in f.streams.iter_mut().filter(|s| s.value.media == RawMedia::Video) {
-            stream.value.rise.get_or_insert_with(|| placed(Time(RISE), at));
+        if f.source.is_none() && f.streams.is_empty() && f.prefer.is_none() {
+            f.streams = speech_and_camera(at);
         }
         Ok(Some(f))
     }

@@ -258,7 +258,7 @@ impl Flows<'_> {
             params.retain(|p| p.0 != name);
             params.push((name, value));
         }
-        let receiver = self.receiver(spec, f)?;
+        let (receiver, sender) = (self.receiver(spec, f)?, self.sender(spec, f)?);
         let feedback = match spec.feedback {
             None => None,
             Some(plan) => Some(self.feedback(self.feedback(receiver.feedback(plan), &c.feedback)?, &f.feedback)?),
@@ -314,6 +314,7 @@ impl Flows<'_> {
                 max_queue_age: f.max_queue_age.as_ref().map(|t| positive(self.text, t)).transpose()?,
                 repair,
                 repair_within_rate: f.repair.is_some(),
+                sender,
                 utility,
                 ..OutgoingOptions::default()
             },

@@ -11,29 +11,48 @@ use weir_cc::{FeedbackPlan, Spec, Transport};
 use weir_fec::Scheme;
 use weir_media::resilience::joint::Joint;
 use weir_media::resilience::{Choice, Mechanisms};
-use weir_session::{FrameRepair, Hairpin, ReceiverModel, RepairChoice, Tambur};
+use weir_session::{FrameRepair, Hairpin, ReceiverModel, RepairChoice, SenderModel, Tambur};
 
 impl Flows<'_> {
     pub(super) fn receiver(&self, spec: &Spec, f: &RawRtp) -> Result<ReceiverModel, InputError> {
         let Some(raw) = &f.receiver else { return Ok(ReceiverModel::default()) };
-        let error = |message: String| self.text.error(raw.span.clone(), message);
         let Some(model) = ReceiverModel::named(&raw.value) else {
-            let known = ReceiverModel::ALL.map(|(name, _)| name);
-            return Err(error(format!("no receiver is named `{}`", raw.value)).help(suggest::help(&raw.value, &known)));
+            return Err(self.unnamed("receiver", raw, &ReceiverModel::ALL.map(|(name, _)| name)));
         };
-        match spec.transport {
-            _ if model == ReceiverModel::Weir => {}
-            Transport::Udp if f.multipath.is_none() => {}
-            Transport::Udp => {
-                return Err(error("a browser receives on one path".into())
-                    .help("leave `multipath`, or `receiver` and `ends`, out"));
-            }
-            _ => {
-                let message = format!("the controller `{}` runs over DCCP, which browsers do not have", spec.name);
-                return Err(error(message).help("leave `receiver` and `ends` out, or take a controller over UDP"));
-            }
+        if model != ReceiverModel::Weir {
+            self.is_for_browsers("receiver", raw, spec, f)?;
         }
         Ok(model)
+    }
+
+    pub(super) fn sender(&self, spec: &Spec, f: &RawRtp) -> Result<SenderModel, InputError> {
+        let Some(raw) = &f.sender else { return Ok(SenderModel::default()) };
+        let Some(model) = SenderModel::named(&raw.value) else {
+            return Err(self.unnamed("sender", raw, &SenderModel::ALL.map(|(name, _)| name)));
+        };
+        if model != SenderModel::Weir {
+            self.is_for_browsers("sender", raw, spec, f)?;
+        }
+        Ok(model)
+    }
+
+    fn unnamed(&self, end: &str, raw: &At<String>, known: &[&str]) -> InputError {
+        let message = format!("no {end} is named `{}`", raw.value);
+        self.text.error(raw.span.clone(), message).help(suggest::help(&raw.value, known))
+    }
+
+    /// Browsers have one path, and UDP.
+    fn is_for_browsers(&self, end: &str, raw: &At<String>, spec: &Spec, f: &RawRtp) -> Result<(), InputError> {
+        let error = |message: String| self.text.error(raw.span.clone(), message);
+        if spec.transport != Transport::Udp {
+            let message = format!("the controller `{}` runs over DCCP, which browsers do not have", spec.name);
+            return Err(error(message).help(format!("leave `{end}` and `ends` out, or take a controller over UDP")));
+        }
+        if f.multipath.is_some() {
+            return Err(error(format!("a browser's {end} has one path"))
+                .help(format!("leave `multipath`, or `{end}` and `ends`, out")));
+        }
+        Ok(())
     }
 
     pub(super) fn clocks(&self, spec: &Spec, f: &RawRtp) -> Result<Clocks, InputError> {

@@ -33,10 +33,11 @@ impl Endpoint {
         sender.on_nack(nack.media_ssrc, nack.sequences(), now);
     }
 
-    /// Counts of error resilience, by name.
+    /// Counts of error resilience, by name: retransmissions of all streams, all else of the first.
     pub(super) fn resilience_metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(r) = self.first_outgoing().and_then(|s| s.retransmitter.as_ref()) {
-            let c = r.counters;
+        let streams = self.sender.iter().flat_map(|s| &s.streams);
+        let counters = streams.filter_map(|s| s.retransmitter.as_ref()).map(|r| r.counters);
+        if let Some(c) = counters.reduce(|a, b| a + b) {
             out("nacks_received", c.nacks as f64);
             out("retransmissions_sent", c.packets as f64);
             out("retransmissions_refused", c.refused as f64);

@@ -11,7 +11,7 @@ use weir_cc::PacerDecision;
 use weir_cc::cue::SentPacket;
 use weir_fec::Importance;
 use weir_units::cold_path;
-use weir_units::{DataSize, PathId, Timestamp};
+use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 
 /// The packet being sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,6 +96,9 @@ impl Sender {
         if !is_queued && !self.path().may_pad() {
             return false;
         }
+        if self.path().follows_backlog() {
+            self.measure_backlog(now);
+        }
         let (probe, padding) = match self.path_mut().poll_pacer(now, is_queued) {
             PacerDecision::Media { probe } => (probe, false),
             PacerDecision::Padding { probe } => (probe, true),
@@ -109,6 +112,16 @@ impl Sender {
             next
         };
         self.send(0, index, next, probe, now)
+    }
+
+    /// Passes the pacer what is queued, and for how long.
+    #[cold]
+    fn measure_backlog(&mut self, now: Timestamp) {
+        let queued = self.streams.iter().map(|s| s.waiting_size()).fold(DataSize::ZERO, |a, b| a + b);
+        let ages = self.streams.iter().map(|s| s.queued_ages(now));
+        let (packets, sum) = ages.fold((0, TimeDelta::ZERO), |(n, sum), (packets, age)| (n + packets, sum + age));
+        let mean = sum / i64::try_from(packets).unwrap_or(i64::MAX).max(1);
+        self.path_mut().on_backlog(queued, mean, now);
     }
 
     /// Takes a stream's next packet into [`Self::outgoing`], to be sent on a path; `false` if the path's window is closed.

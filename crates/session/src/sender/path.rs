@@ -3,6 +3,7 @@
 use super::breaker::Breaker;
 use crate::config::SendingPath;
 use crate::feedback::FeedbackReader;
+use crate::sender_model::SenderModel;
 use weir_cc::cue::{Cue, PacketResult, ReportBlock, SentPacket, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
 use weir_units::cold_path;
@@ -155,6 +156,22 @@ impl SendPath {
                 None => break,
             }
         }
+    }
+
+    /// The pacer behaves as this program's.
+    pub(crate) fn pace_as(&mut self, model: SenderModel) {
+        if let Some(bursts) = model.bursts() {
+            self.pacer.send_in_bursts(bursts);
+        }
+    }
+    /// Whether the pacer's rate depends on what is queued.
+    #[inline]
+    pub(super) fn follows_backlog(&self) -> bool {
+        self.pacer.sends_in_bursts()
+    }
+    /// So many bytes are queued, for a time of `mean_age` in the mean.
+    pub(super) fn on_backlog(&mut self, queued: DataSize, mean_age: TimeDelta, now: Timestamp) {
+        self.pacer.on_backlog(queued, mean_age, now);
     }
 
     /// Whether packets may be due while no media is queued.

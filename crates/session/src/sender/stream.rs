@@ -11,7 +11,8 @@ use crate::ids::OutgoingId;
 use crate::protection::{RepairChoice, RepairPacket, RepairSender};
 use crate::queue::{QueuedPacket, RtpQueue};
 use crate::resilience::{Room, SendResilience};
-use crate::retransmission::{RetransmissionConfig, Retransmitter};
+use crate::retransmission::Retransmitter;
+use crate::sender_model::SenderModel;
 use crate::sent::{Intervals, SentStream};
 use weir_cc::RepairPlan;
 use weir_fec::{Importance, Protection};
@@ -76,6 +77,7 @@ pub(crate) struct OutgoingStream {
     is_economical: bool,
     /// The highest sequence number in the previous report block.
     pub prior_highest: Option<u32>,
+    pub(super) model: SenderModel,
     /// Size and number of the source's pictures, if the application has a preference.
     pub(super) shape: Option<Box<ShapeChoice>>,
 }
@@ -91,7 +93,7 @@ impl OutgoingStream {
         let identity = config.identity;
         let (demand, source, config) = (config.demand, config.source, config.options);
         let by_policy = config.resilience.filter(|c| c.applicability.retransmits());
-        let retransmission = config.retransmission.or(by_policy.map(|_| RetransmissionConfig::default()));
+        let retransmission = config.retransmission.or(by_policy.map(|_| config.sender.retransmission()));
         let fixed = match config.repair {
             RepairChoice::Fixed(Protection::Equal(scheme)) if config.repair_within_rate => scheme.overhead(),
             _ => 0.0,
@@ -129,6 +131,7 @@ impl OutgoingStream {
             counters: SendCounters::default(),
             prior_highest: None,
             shape,
+            model: config.sender,
             since: now,
             is_economical: false,
             held: None,
@@ -222,6 +225,13 @@ impl OutgoingStream {
     pub(crate) fn waiting_size(&self) -> DataSize {
         let beside = self.retransmitter.as_deref().map_or(0, Retransmitter::waiting_size);
         self.queue.size() + DataSize::from_bytes(self.repair.waiting_size() + beside)
+    }
+
+    /// Packets of media and retransmissions that are queued, and the sum of the times that they have been.
+    pub(super) fn queued_ages(&self, now: Timestamp) -> (usize, TimeDelta) {
+        let (packets, ages) = self.queue.ages(now);
+        let (beside, more) = self.retransmitter.as_deref().map_or((0, TimeDelta::ZERO), |r| r.ages(now));
+        (packets + beside, ages + more)
     }
 
     /// Payload of the next packet: a retransmission, a repair packet right after the media packet that completed it, or

@@ -91,6 +91,13 @@ crate::tunables! {
         /// rate is reduced to as little as a quarter (every second frame is dropped, and half of the rate asked for the
         /// others); 0 for no window. libwebrtc's 350 ms leave the target alone, so that its target is that of 0.
         congestion_window: TimeDelta = 0.0, 0.0 => 10_000.0;
+        /// Whether the rate is controlled by the round-trip time of each receiver report, rather than the mean of 32 by per-packet feedback
+        /// (libwebrtc's `packet_feedback_only`, which its own comparisons set). By reports, which come once a second, decreases follow
+        /// each feedback message after a fall, until a report has the longer time.
+        report_rtt: bool = 0.0, 0.0 => 1.0;
+        /// Unit of departure times, which are rounded down to it; 0 takes them as they are. Packets of a frame that leave within a unit are a group
+        /// in whatever order they arrive.
+        departure_tick: TimeDelta = 0.0, 0.0 => 100.0;
         /// Bytes of headers below RTP in each packet that the estimate counts: UDP and IPv4. The target then covers them,
         /// and 20 bytes of RTP header and extensions, beside the payload; 0 counts RTP packets, and the target is that of
         /// the payload (libwebrtc until 2021).
@@ -105,12 +112,24 @@ crate::tunables! {
 pub(super) const CHROME: &str = "gcc-chrome";
 /// Chrome's settings beside the defaults: parameter, number in its unit, and source. All other defaults are those of libwebrtc without field
 /// trials, which Chromium 156 has too (`docs/fidelity.md` compares its estimates).
-const CHROME_DEFAULTS: [(&str, f64, &str); 2] = [
+const CHROME_DEFAULTS: [(&str, f64, &str); 4] = [
     (
         "congestion_window",
         350.0,
         "Time allowed for queues beyond the least round-trip time in the congestion window, above which frames are dropped before the encoder; 0 for \
          no window. libwebrtc's default (`WebRTC-CongestionWindow`: QueueSize:350,MinBitrate:30000,DropFrame:true, in `rate_control_settings.cc`).",
+    ),
+    (
+        "report_rtt",
+        1.0,
+        "Whether the rate is controlled by the round-trip time of each receiver report, rather than the mean of 32 by per-packet feedback; calls of libwebrtc are \
+         by reports (`OnRoundTripTimeUpdate`, `packet_feedback_only` in `goog_cc_network_control.cc`).",
+    ),
+    (
+        "departure_tick",
+        1.0,
+        "Unit of departure times, which are rounded down to it; 0 takes them as they are. Sockets of libwebrtc report whole milliseconds \
+         (`SentPacketInfo::send_time_ms`), so that a burst within one is a group of its own, and is divided where the next one begins.",
     ),
     (
         "overhead",

@@ -373,6 +373,46 @@ fn chrome_has_its_window_unless_another_is_given() {
     }
     let of_chrome = of(&specs[1], vec![]);
     assert_eq!(of_chrome.overhead, DataSize::from_bytes(58));
-    let Config { congestion_window, overhead, .. } = Config::default();
-    assert_eq!(Config { congestion_window, overhead, ..of_chrome }, Config::default());
+    assert!(of_chrome.report_rtt && of_chrome.departure_tick == ms(1));
+    let Config { congestion_window, overhead, report_rtt, departure_tick, .. } = Config::default();
+    let plain = Config { congestion_window, overhead, report_rtt, departure_tick, ..of_chrome };
+    assert_eq!(plain, Config::default());
+}
+
+#[test]
+fn the_rate_follows_the_round_trip_of_reports_if_it_is_to() {
+    let block = |ms| {
+        let rtt = Some(TimeDelta::from_millis(ms));
+        let now = Timestamp::ZERO;
+        Cue::ReportBlock(ReportBlock {
+            now,
+            fraction_lost: 0.0,
+            cumulative_lost: 0,
+            highest_sequence: 0,
+            expected: 0,
+            jitter: TimeDelta::ZERO,
+            rtt,
+        })
+    };
+    for (by_reports, expected) in [(0.0, 100), (1.0, 40)] {
+        let mut c = gcc(&[("report_rtt", by_reports)]);
+        c.on_cue(&block(40));
+        // Per-packet feedback has a round trip of 100 ms.
+        report_packets(&mut c, 0, 50, 10, |i| 8 * i as i64 + 50);
+        assert!(format!("{:?}", c.aimd).contains(&format!("rtt: {:?}", TimeDelta::from_millis(expected))));
+    }
+}
+
+#[test]
+fn departures_are_taken_in_whole_ticks() {
+    // A packet each 8 ms, on a tick of 20 ms: groups of two and three, of which the first starts each 20 ms.
+    let groups = |tick: f64| {
+        let mut c = gcc(&[("departure_tick", tick)]);
+        report_packets(&mut c, 0, 500, 10, |i| 8 * i as i64 + 50);
+        c.trendline.count()
+    };
+    assert_eq!(on_tick(Timestamp::from_micros(41_999), TimeDelta::from_millis(1)), Timestamp::from_millis(41));
+    assert_eq!(on_tick(Timestamp::from_millis(41), TimeDelta::from_millis(20)), Timestamp::from_millis(40));
+    let (plain, coarse) = (groups(0.0), groups(20.0));
+    assert!(coarse < plain / 2 && coarse > plain / 3, "{coarse} of {plain}");
 }
