@@ -1,4 +1,4 @@
-//! An encoder whose target is corrected by what it made, as libwebrtc does (its branch 7871 of June 2026: `video/encoder_bitrate_adjuster.cc`,
+//! An encoder whose target is corrected by what it made, as libwebrtc does (as of October 2025, 3fc0730: `video/encoder_bitrate_adjuster.cc`,
 //! `encoder_overshoot_detector.cc`, `rate_utilization_tracker.cc`).
 //!
 //! Until 30 frames are coded the target is divided by 1.2, later by the link's utilisation over 3 s: the mean over frames of what a frame

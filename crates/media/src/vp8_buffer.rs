@@ -1,5 +1,5 @@
 //! The rate control of libvpx's VP8 in one pass at a constant rate, as libwebrtc sets it (libvpx `vp8/encoder/ratectrl.c`:
-//! `calc_iframe_target_size`, `calc_pframe_target_size`; libwebrtc's branch 7871 of June 2026: `libvpx_vp8_encoder.cc`).
+//! `calc_iframe_target_size`, `calc_pframe_target_size`; libwebrtc as of October 2025, 3fc0730: `libvpx_vp8_encoder.cc`).
 //!
 //! A bucket of bits fills at the target rate and each frame takes its size from it. While it has less than its optimum, frames are smaller, by a
 //! half if it is empty. The optimum is a share of the target, so that after a rise frames begin at some half of the new target and reach

@@ -1,6 +1,6 @@
 //! Sending ends of other programs: how packets leave, and how much is retransmitted.
 //!
-//! [`SenderModel::Chromium`] follows libwebrtc (its branch 7871 of June 2026, and captures of Chromium 156). Its sources, by file:
+//! [`SenderModel::Chromium`] follows libwebrtc (as of October 2025, 3fc0730, and captures of Chromium 156). Its sources, by file:
 //!
 //! - `modules/pacing/pacing_controller.cc`: packets leave in bursts of 40 ms, so that a frame leaves at once if it is no larger than that; and
 //!   above the pacing rate as soon as the queue would take more than 2 s. In captures the packets of a frame leave within 0.5 ms,

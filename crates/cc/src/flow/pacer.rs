@@ -20,7 +20,7 @@ const FULL_PACKET: DataSize = DataSize::from_bytes(1_200);
 /// Most time by which a packet that waits may leave late without loss of rate: two ticks of a timer of 15.6 ms.
 const MAX_LATENESS: TimeDelta = TimeDelta::from_millis(32);
 
-/// Most bytes of a burst (libwebrtc's branch 7871 of June 2026: `kMaxBurstSize`).
+/// Most bytes of a burst (libwebrtc as of October 2025, 3fc0730: `kMaxBurstSize`).
 const MAX_BURST: DataSize = DataSize::from_bytes(63_000);
 /// Least time in which a queue is to be sent (`MaybeUpdateMediaRateDueToLongQueue`).
 const LEAST_LEFT: TimeDelta = TimeDelta::from_millis(1);
@@ -74,7 +74,7 @@ impl ActiveProbe {
     }
 }
 
-/// What libwebrtc's pacer does beside a bucket (its branch 7871 of June 2026, `modules/pacing/pacing_controller.cc`).
+/// What libwebrtc's pacer does beside a bucket (as of October 2025, 3fc0730, `modules/pacing/pacing_controller.cc`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bursts {
     /// Packets leave at once until the bucket takes this long to run empty (`kDefaultBurstInterval`, 40 ms), and at most 63,000 bytes; the
