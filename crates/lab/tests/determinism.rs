@@ -44,7 +44,7 @@ fn some(variants: Vec<Scenario>) -> Vec<Scenario> {
     if count <= MOST {
         return variants;
     }
-    let share = |a: usize, b: usize| (2..=a.min(b)).any(|k| a % k == 0 && b % k == 0);
+    let share = |a: usize, b: usize| (2..=a.min(b)).any(|k| a.is_multiple_of(k) && b.is_multiple_of(k));
     let step = (count * 3 / 5..).find(|&step| !share(step, count)).expect("count + 1 is one");
     let taken: Vec<usize> = (0..MOST).map(|k| k * step % count).collect();
     variants.into_iter().enumerate().filter(|(i, _)| taken.contains(i)).map(|(_, v)| v).collect()
