@@ -1130,9 +1130,10 @@ class Competition:
         sluice, steady, now, lately = self.sluice, self.sluice.view.steady, self.sluice.now, self.lately
         departure = sluice.m.last_departure
         q = min(sluice.standing(0.07).delay, sluice.view.standing.delay)
-        served = sent = None
+        served = sent = source = None
         if steady is not None:
             served, sent = steady.rate, sluice.history.mean(steady.since, departure)
+            source = served * (steady.busy / steady.sending) if steady.sending > 0 else None
         is_known = served is not None and sent is not None and served > 0 and sent > 0
         elapsed = clamp(now - self.updated, 0, 1)
         self.updated = now
@@ -1143,7 +1144,7 @@ class Competition:
         if self.contest is None:
             self.watch(q, is_long, departure, served)
         else:
-            self.go_on(q, is_long, departure, served, sent, is_known, elapsed)
+            self.go_on(q, is_long, departure, (served, sent, source), is_known, elapsed)
         return None if self.contest is None else self.contest.rate
 
     def watch(self, q, is_long, departure, served):
@@ -1166,19 +1167,32 @@ class Competition:
         if departure - self.pressed_since > params.compete_after and now > self.banned_until:
             is_again = self.left is not None and now - self.left.at < 10
             rate = max(self.left.rate if is_again else params.compete_share * self.settled, share)
-            gain = clamp(sqrt(rate / max(self.sluice.rate, 1)), 1, 1.5)
             self.contest = State(
                 rate=rate, begun=now, begun_with=self.lately, test_from=now + 0.15,
-                test_least=gain * either(served, 0), calm_since=None, served=[], sent=[])
+                test_before=served if served is not None and served > 0 else None, calm_since=None, served=[], sent=[])
 
-    def go_on(self, q, is_long, departure, served, sent, is_known, elapsed):
+    def fails(self, served, source):
+        """Whether the link serves no more of more."""
+        if served is None or source is None:
+            return False
+        before = self.contest.test_before
+        is_shown = before is not None and source > 1.2 * before
+        least = min(sqrt(source / before), 1.5) * before if is_shown else 0
+        if served < max(least, 0.4 * source):
+            return True
+        if is_shown:
+            self.contest.test_before = None
+        return False
+
+    def go_on(self, q, is_long, departure, rates, is_known, elapsed):
+        served, sent, source = rates
         params, now, contest = self.params, self.sluice.now, self.contest
         rtt = either(self.sluice.rtt, self.sluice.timing.rtt)
         if departure > contest.test_from:
-            if served is not None and served < max(0.4 * contest.rate, contest.test_least):
-                self.ban(8 * (now - contest.begun) if contest.test_least > 0 else 0)
+            is_first = contest.test_before is not None
+            if self.fails(served, source):
+                self.ban(8 * (now - contest.begun) if is_first else 0)
                 return
-            contest.test_least = 0
             if now - contest.begun > 0.5 + rtt and self.is_apart():
                 self.apart = min(self.apart + 1, 8)
                 self.ban()

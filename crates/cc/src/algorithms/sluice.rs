@@ -224,9 +224,9 @@ impl Sluice {
             most: self.config.queue.most.into(),
             rtt,
             share,
-            rate: self.history.rate(),
             served: view.steady.map(|s| s.rate),
             sent: view.steady.and_then(|s| self.history.mean(s.since, sample.last_departure)),
+            source: view.steady.and_then(|s| s.sent()),
             departure: sample.last_departure,
             lost: sample.lost > 0,
         };

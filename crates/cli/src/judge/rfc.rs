@@ -43,45 +43,61 @@ struct Case {
     case: String,
     /// The controller.
     controller: String,
+    /// The seed, with `--runs`; else it is the scenario's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
     /// Whether every phase of every variant is passed.
     passed: bool,
     /// The phases, variant by variant.
     phases: Vec<Phase>,
 }
 
-/// Runs with TCP in place of the media flows, for each case and variant that is compared with TCP.
-type Benchmarks = BTreeMap<(String, Option<String>), RunResult>;
+/// Runs with TCP in place of the media flows, for each case, variant and seed that is compared with TCP.
+type Benchmarks = BTreeMap<(String, Option<String>, u64), RunResult>;
+
+/// One case of one controller, with a seed of its own or the scenario's.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    name: &'a str,
+    controller: &'a str,
+    seed: Option<u64>,
+}
 
 pub(super) fn judge_cases(session: &Session, args: &RfcArgs) -> Done {
     if args.suite == rfc9743::NAME {
         return judge_questions(session, args);
     }
-    if !args.sections.is_empty() || args.runs.is_some() || args.jobs.is_some() {
-        let message =
-            format!("the suite {} has no sections, and one run of each case, one after the other", args.suite);
-        return Err(InputError::whole("--suite", message).help("--sections, --runs and --jobs are of rfc9743").into());
+    if !args.sections.is_empty() || args.jobs.is_some() {
+        let message = format!("the suite {} has no sections, and makes one run after the other", args.suite);
+        return Err(InputError::whole("--suite", message).help("--sections and --jobs are of rfc9743").into());
     }
     let controllers: Vec<String> = match &args.controllers[..] {
         [] => CONTROLLERS.iter().map(|c| (*c).to_owned()).collect(),
         given => given.to_vec(),
     };
     let suite = SUITES.iter().find(|s| s.name == args.suite).unwrap_or(&SUITES[0]);
+    let seeds: Vec<Option<u64>> = match args.runs {
+        None => vec![None],
+        Some(runs) => (1..=u64::from(runs.get())).map(Some).collect(),
+    };
     let (mut cases, mut missing, mut benchmarks) = (Vec::new(), Vec::new(), Benchmarks::new());
-    let all = suite.cases.len() * controllers.len();
-    for (k, controller) in controllers.iter().enumerate() {
-        for (i, name) in suite.cases.iter().enumerate() {
-            let number = k * suite.cases.len() + i + 1;
-            let case = if session.stop.load(Ordering::Relaxed) {
-                Err(Failure::Interrupted)
-            } else {
-                let label = format!("{name} {controller}, {number} of {all}");
-                one(session, args.form.quiet, name, controller, &label, &mut benchmarks)
-            };
-            match case {
-                Ok(case) => cases.push(case),
-                Err(Failure::Interrupted) => missing.push(format!("{name} {controller}")),
-                Err(e) => return Err(e),
-            }
+    let mut asked = Vec::new();
+    for controller in &controllers {
+        for name in suite.cases {
+            asked.extend(seeds.iter().map(|&seed| Asked { name, controller, seed }));
+        }
+    }
+    for (i, one_case) in asked.iter().enumerate() {
+        let label = format!("{}, {} of {}", one_case.title(), i + 1, asked.len());
+        let case = if session.stop.load(Ordering::Relaxed) {
+            Err(Failure::Interrupted)
+        } else {
+            one(session, args.form.quiet, one_case, &label, &mut benchmarks)
+        };
+        match case {
+            Ok(case) => cases.push(case),
+            Err(Failure::Interrupted) => missing.push(one_case.title()),
+            Err(e) => return Err(e),
         }
     }
     if args.form.markdown {
@@ -94,65 +110,101 @@ pub(super) fn judge_cases(session: &Session, args: &RfcArgs) -> Done {
     if missing.is_empty() { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
+impl Asked<'_> {
+    fn title(&self) -> String {
+        let seed = self.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+        format!("{} {}{seed}", self.name, self.controller)
+    }
+}
+
 fn one(
     session: &Session,
     quiet: bool,
-    name: &str,
-    controller: &str,
+    asked: &Asked<'_>,
     label: &str,
     benchmarks: &mut Benchmarks,
 ) -> Result<Case, Failure> {
+    let Asked { name, controller, seed } = *asked;
     let file = session.open(name)?;
     let mut phases = Vec::new();
     for scenario in file.scenarios(Some(&[controller.to_owned()]), &session.registry)? {
-        let result = measure(session, quiet, &scenario, label)?;
+        let seed = seed.unwrap_or(scenario.seed);
+        let result = measure(session, quiet, &scenario, seed, label)?;
         // The benchmark has no controller, so one run serves all of them.
         let tcp = match benchmark(&scenario) {
             None => None,
-            Some(with_tcp) => match benchmarks.entry((name.to_owned(), scenario.variant.clone())) {
+            Some(with_tcp) => match benchmarks.entry((name.to_owned(), scenario.variant.clone(), seed)) {
                 Entry::Occupied(known) => Some(&*known.into_mut()),
-                Entry::Vacant(place) => Some(&*place.insert(measure(session, quiet, &with_tcp, label)?)),
+                Entry::Vacant(place) => Some(&*place.insert(measure(session, quiet, &with_tcp, seed, label)?)),
             },
         };
         phases.extend(judge(&scenario, &result, tcp).unwrap_or_default());
     }
     let passed = !phases.is_empty() && phases.iter().all(|p| p.passed);
-    Ok(Case { case: name.to_owned(), controller: controller.to_owned(), passed, phases })
+    Ok(Case { case: name.to_owned(), controller: controller.to_owned(), seed, passed, phases })
 }
 
 /// One run with its time series.
-fn measure(session: &Session, quiet: bool, scenario: &Scenario, label: &str) -> Result<RunResult, Failure> {
+fn measure(session: &Session, quiet: bool, scenario: &Scenario, seed: u64, label: &str) -> Result<RunResult, Failure> {
     session.with_progress(quiet, true, |options, progress| {
         progress.set_message(label.to_owned());
-        run(scenario, scenario.seed, options).map_err(failure)
+        run(scenario, seed, options).map_err(failure)
     })
 }
 
 const HEADER: [&str; 7] = ["controller", "case", "use, %", "loss, %", "var", "fair", ""];
 
+/// Runs of one case under one controller, with one seed or several.
+type Group<'a> = Vec<&'a Case>;
+
+/// The cases by controller and name, in the order in which they were run.
+fn groups(cases: &[Case]) -> Vec<Group<'_>> {
+    let is_same = |a: &Case, b: &Case| (&a.controller, &a.case) == (&b.controller, &b.case);
+    cases.chunk_by(is_same).map(|runs| runs.iter().collect()).collect()
+}
+
 /// The worst value of each criterion over the phases.
-fn cells(case: &Case) -> [String; 7] {
-    let least = |of: fn(&Phase) -> Option<f64>| case.phases.iter().filter_map(of).reduce(f64::min);
-    let most = |of: fn(&Phase) -> Option<f64>| case.phases.iter().filter_map(of).reduce(f64::max);
+fn cells(runs: &Group<'_>) -> [String; 7] {
+    let phases = || runs.iter().flat_map(|c| &c.phases);
+    let failed = phases().filter(|p| !p.passed).count();
+    let [used, loss, variation, fairness] = worst(&phases().collect::<Vec<_>>());
+    let (controller, case) = runs.first().map_or_else(Default::default, |c| (c.controller.clone(), c.case.clone()));
+    let result =
+        if runs.iter().all(|c| c.passed) { "pass".into() } else { format!("{failed}/{} fail", phases().count()) };
+    [controller, case, used, loss, variation, fairness, result]
+}
+
+/// Use, loss, variation and fairness at their worst.
+fn worst(phases: &[&Phase]) -> [String; 4] {
+    let least = |of: fn(&Phase) -> Option<f64>| phases.iter().filter_map(|p| of(p)).reduce(f64::min);
+    let most = |of: fn(&Phase) -> Option<f64>| phases.iter().filter_map(|p| of(p)).reduce(f64::max);
     let number =
         |v: Option<f64>, scale: f64, digits: usize| v.map_or_else(String::new, |v| format!("{:.digits$}", v * scale));
-    let failed = case.phases.iter().filter(|p| !p.passed).count();
     [
-        case.controller.clone(),
-        case.case.clone(),
         number(least(|p| Some(p.used)), 100.0, 0),
         number(most(|p| Some(p.loss)), 100.0, 1),
         number(most(|p| Some(p.variation)), 1.0, 2),
         number(least(|p| p.fairness), 1.0, 2),
-        if case.passed { "pass".into() } else { format!("{failed}/{} fail", case.phases.len()) },
     ]
 }
 
 fn text(suite: &Suite, cases: &[Case], missing: &[String]) -> String {
+    let groups = groups(cases);
     let mut rows = table(&HEADER, HEADER.len());
-    cases.iter().for_each(|c| rows.add_row(cells(c)));
-    let passed = cases.iter().filter(|c| c.passed).count();
-    let mut out = format!("{rows}\n{passed} of {} passed\n", cases.len());
+    groups.iter().for_each(|runs| {
+        rows.add_row(cells(runs));
+    });
+    let mut out = format!("{rows}\n");
+    let seeds = groups.iter().map(Vec::len).max().unwrap_or(1);
+    if seeds > 1 {
+        out.push_str(&failures(&groups));
+        for of in cases.chunk_by(|a, b| a.controller == b.controller) {
+            out.push_str(&means(of, seeds));
+        }
+    } else {
+        let passed = cases.iter().filter(|c| c.passed).count();
+        let _ = writeln!(out, "{passed} of {} passed", cases.len());
+    }
     if !missing.is_empty() {
         let _ = writeln!(out, "stopped: not run: {}", missing.join(", "));
     }
@@ -160,11 +212,46 @@ fn text(suite: &Suite, cases: &[Case], missing: &[String]) -> String {
     out
 }
 
+/// The phases that fail with some seed, with how many of them, and the worst values of these seeds.
+fn failures(groups: &[Group<'_>]) -> String {
+    let header = ["controller", "case", "phase", "seeds", "use, %", "loss, %", "var", "fair"];
+    let mut rows = table(&header, header.len());
+    for runs in groups {
+        let Some(first) = runs.first() else { continue };
+        for (i, phase) in first.phases.iter().enumerate() {
+            let failed: Vec<&Phase> = runs.iter().filter_map(|c| c.phases.get(i)).filter(|p| !p.passed).collect();
+            if !failed.is_empty() {
+                let [used, loss, variation, fairness] = worst(&failed);
+                let name = [&*phase.variant, &*phase.label].join(" ").trim().to_owned();
+                let seeds = format!("{} of {}", failed.len(), runs.len());
+                let case = [first.controller.clone(), first.case.clone(), name, seeds];
+                rows.add_row(case.into_iter().chain([used, loss, variation, fairness]));
+            }
+        }
+    }
+    format!("Phases that fail:\n{rows}\n")
+}
+
+/// Phases and cases that a controller passes, in the mean of its seeds.
+fn means(cases: &[Case], seeds: usize) -> String {
+    let phases = || cases.iter().flat_map(|c| &c.phases);
+    let mean = |count: usize| count as f64 / seeds as f64;
+    let passed = cases.iter().filter(|c| c.passed).count();
+    format!(
+        "{}: {:.1} of {:.0} phases and {:.1} of {:.0} cases passed in the mean of {seeds} seeds\n",
+        cases.first().map_or("", |c| &c.controller),
+        mean(phases().filter(|p| p.passed).count()),
+        mean(phases().count()),
+        mean(passed),
+        mean(cases.len()),
+    )
+}
+
 /// The table of docs/fidelity.md.
 fn markdown(cases: &[Case]) -> String {
     let mut out = format!("| {} |\n|---|---|---|---|---|---|---|\n", HEADER.join(" | "));
-    for case in cases {
-        let _ = writeln!(out, "| {} |", cells(case).join(" | "));
+    for runs in groups(cases) {
+        let _ = writeln!(out, "| {} |", cells(&runs).join(" | "));
     }
     out
 }

@@ -10,6 +10,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   weir judge rfc                       gcc, nada, scream and scream2, in a few seconds
   weir judge rfc gcc rrtcc
+  weir judge rfc sluice --runs 8       the phases that fail, with how many of eight seeds
   weir judge rfc --suite rfc8869       cellular and Wi-Fi links, in some minutes
   weir judge rfc --suite rfc9743       every question that a run can answer, in some minutes
   weir judge rfc sluice --suite rfc9743 --sections 5.1,7.6
@@ -27,7 +28,7 @@ pub(crate) struct RfcArgs {
     /// Of rfc9743, the sections asked for, such as 5.1,7.6; all if absent
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub(crate) sections: Vec<String>,
-    /// Of rfc9743, runs of each case, with seeds from 1 on [default: 3]
+    /// Runs of each case, with seeds from 1 on [default: 3 of rfc9743; else one, with the scenario's seed]
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<NonZeroU32>,
     /// Of rfc9743, runs at a time; the results do not depend on it [default: one for each core]

@@ -17,8 +17,11 @@ const YIELDED: f64 = 0.75;
 const MEMORY: Span = Span::secs(10.0);
 /// Time after which the rate of the mode is tested.
 const TEST_TIME: Span = Span::secs(0.15);
-/// Share of that rate that has to be served in the test.
+/// Share of what is sent in the mode that has to be served.
 const TEST_SHARE: f64 = 0.4;
+/// Ratio of what is sent in the mode and the rate of service before from which the test can tell whether the link serves more: a source
+/// does not send each rate at once. Measured beside 1.05 (`docs/sluice.md`).
+const TEST_MORE: f64 = 1.2;
 /// Greatest factor by which the rate of service has to rise in the test.
 const TEST_GAIN: f64 = 1.5;
 /// Time for which the mode stays off after a failed test; twice as long for each time that the service was found to be this
@@ -64,12 +67,12 @@ pub(in super::super) struct Pressure {
     pub(in super::super) rtt: Span,
     /// The share of the link that the rate is derived from.
     pub(in super::super) share: Rate,
-    /// The rate so far.
-    pub(in super::super) rate: Rate,
     /// The rate at which the link served this flow, if known.
     pub(in super::super) served: Option<Rate>,
     /// The rate at which the packets served were sent, if known.
     pub(in super::super) sent: Option<Rate>,
+    /// The rate at which the source did send them, if known: it meets the rate in the mean alone.
+    pub(in super::super) source: Option<Rate>,
     /// Departure of the newest packet reported.
     pub(in super::super) departure: Time,
     /// Whether packets were lost.
@@ -152,8 +155,24 @@ struct Contest {
 struct Test {
     /// Packets sent from here on show it.
     from: Time,
-    /// The rate that the link has to serve then.
-    least: Rate,
+    /// The rate of service before, until it is passed.
+    before: Option<Rate>,
+}
+
+impl Test {
+    /// Whether packets of the mode show that the link does not serve more of more: this flow is alone on it. All that is
+    /// compared is of the same packets, whatever the source makes of the rate, and however many of them were sent before the mode.
+    fn fails(&mut self, p: &Pressure) -> bool {
+        let (Some(served), Some(sent)) = (p.served, p.source) else { return false };
+        let before = self.before.filter(|before| sent > TEST_MORE * *before);
+        let gain = |before: Rate| libm::sqrt(sent / before).min(TEST_GAIN);
+        let least = before.map_or(Rate::ZERO, |before| gain(before) * before);
+        let fails = served < least.max(TEST_SHARE * sent);
+        if before.is_some() && !fails {
+            self.before = None;
+        }
+        fails
+    }
 }
 
 /// The state of the mode.
@@ -226,13 +245,11 @@ impl Competition {
     fn begin(&self, p: &Pressure, c: &CompeteConfig) -> Contest {
         let again = self.watch.left.filter(|left| p.now - left.0 < MEMORY).map(|left| left.1);
         let rate = again.unwrap_or(c.share * self.watch.settled).max(p.share);
-        let gain = libm::sqrt(rate / p.rate.max(Rate::bps(1.0))).clamp(1.0, TEST_GAIN);
-        let least = p.served.and_then(Rate::positive).map_or(Rate::ZERO, |served| gain * served);
         Contest {
             rate,
             begun: p.now,
             begun_with: self.lately,
-            test: Test { from: p.now + TEST_TIME, least },
+            test: Test { from: p.now + TEST_TIME, before: p.served.and_then(Rate::positive) },
             ..Contest::default()
         }
     }
@@ -263,14 +280,11 @@ impl Competition {
         c: &CompeteConfig,
     ) -> Option<Contest> {
         if p.departure > contest.test.from {
-            // Alone on a link that has become slow, a greater rate is not served.
-            let least = (TEST_SHARE * contest.rate).max(contest.test.least);
-            if p.served.is_some_and(|served| served < least) {
-                let is_first = contest.test.least > Rate::ZERO;
+            let is_first = contest.test.before.is_some();
+            if contest.test.fails(p) {
                 self.ban(if is_first { BAN_TESTS * (p.now - contest.begun) } else { BAN }, p.now);
                 return None;
             }
-            contest.test.least = Rate::ZERO;
             if self.is_served_apart(&contest, p) {
                 self.watch.apart = (self.watch.apart + 1).min(MOST_APART);
                 self.ban(BAN, p.now);
@@ -343,9 +357,9 @@ mod tests {
             most: Span::secs(0.04),
             rtt: Span::secs(0.1),
             share: rate,
-            rate,
             served: Some(rate),
             sent: Some(rate),
+            source: Some(rate),
             departure: Time::secs(now - 0.1),
             lost: false,
         }
@@ -353,7 +367,8 @@ mod tests {
 
     /// A message that says so while `sent` bit/s are sent.
     fn sending(sent: f64, p: Pressure) -> Pressure {
-        Pressure { sent: Some(Rate::bps(sent)), rate: Rate::bps(sent), ..p }
+        let rate = Some(Rate::bps(sent));
+        Pressure { sent: rate, source: rate, ..p }
     }
 
     /// The mode since time zero at a rate in bit/s.
@@ -407,7 +422,7 @@ mod tests {
         drive(&mut c, 10.0, 13.9, |t, rate| {
             on = if rate.is_some() { on + 0.05 } else { 0.0 };
             longest = longest.max(on);
-            pressure(t, 0.4, 0.25e6)
+            sending(rate.unwrap_or(0.25e6), pressure(t, 0.4, 0.25e6))
         });
         assert!((0.05..0.5).contains(&longest), "competed for {longest} s");
         assert!(!c.is_on());
@@ -420,11 +435,32 @@ mod tests {
         // A queue of this flow's own, 2 s long: what is sent shows after them.
         let mut c = Competition::default();
         drive(&mut c, 0.0, 10.0, |t, _| pressure(t, 0.012, 1e6));
-        let late = |t: f64, _| Pressure { departure: Time::secs(t - 2.0), ..pressure(t, 2.0, 0.2e6) };
+        let late = |t: f64, rate: Option<f64>| {
+            let departure = Time::secs(t - 2.0);
+            sending(rate.unwrap_or(0.2e6), Pressure { departure, ..pressure(t, 2.0, 0.2e6) })
+        };
         drive(&mut c, 12.0, 40.0, late);
         let until = c.watch.banned_until;
         assert!(!c.is_on() && until > Time::secs(40.0), "{until:?}");
         assert!(until - Time::secs(40.0) < LONGEST_BAN, "{until:?}");
+    }
+
+    #[test]
+    fn a_source_that_sends_less_than_the_rate_neither_fails_nor_passes_the_test() {
+        let rate = |mbps: f64| Some(Rate::bps(mbps * 1e6));
+        let at = |served: f64, source: f64| Pressure {
+            served: rate(served),
+            source: rate(source),
+            ..pressure(1.0, 0.2, 1e6)
+        };
+        let mut test = Test { from: Time::START, before: rate(0.5) };
+        // Beside others, who take as much of what is sent as before: 0.45 of 0.5 Mbit/s is no fall of the service.
+        assert!(!test.fails(&at(0.45, 0.5)) && test.before.is_some());
+        assert!(Test { ..test }.fails(&at(0.5, 0.8)), "alone: 0.8 Mbit/s are sent, and no more is served");
+        assert!(!test.fails(&at(0.7, 0.8)) && test.before.is_none());
+        assert!(!test.fails(&at(0.5, 0.8)), "it is passed once");
+        assert!(test.fails(&at(0.2, 0.8)), "but most of what is sent has to be served");
+        assert!(!test.fails(&Pressure { source: None, ..at(0.2, 0.8) }));
     }
 
     #[test]

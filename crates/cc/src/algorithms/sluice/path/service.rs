@@ -25,6 +25,13 @@ pub(in super::super) struct Served {
     pub(in super::super) since: Time,
 }
 
+impl Served {
+    /// The rate at which the data had been sent; `None` if all of it left at once.
+    pub(in super::super) fn sent(&self) -> Option<Rate> {
+        (self.sending > Span::ZERO).then(|| self.rate * (self.busy / self.sending))
+    }
+}
+
 /// The part of a sample that is remembered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Message {
