@@ -104,7 +104,7 @@ fn core() -> Vec<Case> {
         },
         Case {
             sections: &["6", "7", "8", "10", "11.1", "12", "13.1"],
-            seconds: 14.0,
+            seconds: 12.0,
             ..case("core-steady-link", "A link of 0.83 Mbit/s: start, correction, drains.", Plan::even(0.83e6))
         },
         Case {
