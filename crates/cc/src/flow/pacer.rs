@@ -74,7 +74,7 @@ impl ActiveProbe {
     }
 }
 
-/// What libwebrtc's pacer does beside a bucket (as of October 2025, 3fc0730, `modules/pacing/pacing_controller.cc`).
+/// Rules of libwebrtc's pacer beside the bucket (as of October 2025, 3fc0730, `modules/pacing/pacing_controller.cc`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bursts {
     /// Packets leave at once until the bucket takes this long to run empty (`kDefaultBurstInterval`, 40 ms), and at most 63,000 bytes; the
