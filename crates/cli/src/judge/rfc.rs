@@ -212,24 +212,32 @@ fn text(suite: &Suite, cases: &[Case], missing: &[String]) -> String {
     out
 }
 
-/// The phases that fail with some seed, with how many of them, and the worst values of these seeds.
+/// The phases that fail with some seed, a table for each controller: with how many of them, and the worst values of these seeds.
 fn failures(groups: &[Group<'_>]) -> String {
-    let header = ["controller", "case", "phase", "seeds", "use, %", "loss, %", "var", "fair"];
-    let mut rows = table(&header, header.len());
-    for runs in groups {
-        let Some(first) = runs.first() else { continue };
-        for (i, phase) in first.phases.iter().enumerate() {
-            let failed: Vec<&Phase> = runs.iter().filter_map(|c| c.phases.get(i)).filter(|p| !p.passed).collect();
-            if !failed.is_empty() {
-                let [used, loss, variation, fairness] = worst(&failed);
-                let name = [&*phase.variant, &*phase.label].join(" ").trim().to_owned();
-                let seeds = format!("{} of {}", failed.len(), runs.len());
-                let case = [first.controller.clone(), first.case.clone(), name, seeds];
-                rows.add_row(case.into_iter().chain([used, loss, variation, fairness]));
+    let header = ["case", "phase", "seeds", "use, %", "loss, %", "var", "fair"];
+    let texts = 3;
+    let mut out = String::new();
+    for of in groups.chunk_by(|a, b| a.first().map(|c| &c.controller) == b.first().map(|c| &c.controller)) {
+        let mut rows = table(&header, texts).keys(texts);
+        for runs in of {
+            let Some(first) = runs.first() else { continue };
+            // Its section alone: the table above has the whole name.
+            let section = first.case.split_once('-').map_or(&*first.case, |(section, _)| section);
+            for (i, phase) in first.phases.iter().enumerate() {
+                let failed: Vec<&Phase> = runs.iter().filter_map(|c| c.phases.get(i)).filter(|p| !p.passed).collect();
+                if !failed.is_empty() {
+                    let name = [&*phase.variant, &*phase.label].join(" ").trim().to_owned();
+                    let seeds = format!("{} of {}", failed.len(), runs.len());
+                    rows.add_row([section.to_owned(), name, seeds].into_iter().chain(worst(&failed)));
+                }
             }
         }
+        let controller = of.first().and_then(|runs| runs.first()).map_or("", |c| &c.controller);
+        if !rows.is_empty() {
+            let _ = writeln!(out, "Phases that fail of {controller}:\n{rows}");
+        }
     }
-    format!("Phases that fail:\n{rows}\n")
+    out
 }
 
 /// Phases and cases that a controller passes, in the mean of its seeds.
