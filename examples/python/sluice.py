@@ -657,7 +657,7 @@ class Core:
         if view.bound is not None:
             factor = params.pacing_settled if is_settled else params.pacing_factor
             factor = params.pacing_start if self.is_starting else factor
-            return view.asked if rate > 0.95 * view.bound else min(rate * factor, view.asked)
+            return max(rate, view.asked if rate > 0.95 * view.bound else min(rate * factor, view.asked))
         if (is_settled and view.marked > 0.2) or (bound is not None and rate > 0.95 * bound):
             return rate * params.pacing_marked
         if self.is_starting:

@@ -71,7 +71,9 @@ impl Pacing {
             _ => (c.factor, c.burst_time),
         };
         if let Some(L4sRates { bound, pacing }) = self.marks {
-            return if self.rate > NEAR * bound { pacing } else { (self.rate * factor).min(pacing) };
+            let pacing = if self.rate > NEAR * bound { pacing } else { (self.rate * factor).min(pacing) };
+            // The floor wins: a bound below it would keep packets at the sender.
+            return pacing.max(self.rate);
         }
         // Where losses hold the queue short, a train that the link spreads is a queue of its own.
         let is_bound = self.bound.is_some_and(|bound| self.rate > BOUND_NEAR * bound);
@@ -123,6 +125,7 @@ mod tests {
         assert!((mbps(Pacing { marks: rates(10e6), ..HELD }) - 11.0).abs() < 1e-9, "bursts or not");
         assert!((mbps(Pacing { marks: rates(20e6), rounds: 1, ..HELD }) - 15.0).abs() < 1e-9);
         assert!((mbps(Pacing { marks: rates(12e6), rounds: 1, ..HELD }) - 13.2).abs() < 1e-9);
+        assert_eq!(mbps(Pacing { marks: rates(0.0), ..HELD }), 10.0, "the floor is above the bound");
     }
 
     #[test]
