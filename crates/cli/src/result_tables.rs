@@ -1,5 +1,7 @@
 //! Results as tables.
 
+mod pictures;
+
 use crate::tables::{Table, fold, table};
 use std::collections::BTreeMap;
 use weir_lab::compare::Outcome;
@@ -68,7 +70,7 @@ fn rows(t: &mut Table, a: &Aggregate) {
 }
 
 /// Explains the columns of [`HEADER`]; `several` runs have an interval.
-fn legend(several: bool, mixed: bool) -> String {
+fn legend(several: bool, mixed: bool, with_pictures: bool) -> String {
     let mut text = String::from(
         "use %: media that an RTP or DCCP flow made, or what arrived of a TCP or UDP flow, over the capacity while the flow was active",
     );
@@ -82,6 +84,9 @@ fn legend(several: bool, mixed: bool) -> String {
         "delay: mean one-way delay of the packets that arrived, from sender to receiver; p95: its 95th percentile. ",
     );
     text.push_str("frame p95: from capture to the complete frame, the wait in the sender's own queue included. ");
+    if with_pictures {
+        text.push_str(pictures::LEGEND);
+    }
     if several {
         text.push_str("Numbers are means over the runs; ±: half-width of the 95 % confidence interval of the mean. ");
     }
@@ -102,6 +107,8 @@ struct Section<'a> {
     scenarios: Vec<&'a Scenario>,
     /// The streams of flows that have several.
     streams: Table,
+    /// Of flows with pictures.
+    pictures: Table,
 }
 
 /// One table for each scenario and variant.
@@ -116,23 +123,26 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
         let heading = format!("{}{variant}: {}{count}", scenario.name, scenario.title);
         if sections.last().is_none_or(|s| s.heading != heading) {
             let table = table(&HEADER, 2).keys(2).spares(&SPARE);
-            sections.push(Section { heading, table, scenarios: Vec::new(), streams: stream_table() });
+            let (streams, pictures) = (stream_table(), pictures::empty());
+            sections.push(Section { heading, table, scenarios: Vec::new(), streams, pictures });
         }
         if let Some(section) = sections.last_mut() {
             rows(&mut section.table, &a);
             section.scenarios.push(scenario);
             stream_rows(&mut section.streams, runs);
+            pictures::add(&mut section.pictures, runs);
         }
     }
     let part = |s: &Section<'_>| {
         let limits =
             differing_limits(s.scenarios.iter().copied()).map_or_else(String::new, |l| fold(&format!("{l}\n")));
-        let streams = if s.streams.is_empty() { String::new() } else { format!("{}\n", s.streams) };
-        format!("{}\n{}\n{streams}{limits}\n", fold(&s.heading), s.table)
+        let [streams, pictures] = [&s.streams, &s.pictures].map(unless_empty);
+        format!("{}\n{}\n{streams}{pictures}{limits}\n", fold(&s.heading), s.table)
     };
     let mut out: String = sections.iter().map(part).collect();
     if !sections.is_empty() {
-        out.push_str(&fold(&legend(several, mixed)));
+        let with_pictures = sections.iter().any(|s| !s.pictures.is_empty());
+        out.push_str(&fold(&legend(several, mixed, with_pictures)));
     }
     out
 }
@@ -143,12 +153,17 @@ pub(crate) fn run(label: &str, run: &RunResult) -> String {
     if let Some(a) = weir_lab::results::aggregate(std::slice::from_ref(run)) {
         rows(&mut t, &a);
     }
-    let legend = legend(false, is_mixed(run.flows.iter().map(|f| f.kind)));
-    let mut streams = stream_table();
+    let (mut streams, mut pictures) = (stream_table(), pictures::empty());
     stream_rows(&mut streams, std::slice::from_ref(run));
-    let streams = if streams.is_empty() { String::new() } else { format!("{streams}\n") };
-    let parts = streams + &paths(run);
+    pictures::add(&mut pictures, std::slice::from_ref(run));
+    let legend = legend(false, is_mixed(run.flows.iter().map(|f| f.kind)), !pictures.is_empty());
+    let parts = unless_empty(&streams) + &unless_empty(&pictures) + &paths(run);
     format!("{}\n{t}\n{parts}{}", fold(&format!("{label}, seed {}", run.seed)), fold(&legend))
+}
+
+/// A table and an end of line, where it has rows.
+fn unless_empty(t: &Table) -> String {
+    if t.is_empty() { String::new() } else { format!("{t}\n") }
 }
 
 /// A table for the streams of flows that have several.

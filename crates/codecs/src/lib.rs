@@ -9,8 +9,8 @@
 //! | Opus | ropus | `opus` (default) | BSD-3 | Rust, no compiler of C |
 //! | VP8, VP9 | libvpx | `vpx` | BSD-3 | the system: Debian's libvpx-dev |
 //!
-//! Feature `vmaf` has `Vmaf`, which scores decoded pictures by libvmaf (BSD-2), from bundled source; it needs meson,
-//! ninja and nasm.
+//! [`Vmaf`] scores decoded pictures by libvmaf (BSD-2), from bundled source, behind the feature `vmaf`; it needs meson,
+//! ninja and nasm. Without the feature it cannot be made.
 //!
 //! For audio there are [`audio_encoder`] and [`audio_decoder`].
 //!
@@ -41,14 +41,13 @@ mod openh264;
 #[cfg(feature = "opus")]
 mod opus;
 mod registry;
-#[cfg(feature = "vmaf")]
+#[cfg_attr(not(feature = "vmaf"), path = "vmaf_absent.rs")]
 mod vmaf;
 #[cfg(feature = "vpx")]
 mod vpx;
 #[cfg(feature = "x264")]
 mod x264;
 
-#[cfg(feature = "vmaf")]
 pub use vmaf::{Vmaf, VmafScores};
 
 pub use registry::{

@@ -54,6 +54,7 @@
 //! | `lost_frames` | frames that were not played: never complete, or complete after their playout time | Nagy and others 2014 §5 |
 //! | `psnr` | mean over the pictures captured of the luma PSNR in dB of the picture displayed at their playout time, the last picture shown where theirs is missing; 100 dB stands for no difference | ITU-T J.340; Nagy and others 2014 §5.5 |
 //! | `ssim` | mean structural similarity of luma over 8 x 8 windows side by side, of the same pictures | Wang and others 2004 |
+//! | `vmaf` | mean VMAF of the same pictures, 0 to 100, by the model vmaf_v0.6.1; where the scenario sets `vmaf` | libvmaf |
 //! | frame delay | from capture to the arrival of the frame's last packet | |
 //! | stall | a gap between played frames of more than max(3δ, δ + 150 ms), δ the mean of the last 30 gaps; its length is the gap | W3C webrtc-stats, `freezeCount` |
 //!

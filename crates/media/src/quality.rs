@@ -37,5 +37,5 @@ mod ssim;
 pub use activity::{Activity, LumaRange, SiTi};
 pub use compare::{Comparer, Comparison, Measures, Ssim};
 pub use distribution::Distribution;
-pub use meter::{FrameScore, MeterConfig, Outcome, QualityMeter, QualityReport};
+pub use meter::{FrameScore, MeterConfig, Outcome, PairTap, QualityMeter, QualityReport};
 pub use psnr::{PSNR_CAP, PlaneErrors, Psnr};

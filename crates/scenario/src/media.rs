@@ -65,6 +65,8 @@ pub struct Video {
     pub rate_change: RateChange,
     /// Maximum bytes of a slice; one slice per frame if absent.
     pub slice_size: Option<DataSize>,
+    /// Whether the pictures displayed are scored by VMAF too.
+    pub vmaf: bool,
 }
 
 /// Pictures to code.

@@ -21,9 +21,22 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(c, _)| c)
 }
 
-/// Help for an unknown name: the nearest one, or all there are.
+/// Characters of names that a help lists; the others are counted. Some 60 controllers have 700.
+const MOST_LISTED: usize = 900;
+
+/// Help for an unknown name: the nearest one, or all there are, up to [`MOST_LISTED`].
 pub fn help(given: &str, candidates: &[&str]) -> String {
-    let list = || candidates.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ");
+    let list = || {
+        let mut room = MOST_LISTED;
+        let fits = |c: &&&str| {
+            room = room.saturating_sub(c.len());
+            room > 0
+        };
+        let mut list: Vec<_> = candidates.iter().take_while(fits).map(|c| format!("`{c}`")).collect();
+        let left = candidates.len() - list.len();
+        list.extend((left > 0).then(|| format!("{left} more")));
+        list.join(", ")
+    };
     match nearest(given, candidates.iter().copied()) {
         _ if candidates.is_empty() => "there are none here".into(),
         Some(near) => format!("did you mean `{near}`? Known here: {}", list()),
@@ -65,5 +78,13 @@ mod tests {
         assert_eq!(nearest("reno", ["newreno", "cubic"]), Some("newreno"));
         assert_eq!(nearest("bbr", known), None);
         assert!(help("bbr", &known).starts_with("known here: `gcc`"));
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let names: Vec<String> = (0..200).map(|i| format!("variant {i:03}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let help = help("variant 199x", &names);
+        assert!(help.starts_with("did you mean `variant 199`?") && help.ends_with("`variant 080`, 119 more"), "{help}");
     }
 }

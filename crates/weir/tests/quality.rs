@@ -171,3 +171,51 @@ fn an_interrupted_clip_leaves_no_file() {
     assert_eq!(child.wait().expect("ends").code(), Some(130));
     assert_eq!(names(), 0);
 }
+
+const CALL: &str = r#"
+title = "A short call with pictures"
+duration = "2 s"
+[links.path]
+rate = "2 Mbps"
+delay = "20 ms"
+queue = "200 ms"
+[rtp.call]
+controller = "sluice"
+source = { model = "encoder", clip = "sports", picture = "64x48", fps = 30 }
+start_rate = "300 kbps"
+playout_deadline = "200 ms"
+"#;
+
+#[test]
+fn a_call_with_an_encoder_shows_the_quality_of_its_pictures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    std::fs::write(path.join("call.toml"), CALL).expect("written");
+    let table = good(path, &["run", "call.toml"]);
+    for part in ["PSNR", "SSIM", "frozen", "means over the pictures captured"] {
+        assert!(table.contains(part), "{part} in {table}");
+    }
+    assert!(table.lines().all(|l| l.chars().count() <= 80), "{table}");
+    // Without pictures there is no such table.
+    std::fs::write(
+        path.join("plain.toml"),
+        CALL.replace("model = \"encoder\", clip = \"sports\", picture = \"64x48\"", "model = \"perfect-frames\""),
+    )
+    .expect("written");
+    assert!(!good(path, &["run", "plain.toml"]).contains("PSNR"));
+}
+
+#[test]
+fn vmaf_is_computed_where_the_scenario_asks_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    std::fs::write(path.join("call.toml"), CALL.replace("fps = 30 }", "fps = 30, vmaf = true }")).expect("written");
+    if cfg!(feature = "vmaf") {
+        let table = good(path, &["run", "call.toml"]);
+        assert!(table.contains("VMAF"), "{table}");
+    } else {
+        let o = weir(path, &["run", "call.toml"]);
+        let said = String::from_utf8_lossy(&o.stderr);
+        assert!(!o.status.success() && said.contains("feature `vmaf`") && said.contains("call"), "{said}");
+    }
+}

@@ -1,7 +1,6 @@
 //! `weir media quality`.
 
 mod input;
-mod vmaf;
 
 pub(super) use input::wrong;
 
@@ -14,7 +13,7 @@ use input::Input;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
-use vmaf::Vmaf;
+use weir_codecs::Vmaf;
 use weir_lab::scenario::InputError;
 use weir_media::Picture;
 use weir_media::quality::{Activity, Comparer, Comparison, Distribution, LumaRange, Measures, PlaneErrors, SiTi};
@@ -118,7 +117,9 @@ fn measure(
 ) -> Result<Measured, Failure> {
     let total = [reference.pictures, distorted.pictures].into_iter().flatten().min();
     let progress = Progress::pictures(args.quiet, total);
-    let mut vmaf = Vmaf::new(reference.source.size());
+    let (width, height) = reference.source.size();
+    // Absent where libvmaf is not built in, or the pictures are too small for it.
+    let mut vmaf = Vmaf::new(width, height).ok();
     let metrics: Vec<_> = METRICS.into_iter().chain(vmaf.is_some().then_some(VMAF)).collect();
     let mut comparer = Comparer::new(Measures::ALL);
     let mut activity = [Activity::new(args.luma.into()), Activity::new(args.luma.into())];
@@ -173,7 +174,7 @@ fn measure(
         progress.set(m.pictures);
     }
     if let (Some(vmaf), true) = (vmaf, m.pictures > 0) {
-        let scores = vmaf.finish().map_err(Failure::work)?;
+        let scores = vmaf.finish().map_err(Failure::work)?.pictures;
         let spread = m.spreads.last_mut();
         spread.into_iter().for_each(|spread| scores.iter().for_each(|score| spread.add(*score)));
         if let Some(out) = &mut csv {

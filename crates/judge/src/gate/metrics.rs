@@ -20,6 +20,7 @@ const OF_FLOWS: Names = &[
             "received",
             "psnr",
             "ssim",
+            "vmaf",
             "recovery",
         ],
     ),

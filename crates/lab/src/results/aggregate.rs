@@ -174,6 +174,7 @@ impl FlowSummary {
         if let Some(q) = &self.quality {
             put("psnr", q.psnr_db.map(|d| d.mean));
             put("ssim", q.ssim.map(|d| d.mean));
+            put("vmaf", q.vmaf.map(|d| d.mean));
             put("psnr_below_20db", q.below_20_db);
             put("frozen_pictures", Some(q.frozen as f64));
             put("undecodable_frames", Some(q.undecodable as f64));

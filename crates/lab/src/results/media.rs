@@ -112,6 +112,9 @@ pub struct QualitySummary {
     pub psnr_db: Option<Distribution>,
     /// Structural similarity of luma over 8 x 8 windows (Wang and others 2004).
     pub ssim: Option<Distribution>,
+    /// VMAF (model vmaf_v0.6.1), 0 to 100, of the same pictures; only where the scenario asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vmaf: Option<Distribution>,
     /// Share of the pictures with a PSNR below 20 dB, which Jero, 2013, section 3.4.1, calls unwatchable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below_20_db: Option<f64>,

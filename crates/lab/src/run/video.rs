@@ -1,5 +1,7 @@
 //! Real encoders in a run: what a flow codes, and what its receiver displays.
 
+mod vmaf;
+
 use super::{RunError, clips};
 use crate::results::{Distribution, PictureQuantiles, QUANTILES, QualitySummary};
 use crate::scenario::{self, Flow, RtpFlow, Video};
@@ -70,7 +72,10 @@ pub(super) fn source(
         )));
     }
     let config = MeterConfig { measures: Measures { ssim: true, gaussian: false }, pending, scores: 1 };
-    let meter = Arc::new(Mutex::new(QualityMeter::new(config)));
+    let mut meter = QualityMeter::new(config);
+    let vmaf = video.vmaf.then(|| vmaf::Scorer::of(&mut meter, width, height)).transpose();
+    let vmaf = vmaf.map_err(|e| error(e.to_string()))?;
+    let meter = Arc::new(Mutex::new(meter));
     let captured = meter.clone();
     source.set_tap(Box::new(move |c| lock(&captured).on_reference(c.rtp_timestamp, c.picture)));
     let receiver = VideoReceiver::new(decoder, OnDamage::Show);
@@ -87,6 +92,7 @@ pub(super) fn source(
         size: (width, height),
         enlarged: None,
         detail: Detail::default(),
+        vmaf,
     };
     Ok((source.into_source(), Box::new(viewer)))
 }
@@ -136,6 +142,7 @@ pub struct Viewer {
     /// A smaller picture at this size.
     enlarged: Option<Picture>,
     detail: Detail,
+    vmaf: Option<vmaf::Scorer>,
 }
 
 /// Sums over the pictures that were shown, without those in whose place an earlier one stayed.
@@ -238,6 +245,7 @@ impl Viewer {
             key_frames: self.receiver.stats().key_frames,
             psnr_db: distribution(&r.psnr_y),
             ssim: distribution(&r.ssim_tiled),
+            vmaf: self.vmaf.as_ref().and_then(|v| distribution(&v.scores()?)),
             below_20_db: r.psnr_y.share_below(20.0),
             shown_psnr_db: Detail::mean(self.detail.psnr_db, self.detail.scored),
             width: Detail::mean(self.detail.width as f64, self.detail.shown),

@@ -2,6 +2,7 @@
 
 use super::{Comparer, Comparison, Distribution, Measures, PlaneErrors};
 use crate::{Decoded, Picture, RTP_CLOCK_HZ};
+use core::fmt;
 use std::collections::VecDeque;
 use weir_units::TimeDelta;
 
@@ -146,6 +147,19 @@ impl QualityReport {
     }
 }
 
+/// Receives each reference and the picture on the screen at its time, in order: those that the meter compares.
+pub type PairTap = Box<dyn FnMut(&Picture, &Picture) + Send>;
+
+/// One that prints as nothing.
+#[derive(Default)]
+struct Tap(Option<PairTap>);
+
+impl fmt::Debug for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Tap" } else { "None" })
+    }
+}
+
 /// A reference awaiting its outcome.
 #[derive(Clone, Debug)]
 struct Pending {
@@ -190,7 +204,7 @@ impl Freezes {
 ///
 /// Pass every captured picture in order, and every received one in display order. A reference is settled when it or a
 /// later one is reported as received, when too many are pending, or at the end.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct QualityMeter {
     config: MeterConfig,
     comparer: Comparer,
@@ -207,6 +221,7 @@ pub struct QualityMeter {
     finished: bool,
     scores: VecDeque<FrameScore>,
     report: QualityReport,
+    tap: Tap,
 }
 
 impl QualityMeter {
@@ -225,7 +240,13 @@ impl QualityMeter {
             finished: false,
             scores: VecDeque::new(),
             report: QualityReport::default(),
+            tap: Tap::default(),
         }
+    }
+
+    /// Passes compared pictures on, for measures of other libraries.
+    pub fn set_tap(&mut self, tap: PairTap) {
+        self.tap = Tap(Some(tap));
     }
 
     /// A picture was captured. Timestamps increase, and wrap as in RTP.
@@ -321,9 +342,14 @@ impl QualityMeter {
             }
             Some(screen) => {
                 let comparison = self.comparer.compare(&reference, screen).ok();
-                match &comparison {
-                    Some(c) => self.report.add(c),
-                    None => self.report.other_size += 1,
+                match (&comparison, &mut self.tap.0) {
+                    (None, _) => self.report.other_size += 1,
+                    (Some(c), tap) => {
+                        self.report.add(c);
+                        if let Some(tap) = tap {
+                            tap(&reference, screen);
+                        }
+                    }
                 }
                 comparison
             }

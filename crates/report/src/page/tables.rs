@@ -86,9 +86,10 @@ pub(super) const RUN_COLUMNS: [Column; 8] = [
 ];
 
 /// Of flows with pictures.
-const PICTURE_COLUMNS: [Column; 7] = [
+const PICTURE_COLUMNS: [Column; 8] = [
     ("psnr", "PSNR", "dB", 1.0, 1, "luma, mean over the pictures shown"),
     ("ssim", "SSIM", "", 1.0, 3, "structural similarity of luma, mean over the pictures shown"),
+    ("vmaf", "VMAF", "", 1.0, 1, "by libvmaf, 0 to 100, mean over the pictures shown"),
     ("psnr_below_20db", "Below 20 dB", "%", 100.0, 1, "pictures with a PSNR below 20 dB"),
     ("frozen_pictures", "Frozen", "pictures", 1.0, 1, "pictures replaced by the previous one"),
     ("undecodable_frames", "Undecodable", "frames", 1.0, 1, "frames received that could not be decoded"),

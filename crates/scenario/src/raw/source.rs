@@ -94,6 +94,9 @@ pub(crate) struct RawSourceTable {
     pub(crate) rate_change: Option<At<RawRateChange>>,
     /// Maximum bytes of a slice; one slice per frame if absent. encoder.
     pub(crate) slice_size: Option<At<Size>>,
+    /// Whether the pictures displayed are scored by VMAF too, which takes a program with libvmaf (feature `vmaf`) and as long as
+    /// coding; false if absent. encoder.
+    pub(crate) vmaf: Option<At<bool>>,
     /// The material: "movie" or "conference"; "movie" if absent. scenes.
     pub(crate) material: Option<At<RawMaterial>>,
     /// Usual range of the rate that the material needs: the 10th and 90th percentile of a movie's scenes, a

@@ -39,6 +39,7 @@ impl Flows<'_> {
             ("gop", o.gop.as_ref().map(|f| &f.span), encoder),
             ("rate_change", o.rate_change.as_ref().map(|f| &f.span), encoder || scenes),
             ("slice_size", o.slice_size.as_ref().map(|f| &f.span), encoder),
+            ("vmaf", o.vmaf.as_ref().map(|f| &f.span), encoder),
             ("material", o.material.as_ref().map(|f| &f.span), scenes),
             ("usual", o.usual.as_ref().map(|f| &f.span), scenes),
             ("peak", o.peak.as_ref().map(|f| &f.span), scenes),

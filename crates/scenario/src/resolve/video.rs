@@ -51,6 +51,7 @@ pub(crate) fn encoder(
         gop: options.gop.as_ref().map(|g| g.value),
         rate_change: options.rate_change.as_ref().map_or(RateChange::Seamless, |r| r.value.rate_change()),
         slice_size: slice.map(|s| DataSize::from_bytes(s.value.0.as_bytes())),
+        vmaf: options.vmaf.as_ref().is_some_and(|v| v.value),
     })
 }
 
