@@ -221,6 +221,7 @@ class Core:
         self.use = State(sent=0, arrived=0, allowed=0, excess=0, burst=0)
         self.messages = deque(maxlen=32)
         self.stalls = State(sum=0, squares=0, count=0)
+        self.falls = State(seen=None, none=0, newest=0)
         self.jitter = State(last=None, mean=0)
         self.reset_residual()
         self.view = State(
@@ -400,12 +401,18 @@ class Core:
         window = min(max(params.stall_window * stall, params.jitter_window * noise), 0.2)
         time = 0.5 if self.use.burst > params.burst_least and self.weight >= 1 else params.service_time
         steady = self.served(max(time, window), 0)
-        newest = self.served(max(params.service_time_fall, params.fall_stalls * stall), params.fall_packets)
+        time, is_bursty = params.service_time_fall, self.use.burst > params.burst_least
+        if is_bursty:
+            self.judge_falls()
+            time *= 4 ** self.falls.none
+        newest = self.served(max(time, params.fall_stalls * stall), params.fall_packets)
         fall = None
         if steady is not None and newest is not None and newest.rate < params.fall_share * steady.rate:
             rises = m.last > self.standing(0.15).delay + params.fall_rise + params.fall_noise * residual.noise
             if m.marked / m.received > 0.5 or (m.least > max(self.queue.wanted, window) and rises):
                 fall = newest._replace(rate=max(newest.rate, steady.rate * min(newest.sending / newest.busy, 1)))
+        if fall is not None and is_bursty and self.falls.seen is None:
+            self.falls.seen = (self.falls.newest, steady.rate)
         view.service = either(fall, steady)
         view.capacity = None if view.service is None else view.service.rate
         view.steady = steady
@@ -413,6 +420,17 @@ class Core:
         view.packet = view.packet + 0.125 * (m.largest - view.packet) if view.packet > 0 else m.largest
         view.busy = self.busy_share()
         view.stall, view.jitter, view.noise, view.residual = stall, jitter, noise, residual.delay
+
+    def judge_falls(self):
+        falls, departure = self.falls, self.m.last_departure
+        falls.none *= exp(-max(departure - falls.newest, 0) / 20)
+        falls.newest = max(falls.newest, departure)
+        if falls.seen is None or departure - falls.seen[0] <= 0.3:
+            return
+        service = self.served(0.1, 0)
+        if service is not None:
+            falls.none = min(falls.none + 1, 3) if service.rate > 0.7 * falls.seen[1] else 0
+        falls.seen = None
 
     def update_stall(self):
         stalls, gaps = self.stalls, self.m.gaps

@@ -1,5 +1,6 @@
 //! Second stage: the path as the samples so far show it. Capacity, queue, noise, stalls and marks.
 
+mod falls;
 mod jitter;
 mod l4s;
 mod marks;
@@ -10,6 +11,7 @@ mod stalls;
 use super::config::Config;
 use super::quantity::{Bits, Rate, Span, Time};
 use super::sample::{Sample, Standing};
+use falls::Falls;
 use jitter::Jitter;
 pub(super) use l4s::{L4sRates, NEAR, overfull};
 use marks::{Marks, marked_share};
@@ -110,6 +112,7 @@ pub(super) struct Path {
     jitter: Jitter,
     residual: Residual,
     marks: Marks,
+    falls: Falls,
     view: View,
 }
 
@@ -132,7 +135,16 @@ impl Path {
         let is_long = sender.is_bursty && sender.weight >= 1.0;
         let least = if is_long { BURSTY_SERVICE } else { config.service.time.into() };
         let steady = self.service.served(least.max(window));
-        let fall = steady.and_then(|s| self.fall(sample, s, stall, sender.wanted.max(window), config));
+        let mut shown_in = Span::from(config.service.fall_time);
+        if sender.is_bursty {
+            self.falls.judge(sample.last_departure, self.service.served(falls::JUDGED_BY).map(|s| s.rate));
+            shown_in = self.falls.longer() * shown_in;
+        }
+        let shown_in = shown_in.max(config.service.fall_stalls * stall);
+        let fall = steady.and_then(|s| self.fall(sample, s, shown_in, sender.wanted.max(window), config));
+        if let Some(steady) = steady.filter(|_| fall.is_some() && sender.is_bursty) {
+            self.falls.see(steady.rate);
+        }
         self.view = View {
             service: fall.or(steady),
             steady,
@@ -168,10 +180,10 @@ impl Path {
     }
 
     /// Service after a fall of the capacity, which shows in service and queue at once: then only the newest counts.
-    /// `long` is the queueing delay beyond which the queue may show it.
-    fn fall(&self, sample: &Sample, steady: Served, stall: Span, long: Span, config: &Config) -> Option<Served> {
+    /// `time` is the busy time in which the service shows it, `long` the queueing delay beyond which the queue may.
+    fn fall(&self, sample: &Sample, steady: Served, time: Span, long: Span, config: &Config) -> Option<Served> {
         let c = &config.service;
-        let newest = self.service.served_of(Span::from(c.fall_time).max(c.fall_stalls * stall), c.fall_packets)?;
+        let newest = self.service.served_of(time, c.fall_packets)?;
         let shows = newest.rate < c.fall_share * steady.rate
             && (marked_share(sample) > MOSTLY_MARKED
                 || (sample.queue.least.delay > long && self.rises(sample, config)));
