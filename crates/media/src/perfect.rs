@@ -166,8 +166,9 @@ impl FrameSource for PerfectCodec {
                 let mut rate = rising(self.rate, made, *rise, *interval);
                 if let Some(buffer) = buffer {
                     let span = interval.as_secs_f64();
-                    rate = DataRate::from_bps_f64(buffer.frame(rate.as_bps_f64(), span, self.key) / span);
                     *late = buffer.lateness(*interval);
+                    self.key |= buffer.restart(at);
+                    rate = DataRate::from_bps_f64(buffer.frame(rate.as_bps_f64(), span, self.key, at)? / span);
                 }
                 let bit_ns = rate.as_bps().saturating_mul(interval.as_nanos().unsigned_abs()).saturating_add(*carry);
                 *carry = bit_ns % (8 * NANO);
@@ -182,6 +183,16 @@ impl FrameSource for PerfectCodec {
 
     fn request_key_frame(&mut self, _: Timestamp) {
         self.key = true;
+    }
+
+    fn pixels(&self) -> Option<u32> {
+        if let Shape::Frames { buffer, .. } = &self.shape { buffer.as_ref().map(Vp8Buffer::pixels) } else { None }
+    }
+
+    fn leave_out(&mut self, one_of: u32, now: Timestamp) {
+        if let Shape::Frames { buffer: Some(buffer), .. } = &mut self.shape {
+            buffer.leave_out(one_of, now);
+        }
     }
 
     fn generated_rate(&self) -> DataRate {
