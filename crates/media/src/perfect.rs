@@ -80,7 +80,8 @@ impl PerfectCodec {
     }
 
     /// Sizes frames as VP8's rate control does in libwebrtc: after a rise they begin at some half of the target and reach it in two seconds, key
-    /// frames are larger, and all vary by a tenth and are a millisecond late, at random by the seed. No effect if frames are packets.
+    /// frames are larger, and all vary by a tenth and are a millisecond late, at random by the seed. Frames have a least size and are dropped to keep the
+    /// target; pictures of 640x480 pixels get smaller while the quantiser is high. No effect if frames are packets.
     #[must_use]
     pub fn as_vp8(mut self, seed: u64) -> Self {
         if let Shape::Frames { buffer, .. } = &mut self.shape {

@@ -31,8 +31,8 @@ const KEY: f64 = 3.75;
 /// Greatest key frame in seconds of the target rate (`MaxIntraTarget`: 9 frames at 30 a second).
 const LARGEST_KEY: f64 = 0.3;
 
-/// Shares of the optimum below which frames are dropped, and at which none is any more: 30 % (`FrameDropThreshold` of `libvpx_vp8_encoder.cc`), two
-/// thirds of it, a quarter and an eighth.
+/// Shares of the optimum: above the first fewer frames are dropped than before, and below the others one of two, three or four is. 30 %
+/// (`GetFrameDropThreshold` of `libvpx_vp8_encoder.cc`), two thirds of it, a quarter and an eighth.
 const NO_DROPS: f64 = 0.3;
 const DROPS: [f64; 3] = [NO_DROPS * 2.0 / 3.0, NO_DROPS / 4.0, NO_DROPS / 8.0];
 /// Size of the frames that are left while one of two is dropped, and while more are.

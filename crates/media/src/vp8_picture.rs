@@ -57,15 +57,16 @@ const KEY: f64 = 4.0;
 /// Quantiser indices above and at which pictures get smaller and larger (`kHighVp8QpThreshold`, `kLowVp8QpThreshold`).
 const HIGH: f64 = 95.0;
 const LOW: f64 = 29.0;
-/// What remains of the means of the quantiser each millisecond (`QualityScalingExperiment`, its default).
+/// Weight of the means of the quantiser after each millisecond (`QualityScalingExperiment`, its default).
 const HIGH_DECAY: f64 = 0.9995;
 const LOW_DECAY: f64 = 0.9999;
-/// Share of dropped frames from which pictures get smaller (`kFramedropPercentThreshold`), of the last 150 frames, and the least number of them.
+/// Share of dropped frames, in %, from which pictures get smaller (`kFramedropPercentThreshold`), the frames of which it is, and the least
+/// number of them (`kMinFramesNeededToScale`).
 const DROPPED: usize = 60;
 const WINDOW: usize = 150;
 const LEAST_FRAMES: usize = 60;
-/// Time between checks (`kMeasureMs`) before the first step; the same where frames were too few, by half; and otherwise
-/// (`kSamplePeriodScaleFactor`).
+/// Time between checks before the first step (`kMeasureMs`); after it, half of that where frames were too few, and otherwise 2.5 times as
+/// much (`kSamplePeriodScaleFactor`).
 const FAST: TimeDelta = TimeDelta::from_secs(2);
 const TOO_FEW: TimeDelta = TimeDelta::from_secs(1);
 const SLOW: TimeDelta = TimeDelta::from_secs(5);
@@ -84,7 +85,7 @@ pub(crate) struct Picture {
     is_slow: bool,
 }
 
-/// What a quantity is by a table, linear in the logarithm of the second column.
+/// A frame's size at a quantiser by a table: the logarithm is linear between its lines.
 fn size_at(table: &[(f64, f64)], quantiser: f64) -> f64 {
     let k = table.iter().position(|(q, _)| *q >= quantiser).unwrap_or(table.len() - 1).max(1);
     let ((a, x), (b, y)) = (table[k - 1], table[k]);
