@@ -190,9 +190,9 @@ impl FrameSource for PerfectCodec {
         if let Shape::Frames { buffer, .. } = &self.shape { buffer.as_ref().map(Vp8Buffer::pixels) } else { None }
     }
 
-    fn leave_out(&mut self, one_of: u32, now: Timestamp) {
+    fn leave_out(&mut self, one_of: u32, _: Timestamp) {
         if let Shape::Frames { buffer: Some(buffer), .. } = &mut self.shape {
-            buffer.leave_out(one_of, now);
+            buffer.leave_out(one_of);
         }
     }
 

@@ -45,7 +45,7 @@ const SIZES: [&[(f64, f64)]; 3] = [
     ],
 ];
 const PIXELS: [u32; 3] = [640 * 480, 480 * 360, 320 * 240];
-const HIGHEST: f64 = 106.0;
+pub(crate) const HIGHEST: f64 = 106.0;
 /// Least quantiser index (`kDefaultMinQp`: 2 of 63).
 const LOWEST: f64 = 2.0;
 /// Interval of the sizes. After a longer one a frame is larger by the root of the ratio: in the same calls 1.6 kB after 33 ms, 2.6 to 3.3 kB after
@@ -53,6 +53,12 @@ const LOWEST: f64 = 2.0;
 const INTERVAL: f64 = 1.0 / 30.0;
 /// Least key frame over the least one of others: 3.0 kB at 480x360 pixels.
 const KEY: f64 = 4.0;
+
+/// Frames until the average quantiser limits (`ni_frames`), by how much better a frame is at most if the bucket is full, and the share of the
+/// bucket's optimum up to which the quantiser is free.
+const SETTLED: f64 = 150.0;
+const BETTER: f64 = 0.25;
+const FREE: f64 = 0.25;
 
 /// Quantiser indices above and at which pictures get smaller and larger (`kHighVp8QpThreshold`, `kLowVp8QpThreshold`).
 const HIGH: f64 = 95.0;
@@ -83,6 +89,10 @@ pub(crate) struct Picture {
     dropped: VecDeque<bool>,
     due: Option<Timestamp>,
     is_slow: bool,
+    /// Sum and number of the quantisers of frames that are no key frames, since the encoder began; and the last one.
+    sum: f64,
+    coded: f64,
+    last: f64,
 }
 
 /// A frame's size at a quantiser by a table: the logarithm is linear between its lines.
@@ -106,12 +116,39 @@ impl Picture {
         Self { steps: SIZES.len() - 1, ..Self::default() }
     }
 
-    /// Bits of a frame, `interval` seconds after the last coded one, for which the rate control has `bits`; its quantiser is counted.
-    pub(crate) fn frame(&mut self, bits: f64, interval: f64, is_key: bool, now: Timestamp) -> f64 {
+    /// The highest quantiser of the next frame while the bucket has this share of its optimum, `most` if it is full. libvpx lets frames be no
+    /// worse than the average while the bucket is at its optimum, and better by up to a quarter if it is full, as after a fall of the
+    /// target: they exceed that until the bucket is down to a quarter of its optimum (`calc_pframe_target_size` of `vp8/encoder/ratectrl.c`,
+    /// `encode_frame_to_data_rate` of `onyx_if.c`).
+    pub(crate) fn limit(&self, fill: f64, most: f64) -> f64 {
+        if self.coded <= SETTLED {
+            return HIGHEST;
+        }
+        let usual = f64::max(self.sum / self.coded, self.last - 1.0);
+        if fill >= 1.0 {
+            return usual * (1.0 - BETTER * ((fill - 1.0) / (most - 1.0)).min(1.0));
+        }
+        HIGHEST - (HIGHEST - usual) * ((fill - FREE) / (1.0 - FREE)).max(0.0)
+    }
+
+    /// Bits of a frame, `interval` seconds after the last coded one, for which the rate control has `bits`, with this highest quantiser and a
+    /// miss as a share; its quantiser is counted.
+    pub(crate) fn frame(
+        &mut self,
+        bits: f64,
+        (limit, miss): (f64, f64),
+        interval: f64,
+        is_key: bool,
+        now: Timestamp,
+    ) -> f64 {
         let table = SIZES[self.steps];
         let scale = if is_key { KEY } else { libm::sqrt((interval / INTERVAL).max(1.0)) };
-        let bytes = f64::max(bits / 8.0, size_at(table, HIGHEST) * scale);
+        let bytes = f64::max(bits / 8.0, size_at(table, limit) * scale) * (1.0 + miss);
+        let bytes = bytes.max(size_at(table, HIGHEST) * scale);
         let quantiser = quantiser_of(table, bytes / scale);
+        if !is_key {
+            (self.sum, self.coded, self.last) = (self.sum + quantiser, self.coded + 1.0, quantiser);
+        }
         let passed = now.saturating_since(self.sampled).as_secs_f64() * 1e3;
         let mean = |old: Option<f64>, decay| {
             old.map_or(quantiser, |old| quantiser + libm::pow(decay, passed) * (old - quantiser))
@@ -155,6 +192,9 @@ impl Picture {
                 let steps = if is_high { self.steps + 1 } else { self.steps.saturating_sub(1) };
                 self.steps = steps.min(SIZES.len() - 1);
                 (self.high, self.low) = (None, None);
+                if self.steps != before {
+                    (self.sum, self.coded, self.last) = (0.0, 0.0, 0.0);
+                }
                 self.dropped.clear();
             }
         }
@@ -181,7 +221,7 @@ mod tests {
         (0..).map(|k| from + k * 100 / 3).take_while(|t| *t < until).find(|&t| {
             let is_new = p.resize(ms(t));
             if !is_new {
-                p.frame(bits, INTERVAL, false, ms(t));
+                p.frame(bits, (HIGHEST, 0.0), INTERVAL, false, ms(t));
             }
             is_new
         })
@@ -190,12 +230,31 @@ mod tests {
     #[test]
     fn a_frame_has_a_least_size_by_pixels_and_interval() {
         let mut p = Picture::default();
-        assert_eq!(p.frame(83e3, INTERVAL, false, ms(0)), 83e3);
-        assert!((p.frame(1e3, INTERVAL, false, ms(33)) - 12_800.0).abs() < 1e-6);
-        assert!((p.frame(1e3, 4.0 * INTERVAL, false, ms(166)) - 25_600.0).abs() < 1e-6, "twice after four intervals");
-        assert!((p.frame(1e3, INTERVAL, true, ms(200)) - 51_200.0).abs() < 1e-6);
+        assert_eq!(p.frame(83e3, (HIGHEST, 0.0), INTERVAL, false, ms(0)), 83e3);
+        assert!((p.frame(1e3, (HIGHEST, 0.0), INTERVAL, false, ms(33)) - 12_800.0).abs() < 1e-6);
+        assert!(
+            (p.frame(1e3, (HIGHEST, 0.0), 4.0 * INTERVAL, false, ms(166)) - 25_600.0).abs() < 1e-6,
+            "twice after four intervals"
+        );
+        assert!((p.frame(1e3, (HIGHEST, 0.0), INTERVAL, true, ms(200)) - 51_200.0).abs() < 1e-6);
         p.steps = 2;
-        assert!((p.frame(1e3, INTERVAL, false, ms(233)) - 3_520.0).abs() < 1e-6);
+        assert!((p.frame(1e3, (HIGHEST, 0.0), INTERVAL, false, ms(233)) - 3_520.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_full_bucket_lets_no_frame_be_worse_than_the_average() {
+        let mut p = Picture::default();
+        let most = 1.0 / 0.6;
+        (0..150).for_each(|k| _ = p.frame(74_320.0, (HIGHEST, 0.0), INTERVAL, false, ms(k * 33)));
+        assert_eq!(p.limit(1.0, most), HIGHEST, "too few frames");
+        p.frame(74_320.0, (HIGHEST, 0.0), INTERVAL, false, ms(5_000));
+        let found = [most, 4.0 / 3.0, 1.0, 0.625, 0.25, -1.0].map(|fill| p.limit(fill, most));
+        for (found, expected) in found.iter().zip([45.0, 52.5, 60.0, 83.0, 106.0, 106.0]) {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+        // A frame for which the rate control has less is as large as at this quantiser.
+        let bits = p.frame(10e3, (60.0, 0.0), INTERVAL, false, ms(5_033));
+        assert!((bits - 74_320.0).abs() < 1e-6, "{bits}");
     }
 
     #[test]
@@ -233,7 +292,7 @@ mod tests {
                 at = Some(k);
                 break;
             }
-            if k % 3 == 0 { _ = p.frame(83e3, 3.0 * INTERVAL, false, now) } else { p.drop_frame() }
+            if k % 3 == 0 { _ = p.frame(83e3, (HIGHEST, 0.0), 3.0 * INTERVAL, false, now) } else { p.drop_frame() }
         }
         assert_eq!(at, Some(60), "two of three, after 2 s");
     }
