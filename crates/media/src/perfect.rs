@@ -41,7 +41,7 @@ enum Shape {
         /// The rate that is made, in bit/s.
         made: f64,
         /// The bucket by which frames are sized; by the rate alone without one.
-        buffer: Option<Vp8Buffer>,
+        buffer: Option<Box<Vp8Buffer>>,
         /// By how much the next frame is later than its time.
         late: TimeDelta,
     },
@@ -85,7 +85,7 @@ impl PerfectCodec {
     #[must_use]
     pub fn as_vp8(mut self, seed: u64) -> Self {
         if let Shape::Frames { buffer, .. } = &mut self.shape {
-            *buffer = Some(Vp8Buffer::new(seed));
+            *buffer = Some(Box::new(Vp8Buffer::new(seed)));
         }
         self
     }
@@ -187,7 +187,7 @@ impl FrameSource for PerfectCodec {
     }
 
     fn pixels(&self) -> Option<u32> {
-        if let Shape::Frames { buffer, .. } = &self.shape { buffer.as_ref().map(Vp8Buffer::pixels) } else { None }
+        if let Shape::Frames { buffer, .. } = &self.shape { buffer.as_ref().map(|b| b.pixels()) } else { None }
     }
 
     fn leave_out(&mut self, one_of: u32, _: Timestamp) {
