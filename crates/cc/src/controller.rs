@@ -207,6 +207,11 @@ pub trait Controller: Send {
     }
     /// Returns the rates and limits that the session should apply now.
     fn target(&self) -> Target;
+    /// Of so many frames one is to be left out before the encoder, at least of two, so that [`Self::target`] has less for it; zero for none.
+    /// A sender that leaves none out follows the target alone.
+    fn left_out_frames(&self) -> u32 {
+        0
+    }
     /// When to call [`Self::on_timeout`] next, and why. After `on_timeout(now)` it is later than `now`.
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         None

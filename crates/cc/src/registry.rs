@@ -239,6 +239,7 @@ macro_rules! controllers {
             fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.poll_timeout()) }
             #[inline(always)]
             fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.poll_probe(now)) }
+            fn left_out_frames(&self) -> u32 { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.left_out_frames()) }
             fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Sender { $($var)* FecProbing MapGuided Filled }, c => c.metrics(out)) }
         }
         impl Sender {

@@ -39,6 +39,10 @@ impl Overshoot {
         let leaked = self.target.as_bps_f64() * now.saturating_since(self.at).as_secs_f64();
         (self.level, self.at) = ((self.level - leaked).max(0.0), self.at.max(now));
     }
+    fn restart(&mut self, now: Timestamp) {
+        self.factors.clear();
+        (self.level, self.at) = (0.0, now);
+    }
     fn set_target(&mut self, target: DataRate, now: Timestamp) {
         self.leak(now);
         self.target = target;
@@ -119,6 +123,8 @@ pub struct AdjustedSource {
     fps: f64,
     most: DataRate,
     wanted: DataRate,
+    /// Share of the camera's frames that is left by the congestion window.
+    kept: f64,
     frames: u64,
     corrected: Timestamp,
     link: Overshoot,
@@ -130,7 +136,7 @@ impl AdjustedSource {
     pub fn new(source: Source, fps: f64, most: DataRate, start: Timestamp) -> Self {
         let link = Overshoot { factors: VecDeque::new(), target: DataRate::ZERO, level: 0.0, at: start };
         let (wanted, encoder) = (DataRate::ZERO, Use::default());
-        Self { source, fps: fps.max(1.0), most, wanted, frames: 0, corrected: start, link, encoder }
+        Self { source, fps: fps.max(1.0), most, wanted, kept: 1.0, frames: 0, corrected: start, link, encoder }
     }
 
     /// The encoder's target for its share, `target` of the rate `self.wanted`.
@@ -151,7 +157,8 @@ impl AdjustedSource {
 
     fn apply(&mut self, now: Timestamp) {
         self.corrected = now;
-        let target = self.wanted.min(self.most);
+        let most = if self.kept < 1.0 { DataRate::from_bps_f64(self.kept * self.most.as_bps_f64()) } else { self.most };
+        let target = self.wanted.min(most);
         self.encoder.set_target(target, now);
         let corrected = self.corrected(target, now);
         self.link.set_target(corrected, now);
@@ -161,7 +168,8 @@ impl AdjustedSource {
 
 impl FrameSource for AdjustedSource {
     fn on_target(&mut self, rate: DataRate, now: Timestamp) {
-        self.wanted = rate;
+        // Reduced for the frames that are left out and for those that are kept, while the encoder is asked for the first alone.
+        self.wanted = if self.kept < 1.0 { DataRate::from_bps_f64(rate.as_bps_f64() / self.kept) } else { rate };
         self.apply(now);
     }
     fn next_frame_at(&self) -> Option<Timestamp> {
@@ -171,7 +179,14 @@ impl FrameSource for AdjustedSource {
         if now - self.corrected >= AGAIN && self.wanted > DataRate::ZERO {
             self.apply(now);
         }
+        let pixels = self.source.pixels();
         let frame = self.source.poll_frame(now)?;
+        if self.source.pixels() != pixels {
+            // An encoder that begins again is measured from its first frame on.
+            self.link.restart(now);
+            self.encoder = Use { target: self.encoder.target, ..Use::default() };
+            self.frames = 0;
+        }
         self.frames += 1;
         let bits = frame.size.as_bits() as f64;
         self.link.on_frame(bits, self.fps, now);
@@ -183,6 +198,13 @@ impl FrameSource for AdjustedSource {
     }
     fn generated_rate(&self) -> DataRate {
         self.source.generated_rate()
+    }
+    fn leave_out(&mut self, one_of: u32, now: Timestamp) {
+        self.kept = if one_of < 2 { 1.0 } else { 1.0 - 1.0 / f64::from(one_of) };
+        self.source.leave_out(one_of, now);
+    }
+    fn pixels(&self) -> Option<u32> {
+        self.source.pixels()
     }
     fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
         self.source.take_payloads(max, out)

@@ -38,6 +38,15 @@ pub trait FrameSource {
         let _ = now;
         false
     }
+    /// Leaves out one of so many frames before the encoder from now on, none at zero; the target has been reduced as if nothing followed this
+    /// (`weir_cc::Controller::left_out_frames`). Without effect on a source that models no such encoder.
+    fn leave_out(&mut self, one_of: u32, now: Timestamp) {
+        let _ = (one_of, now);
+    }
+    /// Pixels of the picture of the last frame, where the source models or knows them.
+    fn pixels(&self) -> Option<u32> {
+        None
+    }
     /// The kind of media, which determines the clock of timestamps.
     fn media(&self) -> MediaKind {
         MediaKind::Video

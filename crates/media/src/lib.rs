@@ -55,6 +55,7 @@ pub mod utility;
 mod video;
 mod video_receiver;
 mod vp8_buffer;
+mod vp8_picture;
 pub mod y4m;
 
 pub use adjusted::AdjustedSource;

@@ -41,7 +41,7 @@ enum Shape {
         /// The rate that is made, in bit/s.
         made: f64,
         /// The bucket by which frames are sized; by the rate alone without one.
-        buffer: Option<Vp8Buffer>,
+        buffer: Option<Box<Vp8Buffer>>,
         /// By how much the next frame is later than its time.
         late: TimeDelta,
     },
@@ -80,11 +80,12 @@ impl PerfectCodec {
     }
 
     /// Sizes frames as VP8's rate control does in libwebrtc: after a rise they begin at some half of the target and reach it in two seconds, key
-    /// frames are larger, and all vary by a tenth and are a millisecond late, at random by the seed. No effect if frames are packets.
+    /// frames are larger, and all vary by a tenth and are a millisecond late, at random by the seed. Frames have a least size and are dropped to keep the
+    /// target; pictures of 640x480 pixels get smaller while the quantiser is high. No effect if frames are packets.
     #[must_use]
     pub fn as_vp8(mut self, seed: u64) -> Self {
         if let Shape::Frames { buffer, .. } = &mut self.shape {
-            *buffer = Some(Vp8Buffer::new(seed));
+            *buffer = Some(Box::new(Vp8Buffer::new(seed)));
         }
         self
     }
@@ -166,8 +167,9 @@ impl FrameSource for PerfectCodec {
                 let mut rate = rising(self.rate, made, *rise, *interval);
                 if let Some(buffer) = buffer {
                     let span = interval.as_secs_f64();
-                    rate = DataRate::from_bps_f64(buffer.frame(rate.as_bps_f64(), span, self.key) / span);
                     *late = buffer.lateness(*interval);
+                    self.key |= buffer.restart(at);
+                    rate = DataRate::from_bps_f64(buffer.frame(rate.as_bps_f64(), span, self.key, at)? / span);
                 }
                 let bit_ns = rate.as_bps().saturating_mul(interval.as_nanos().unsigned_abs()).saturating_add(*carry);
                 *carry = bit_ns % (8 * NANO);
@@ -182,6 +184,16 @@ impl FrameSource for PerfectCodec {
 
     fn request_key_frame(&mut self, _: Timestamp) {
         self.key = true;
+    }
+
+    fn pixels(&self) -> Option<u32> {
+        if let Shape::Frames { buffer, .. } = &self.shape { buffer.as_ref().map(|b| b.pixels()) } else { None }
+    }
+
+    fn leave_out(&mut self, one_of: u32, _: Timestamp) {
+        if let Shape::Frames { buffer: Some(buffer), .. } = &mut self.shape {
+            buffer.leave_out(one_of);
+        }
     }
 
     fn generated_rate(&self) -> DataRate {

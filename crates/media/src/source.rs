@@ -113,6 +113,14 @@ impl Source {
     pub fn on_target(&mut self, rate: DataRate, now: Timestamp) {
         each!(self, s => s.on_target(rate, now));
     }
+    /// See [`FrameSource::leave_out`].
+    pub fn leave_out(&mut self, one_of: u32, now: Timestamp) {
+        each!(self, s => s.leave_out(one_of, now));
+    }
+    /// See [`FrameSource::pixels`].
+    pub fn pixels(&self) -> Option<u32> {
+        each!(self, s => s.pixels())
+    }
     /// See [`FrameSource::next_frame_at`].
     #[inline]
     pub fn next_frame_at(&self) -> Option<Timestamp> {

@@ -170,6 +170,9 @@ impl ByFrames {
     }
 
     /// The rate that media and repair packets share.
+    pub(crate) fn set_pixels(&mut self, pixels: u32) {
+        self.network.set_pixels(pixels);
+    }
     pub(crate) fn set_rate(&mut self, rate: DataRate) {
         self.network.set_rate(rate);
     }

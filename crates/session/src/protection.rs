@@ -285,6 +285,13 @@ impl RepairSender {
         }
     }
 
+    /// Later frames have pictures of so many pixels.
+    pub(crate) fn set_pixels(&mut self, pixels: u32) {
+        if let Some(by_frames) = &mut self.by_frames {
+            by_frames.set_pixels(pixels);
+        }
+    }
+
     /// The rate that media and repair packets share.
     pub(crate) fn set_rate(&mut self, rate: DataRate) {
         if let Some(by_frames) = &mut self.by_frames {

@@ -29,6 +29,7 @@ pub(crate) use subflow_reports::SubflowBlock;
 
 use crate::allocation::{self, Demand, Hysteresis, MediaKind, Share};
 use crate::feedback::ccfb_packets;
+use crate::sender_model::SenderModel;
 use crate::sent::Traces;
 use weir_cc::cue::{Cue, IntervalPacket, IntervalReport, OneWayDelay, ReportBlock};
 use weir_cc::{Controller, RepairPlan, Target};
@@ -168,10 +169,19 @@ impl Sender {
         let Some(before) = self.paths[path].apply(wanted, media_rate, now) else { return };
         let target = *self.paths[path].target();
         if target.media_rate != before.media_rate {
+            self.leave_out_frames(path, now);
             self.share_out(now);
         }
         for stream in &mut self.streams {
             stream.follow_plan(target.repair, now);
+        }
+    }
+
+    /// Leaves out frames that the path's controller leaves out, where the modelled sender does so.
+    fn leave_out_frames(&mut self, path: usize, now: Timestamp) {
+        let one_of = self.paths[path].controller.left_out_frames();
+        for s in self.streams.iter_mut().filter(|s| s.model == SenderModel::Chromium) {
+            s.source.leave_out(one_of, now);
         }
     }
 

@@ -406,6 +406,10 @@ impl Controller for Gcc {
         std::mem::take(&mut self.has_news) || self.probes.is_pending()
     }
 
+    fn left_out_frames(&self) -> u32 {
+        self.window.left_out(self.rate.as_bps_f64(), self.floor.as_bps_f64())
+    }
+
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.floor = limits.floor;
         self.aimd.set_floor(limits.floor.max(loss::MIN_RATE));

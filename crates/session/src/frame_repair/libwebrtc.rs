@@ -10,7 +10,7 @@
 //!
 //! Differences from libwebrtc:
 //! - Its table of shares, `kFecRateTable`, is [`share`], a closed form fitted to it: 4.0 of 255 off in the root mean square over the table, 25 at most.
-//! - Pictures have 640x480 pixels: models of encoders have no size. Key frames are protected as others.
+//! - Pictures have 640x480 pixels where the source knows no size. Key frames are protected as others.
 //! - Repair packets are random combinations (RFC 8681) on a stream of their own, where it has exclusive ors on the media's: as many of them, and
 //!   each recovers at least as much.
 
@@ -24,12 +24,16 @@ const REPORTS: usize = 10;
 const SPAN: TimeDelta = TimeDelta::from_secs(1);
 /// Round trip below which requests alone repair (`kLowRttNackMs`).
 const LEAST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(20);
-/// Bytes of a frame below which there is no repair, at round trips below the second number (`kMaxBytesPerFrameForFec`, for 640x480 pixels;
-/// `kMaxRttTurnOffFec`).
-const LEAST_FRAME: f64 = 700.0;
+/// Bytes of a frame below which there is no repair, up to so many pixels and for more, at round trips below the last number
+/// (`kMaxBytesPerFrameForFecLow`, `kMaxBytesPerFrameForFec`, `kMaxBytesPerFrameForFecHigh`; `kMaxRttTurnOffFec`).
+const LEAST_FRAMES: [(u32, f64); 2] = [(352 * 288, 400.0), (640 * 480, 700.0)];
+const LEAST_LARGE_FRAME: f64 = 1_000.0;
 const LONG_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(200);
-/// Pixels of a frame, over those to which the rates of the table relate, to the power of -0.3: (640 * 480 / (704 * 576))^-0.3.
-const SIZE_FACTOR: f64 = 1.087;
+/// Pixels of a picture where the source knows none.
+const PIXELS: u32 = 640 * 480;
+/// Pixels to which the rates of the table relate, and the power of a picture's share of them by which a frame counts as larger.
+const TABLE_PIXELS: f64 = 704.0 * 576.0;
+const TABLE_POWER: f64 = -0.3;
 /// Shares of 255: the least for frames of more than a packet (`firstPartitionProt`), and the greatest.
 const LEAST_SHARE: f64 = 51.0;
 const MOST_SHARE: f64 = 128.0;
@@ -68,15 +72,18 @@ impl LibwebrtcPolicy {
     }
 
     /// Repair packets for 255 packets of media (`ProtectionFactor`, `BitRateTooLowForFec`, `ConvertFECRate`).
-    fn factor(&self, rate: DataRate, fps: f64, rtt: TimeDelta, now: Timestamp) -> i64 {
+    fn factor(&self, rate: DataRate, fps: f64, pixels: u32, rtt: TimeDelta, now: Timestamp) -> i64 {
         let loss = libm::floor(255.0 * self.greatest_loss(now));
         let bytes = rate.as_bps_f64() / fps.max(1.0) / 8.0;
-        let is_small = bytes < LEAST_FRAME && rtt < LONG_ROUND_TRIP;
+        let enough =
+            LEAST_FRAMES.iter().find(|(most, _)| pixels <= *most).map_or(LEAST_LARGE_FRAME, |(_, bytes)| *bytes);
+        let is_small = bytes < enough && rtt < LONG_ROUND_TRIP;
         if loss < 1.0 || rtt < LEAST_ROUND_TRIP || is_small {
             return 0;
         }
         let least = if bytes >= PACKET / 2.0 { LEAST_SHARE } else { 0.0 };
-        let share = share(loss, SIZE_FACTOR * bytes * 8.0 / 1_000.0).clamp(least, MOST_SHARE);
+        let size = libm::pow(f64::from(pixels.max(1)) / TABLE_PIXELS, TABLE_POWER);
+        let share = share(loss, size * bytes * 8.0 / 1_000.0).clamp(least, MOST_SHARE);
         (0.5 + 255.0 * share / (255.0 - share)).min(255.0) as i64
     }
 }
@@ -100,7 +107,7 @@ impl FramePolicy for LibwebrtcPolicy {
         let Some(frame) = frames.back() else { return };
         let Some((rtt, _)) = network.round_trip() else { return };
         let fps = frame_rate(frames);
-        let factor = self.factor(network.rate(), fps, rtt, now);
+        let factor = self.factor(network.rate(), fps, network.pixels().unwrap_or(PIXELS), rtt, now);
         if factor == 0 {
             (self.group, self.frames) = (None, 0);
             return;
@@ -176,7 +183,7 @@ mod tests {
     fn factors_follow_loss_round_trip_and_size() {
         let (at, ms, kbps) = (Timestamp::from_millis, TimeDelta::from_millis, DataRate::from_kbps);
         let mut p = LibwebrtcPolicy::default();
-        let of = |p: &LibwebrtcPolicy, rate, rtt, now| p.factor(kbps(rate), 30.0, ms(rtt), at(now));
+        let of = |p: &LibwebrtcPolicy, rate, rtt, now| p.factor(kbps(rate), 30.0, PIXELS, ms(rtt), at(now));
         assert_eq!(of(&p, 2_000, 40, 0), 0, "no loss");
         p.on_report(0.1, at(1_000));
         p.on_report(0.0, at(2_000));
@@ -190,6 +197,8 @@ mod tests {
             (0, true),
             "few bytes, but for long round trips"
         );
+        let small = p.factor(kbps(150), 30.0, 320 * 240, ms(40), at(2_000));
+        assert!(small > 0, "625 bytes are enough for a small picture");
         // Ten seconds after the last loss.
         assert!(of(&p, 2_000, 40, 11_000) > 0);
         assert_eq!(of(&p, 2_000, 40, 11_001), 0);

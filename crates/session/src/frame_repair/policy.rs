@@ -69,6 +69,8 @@ pub(crate) struct Network {
     parts: VecDeque<(Timestamp, u32, u32)>,
     last_loss: Option<Timestamp>,
     rate: DataRate,
+    /// Pixels of a picture, if the source knows them.
+    pixels: Option<u32>,
 }
 
 impl Network {
@@ -105,6 +107,12 @@ impl Network {
         });
     }
 
+    pub(super) fn set_pixels(&mut self, pixels: u32) {
+        self.pixels = Some(pixels);
+    }
+    pub(super) fn pixels(&self) -> Option<u32> {
+        self.pixels
+    }
     pub(super) fn set_rate(&mut self, rate: DataRate) {
         self.rate = rate;
     }

@@ -4,6 +4,8 @@ use super::stream::OutgoingStream;
 use super::{Sender, elsewhere};
 use crate::protection::RepairChoice;
 use crate::resilience::unequal;
+use crate::sender_model::SenderModel;
+use weir_cc::Controller;
 use weir_fec::SchemeError;
 use weir_media::SourceFeedback;
 use weir_units::{TimeDelta, Timestamp};
@@ -77,7 +79,12 @@ impl Sender {
         let single = self.streams.len() == 1;
         let (paths, multipath) = (&self.paths, self.multipath.as_deref());
         let Some(s) = self.streams.iter_mut().find(|s| s.identity.ssrc == ssrc) else { return };
-        let rate = if single { rate } else { s.share.rate };
+        let rate = match s.model {
+            // libwebrtc's one limit for all streams is the target before the congestion window's reduction (`SetMaxRate`).
+            SenderModel::Chromium => paths[0].controller.coupled_rate().unwrap_or(rate),
+            SenderModel::Weir if single => rate,
+            SenderModel::Weir => s.share.rate,
+        };
         if let Some(r) = &mut s.retransmitter {
             let media = &s.media;
             let on_its_way = |n| multipath.is_some_and(|m| elsewhere::is_on_its_way(m, paths, media.get(n)));

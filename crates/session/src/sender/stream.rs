@@ -318,6 +318,10 @@ impl OutgoingStream {
             cold_path();
             self.counters.key_frames += 1;
             self.picture.on_key_frame(frame.size, now);
+            // Pictures change their size with a key frame alone.
+            if let Some(pixels) = self.source.pixels() {
+                self.repair.set_pixels(pixels);
+            }
         }
         let importance = match frame.kind {
             FrameKind::Key => Importance::Key,

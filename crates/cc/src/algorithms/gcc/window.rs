@@ -5,7 +5,7 @@
 //! flight, libwebrtc drops every second frame, or fewer, before the encoder, and asks the encoder for so much less. Both
 //! count: the encoder divides its rate by the frames that the camera makes, not by those that are left, so that with half
 //! of the frames a quarter of the rate remains. Target, pacing and probing stay as they are. Here the encoder's rate is
-//! reduced as much, at the full frame rate.
+//! reduced as much; which frames are left out is for a sender that does so.
 
 use weir_units::{DataSize, TimeDelta};
 
@@ -88,15 +88,23 @@ impl CongestionWindow {
 
     #[cold]
     fn reduced_share(&self, target: f64, floor: f64) -> f64 {
+        let interval = self.left_out(target, floor);
+        // Of so many frames one is left out, and each of the others is smaller by the same share.
+        let kept = 1.0 - if interval == 0 { 0.0 } else { 1.0 / f64::from(interval) };
+        kept * kept
+    }
+
+    /// Of so many frames one is left out before the encoder, at most every second; zero for none. In bit/s.
+    pub(super) fn left_out(&self, target: f64, floor: f64) -> u32 {
+        if self.ratio >= 1.0 {
+            return 0;
+        }
         let pushed_back = if target * self.ratio < LEAST_RATE { target.min(LEAST_RATE) } else { target * self.ratio };
         let reduction = target - pushed_back.max(floor);
         if reduction <= IGNORED * target || target <= floor {
-            return 1.0;
+            return 0;
         }
-        // Of so many frames one is dropped, at most every second, and each of the others is smaller by the same share.
-        let interval = libm::floor(target / reduction.min(target - floor)).max(2.0);
-        let kept = 1.0 - 1.0 / interval;
-        kept * kept
+        libm::floor(target / reduction.min(target - floor)).max(2.0) as u32
     }
 }
 
@@ -136,14 +144,14 @@ mod tests {
         // 5 % less drops each twentieth frame, and makes the others smaller by a twentieth.
         assert!((w.share(800e3, 50e3) - 0.95 * 0.95).abs() < 1e-12);
         (0..100).for_each(|_| w.on_flight(BYTES(80_000)));
-        assert_eq!(w.share(800e3, 50e3), 0.25);
+        assert_eq!((w.share(800e3, 50e3), w.left_out(800e3, 50e3)), (0.25, 2));
         let one_of_80 = 1.0 - 1.0 / 80.0;
         assert_eq!(w.share(800e3, 790e3), one_of_80 * one_of_80, "one frame of 80 down to the floor");
         assert_eq!(w.share(800e3, 800e3), 1.0);
         w.on_flight(BYTES(20_000));
         assert_eq!(w.share(800e3, 50e3), 0.25, "a twentieth more of almost nothing");
         w.on_flight(BYTES(4_000));
-        assert_eq!(w.share(800e3, 50e3), 1.0, "below a tenth at once");
+        assert_eq!((w.share(800e3, 50e3), w.left_out(800e3, 50e3)), (1.0, 0), "below a tenth at once");
     }
 
     #[test]
