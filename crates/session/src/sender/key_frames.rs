@@ -11,6 +11,9 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 /// here: a second's bits in ten seconds.
 const SHARE: f64 = 0.1;
 const PERIOD: TimeDelta = TimeDelta::from_secs(10);
+/// Time after the last key frame from which the other end's request is granted whatever key frames have taken: `LONGEST` over `SHARE`.
+/// Those of a higher rate, or of an outage, would else be owed for longer than it takes to see that nothing is decoded.
+const MOST_WAIT: TimeDelta = TimeDelta::from_secs(2);
 /// Time that a key frame may take at the stream's rate. Chosen here: with the path's own delay it then arrives within the playout
 /// delay of an interactive call, 400 ms.
 const LONGEST: TimeDelta = TimeDelta::from_millis(200);
@@ -120,12 +123,15 @@ impl PictureState {
         self.pictures.note(self.config.name, rtp_timestamp, payload);
     }
 
-    pub(super) fn may_ask(&self, now: Timestamp) -> bool {
-        self.asked.max(self.made).is_none_or(|t| now.saturating_since(t) >= self.config.min_key_frame_interval)
+    fn has_passed(&self, time: TimeDelta, now: Timestamp) -> bool {
+        self.asked.max(self.made).is_none_or(|t| now.saturating_since(t) >= time)
     }
-    /// Whether the other end's request can be granted: it costs no more than key frames may take.
+    pub(super) fn may_ask(&self, now: Timestamp) -> bool {
+        self.has_passed(self.config.min_key_frame_interval, now)
+    }
+    /// Whether the other end's request can be granted: it costs no more than key frames may take, or the last one was long ago.
     pub(super) fn may_grant(&mut self, now: Timestamp) -> bool {
-        self.may_ask(now) && self.budget.is_open(now)
+        self.may_ask(now) && (self.budget.is_open(now) || self.has_passed(MOST_WAIT, now))
     }
 }
 
@@ -161,6 +167,16 @@ mod tests {
         assert!(!budget.is_open(Timestamp::from_secs(13)));
         budget.set_rate(DataRate::from_kbps(1_000), Timestamp::from_secs(13));
         assert!(budget.is_open(Timestamp::from_millis(13_200)));
+    }
+
+    #[test]
+    fn what_key_frames_have_taken_delays_the_next_one_by_two_seconds_at_most() {
+        let mut p = PictureState::new(PictureFeedback::default());
+        p.budget.set_rate(DataRate::from_kbps(100), Timestamp::ZERO);
+        // Made at a higher rate: at 1,250 bytes a second it would be owed for 40 s.
+        p.on_key_frame(DataSize::from_bytes(62_500), Timestamp::from_secs(1));
+        assert!(!p.may_grant(Timestamp::from_millis(2_900)));
+        assert!(p.may_grant(Timestamp::from_secs(3)));
     }
 
     #[test]

@@ -9,6 +9,8 @@ use weir_wire::rtcp::Rpsi;
 
 /// Round-trip time for recognising repetitions of a FIR until one is measured.
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(250);
+/// The longest for that: after an outage one of many seconds may have been measured, and a repetition is no rarity then.
+const MAX_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(1_000);
 
 impl OutgoingStream {
     /// The other end requests a key frame, by this FIR or by PLI. The repetition of a FIR causes another key frame once
@@ -19,7 +21,8 @@ impl OutgoingStream {
         let repeated = fir.is_some() && p.fir == fir;
         p.fir = fir.or(p.fir);
         let answered = p.asked.max(p.made).filter(|_| repeated);
-        if answered.is_some_and(|t| now.saturating_since(t) <= rtt.unwrap_or(FIRST_ROUND_TRIP) * 2) {
+        if answered.is_some_and(|t| now.saturating_since(t) <= rtt.unwrap_or(FIRST_ROUND_TRIP).min(MAX_ROUND_TRIP) * 2)
+        {
             return;
         }
         // A command must be obeyed, if later; PLI is repeated if the key frame in flight was not an answer to it.
