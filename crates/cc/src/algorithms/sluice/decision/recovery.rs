@@ -17,6 +17,8 @@ const FALLEN: f64 = 0.75;
 pub(super) struct Recovery {
     mean: Rate,
     updated: Time,
+    /// Weight of all that the mean holds, 0 to 1.
+    weight: f64,
 }
 
 impl Recovery {
@@ -25,7 +27,13 @@ impl Recovery {
         let elapsed = (now - self.updated).clamp(Span::ZERO, LONGEST);
         let weight = 1.0 - libm::exp(-(elapsed / TIME));
         self.mean += weight * (served - self.mean);
+        self.weight += weight * (1.0 - self.weight);
         self.updated = now;
+    }
+
+    /// The mean of what has been measured; zero if nothing has.
+    pub(super) fn known(&self) -> Rate {
+        if self.weight > 0.0 { self.mean / self.weight } else { Rate::ZERO }
     }
 
     /// Whether the rate of service is much less than the mean.
