@@ -631,7 +631,7 @@ class Core:
     def hold(self):
         view, share, now = self.view, self.share, self.now
         queue, foreseen = self.queue.expected, self.foreseen()
-        if foreseen is not None and view.standing.delay < self.queue.wanted:
+        if foreseen is not None and view.standing.delay < self.queue.wanted + 0.015:
             share, queue = max(share, self.known()), foreseen
         corrected = share * (1 + self.gain(queue))
         if self.used < 0.7 and corrected > 0.5 * self.rate:

@@ -182,10 +182,9 @@ impl Growth {
 
     /// The rate on a busy link: the share of it, corrected by the queue. `rate` is the rate so far.
     pub(super) fn hold(&mut self, s: &Situation<'_>, rate: Rate, config: &Config) -> Decision {
-        // A few packets that waited hardly show less than the link serves, and a long loop makes much of it.
-        let (share, expected) = match s.foreseen {
-            Some(foreseen) if s.view.standing.delay < s.queue.wanted => (s.share.max(self.known()), foreseen),
-            _ => (s.share, s.queue.expected),
+        let (share, expected) = match foresight::of_short(s) {
+            Some(foreseen) => (s.share.max(self.known()), foreseen),
+            None => (s.share, s.queue.expected),
         };
         let gain = (s.queue.wanted - expected) / Self::correction_time(s, config);
         let corrected = share * (1.0 + gain.clamp(CORRECTION.0, CORRECTION.1));

@@ -168,6 +168,25 @@ mod tests {
     }
 
     #[test]
+    fn the_loop_is_that_of_the_least_queue_and_follows_a_longer_path_slowly() {
+        let mut t = settled();
+        let ms = |t: &Timing| t.loop_time().as_millis();
+        assert!((149.0..151.0).contains(&ms(&t)), "{t:?}");
+        let mut observe = |from: f64, seconds: f64, rtt: f64, queue: f64| {
+            for k in 0..(20.0 * seconds) as u32 {
+                let now = Time::secs(from + 0.05 * f64::from(k));
+                t.observe_path(now, Span::secs(rtt), Span::secs(queue));
+                t.report(now, Some(Span::secs(rtt)), now - Span::secs(rtt), true);
+            }
+            ms(&t)
+        };
+        assert!((149.0..151.0).contains(&observe(1.0, 5.0, 0.4, 0.3)), "a queue");
+        let longer = observe(6.0, 20.0, 0.4, 0.0);
+        assert!((330.0..350.0).contains(&longer), "two thirds of the way in 20 s: {longer}");
+        assert!((149.0..151.0).contains(&observe(26.0, 0.1, 0.1, 0.0)), "a shorter path");
+    }
+
+    #[test]
     fn feedback_within_its_time_changes_nothing() {
         let mut t = settled();
         assert!(t.judge_silence(Time::secs(1.05), Some(Span::ZERO)));
