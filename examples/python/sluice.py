@@ -341,7 +341,7 @@ class Core:
             if timing.path is None:
                 timing.path = path
             elapsed = clamp(self.now - timing.reported_at, 0, 1)
-            timing.path = min(path, timing.path + (1 - exp(-elapsed / 20)) * (path - timing.path))
+            timing.path = min(path, timing.path + (1 - exp(-elapsed / 60)) * (path - timing.path))
 
     def loop(self):
         return either(self.timing.path, self.timing.rtt) + self.timing.interval
@@ -367,7 +367,7 @@ class Core:
             keep = exp(-time / 0.1)
             use.sent = use.sent * keep + sent
             use.allowed = use.allowed * keep + allowed
-            keep = exp(-time / max(0.1, self.loop() / 3))
+            keep = exp(-time / max(0.1, self.loop() / 4))
             use.arrived = use.arrived * keep + m.size * every
             use.could_arrive = use.could_arrive * keep + allowed
             self.update_burst(newest, time, sent, allowed)
@@ -609,7 +609,7 @@ class Core:
         return self.recovery.mean / self.recovery.weight if self.recovery.weight > 0 else 0
 
     def foreseen(self):
-        if self.loop() <= 0.3 or self.view.bound is not None:
+        if self.loop() <= 0.4 or self.view.bound is not None:
             return None
         return self.expected_queue(max(self.share, self.known()))
 
@@ -631,7 +631,8 @@ class Core:
     def hold(self):
         view, share, now = self.view, self.share, self.now
         queue, foreseen = self.queue.expected, self.foreseen()
-        if foreseen is not None and view.standing.delay < self.queue.wanted + 0.015:
+        most = self.queue.wanted + (0 if share < 0.75 * self.recovery.mean else 0.015)
+        if foreseen is not None and view.standing.delay < most:
             share, queue = max(share, self.known()), foreseen
         corrected = share * (1 + self.gain(queue))
         if self.used < 0.7 and corrected > 0.5 * self.rate:

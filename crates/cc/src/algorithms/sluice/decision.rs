@@ -182,7 +182,7 @@ impl Growth {
 
     /// The rate on a busy link: the share of it, corrected by the queue. `rate` is the rate so far.
     pub(super) fn hold(&mut self, s: &Situation<'_>, rate: Rate, config: &Config) -> Decision {
-        let (share, expected) = match foresight::of_short(s) {
+        let (share, expected) = match foresight::of_short(s, self.has_fallen(s.share)) {
             Some(foreseen) => (s.share.max(self.known()), foreseen),
             None => (s.share, s.queue.expected),
         };

@@ -6,8 +6,8 @@ use super::super::quantity::{Rate, Span, Time};
 use super::{CORRECTION, Rates, Situation};
 
 /// Time until a change of the rate shows from which the queue is foreseen. Beside flows of a shorter loop, one that waits for its own
-/// queue loses its share: measured beside 0.25 s (`docs/sluice.md`).
-const LONG: Span = Span::secs(0.3);
+/// queue loses its share: measured beside 0.25 and 0.3 s (`docs/sluice.md`).
+const LONG: Span = Span::secs(0.4);
 /// Queue beyond the one wanted that growth may make to ask whether the link serves more than is known.
 const ASKED: Span = Span::secs(0.03);
 /// Part of it that counts: packets for which it was foreseen and that have not waited show that the link does, and packets that have
@@ -20,9 +20,10 @@ pub(in super::super) fn is_due(loop_time: Span, view: &View) -> bool {
 }
 
 /// The queue foreseen where the one that is seen is short: few packets that have waited show less than the link serves, and a long loop
-/// makes much of it.
-pub(super) fn of_short(s: &Situation<'_>) -> Option<Span> {
-    s.foreseen.filter(|_| s.view.standing.delay < s.queue.wanted + SEEN)
+/// makes much of it. From the queue wanted on, a rate of service that `has_fallen` is believed.
+pub(super) fn of_short(s: &Situation<'_>, has_fallen: bool) -> Option<Span> {
+    let most = if has_fallen { s.queue.wanted } else { s.queue.wanted + SEEN };
+    s.foreseen.filter(|_| s.view.standing.delay < most)
 }
 
 /// What is known of the link ahead of its feedback.
@@ -100,16 +101,17 @@ mod tests {
         assert!(f.limit(&s, Rate::ZERO, Span::secs(0.1)).is_none(), "no rate is known");
         assert!(limit(&mut f, &Situation { is_starting: true, ..s }).is_none());
         assert!(limit(&mut f, &Situation { foreseen: None, ..s }).is_none());
-        assert!(is_due(Span::secs(0.31), &view) && !is_due(Span::secs(0.3), &view));
+        assert!(is_due(Span::secs(0.41), &view) && !is_due(Span::secs(0.4), &view));
     }
 
     #[test]
     fn a_queue_seen_beyond_the_one_wanted_is_believed() {
-        let seen = |ms: f64| {
+        let seen = |ms: f64, has_fallen: bool| {
             let view =
                 View { standing: Standing { delay: Span::secs(ms * 1e-3), ..Standing::default() }, ..View::default() };
-            of_short(&situation(&view, 10.0, 9.4, 60.0))
+            of_short(&situation(&view, 10.0, 9.4, 60.0), has_fallen)
         };
-        assert_eq!((seen(34.0), seen(36.0)), (Some(Span::secs(0.06)), None));
+        assert_eq!((seen(34.0, false), seen(36.0, false)), (Some(Span::secs(0.06)), None));
+        assert_eq!((seen(19.0, true), seen(21.0, true)), (Some(Span::secs(0.06)), None), "a fall");
     }
 }

@@ -10,7 +10,7 @@ const CONTINUED: f64 = 0.1;
 /// not waited for as long.
 const EMPTIED: Span = Span::secs(0.2);
 /// Time constant with which the round-trip time without a queue rises: queues that are taken for the path's pass.
-const LONGER: Span = Span::secs(20.0);
+const LONGER: Span = Span::secs(60.0);
 /// Delay of feedback, beyond a round trip and two intervals, from which it is missing.
 const LATE: Span = Span::secs(0.05);
 /// Time constant with which it is forgotten that feedback was late, and the longest lateness that is reckoned with.
@@ -181,9 +181,9 @@ mod tests {
             ms(&t)
         };
         assert!((149.0..151.0).contains(&observe(1.0, 5.0, 0.4, 0.3)), "a queue");
-        let longer = observe(6.0, 20.0, 0.4, 0.0);
-        assert!((330.0..350.0).contains(&longer), "two thirds of the way in 20 s: {longer}");
-        assert!((149.0..151.0).contains(&observe(26.0, 0.1, 0.1, 0.0)), "a shorter path");
+        let longer = observe(6.0, 60.0, 0.4, 0.0);
+        assert!((330.0..350.0).contains(&longer), "two thirds of the way in 60 s: {longer}");
+        assert!((149.0..151.0).contains(&observe(66.0, 0.1, 0.1, 0.0)), "a shorter path");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::Sample;
 /// Time constant of the shares: measured beside 0.15 and 0.3 s (`docs/sluice.md`).
 const TIME: Span = Span::secs(0.1);
 /// The same of the share that arrives, in loops, where it is longer: all that a loop holds is reckoned with that share.
-const LOOPS: f64 = 1.0 / 3.0;
+const LOOPS: f64 = 0.25;
 /// Time constant with which an excess is forgotten.
 const EXCESS_TIME: Span = Span::secs(0.3);
 /// Time constant of the mean deviation.
@@ -111,7 +111,7 @@ mod tests {
 
     fn add(u: &mut Usage, s: f64, sent: f64, arrived: f64, allowed: f64, is_steady: bool) {
         let [sent, arrived, allowed] = [sent, arrived, allowed].map(Bits::new);
-        u.add(Passed { time: Span::secs(s), sent, arrived, allowed, is_steady });
+        u.add(Passed { time: Span::secs(s), sent, arrived, allowed, is_steady, loop_time: Span::ZERO });
     }
 
     #[test]
@@ -132,6 +132,23 @@ mod tests {
         (0..40).for_each(|_| add(&mut u, 0.025, 25e3, 25e3, 25e3, true));
         (0..4).for_each(|_| add(&mut u, 0.025, 1e3, 1e3, 25e3, true));
         assert!(u.sent() < 0.45, "{}", u.sent());
+    }
+
+    #[test]
+    fn what_arrives_counts_for_a_quarter_of_a_long_loop() {
+        let arrived = |loop_time: f64| {
+            let mut u = Usage::default();
+            let (time, allowed, loop_time) = (Span::secs(0.05), Bits::new(50e3), Span::secs(loop_time));
+            for k in 0..80 {
+                let bits = if k < 76 { allowed } else { 0.5 * allowed };
+                u.add(Passed { time, sent: bits, arrived: bits, allowed, is_steady: true, loop_time });
+            }
+            [u.sent(), u.arrived()]
+        };
+        let [sent, short] = arrived(0.4);
+        assert!((sent - short).abs() < 1e-9 && (0.55..0.6).contains(&short), "{short}");
+        let [sent, long] = arrived(1.6);
+        assert!((0.55..0.6).contains(&sent) && (0.78..0.83).contains(&long), "four messages of 50 ms in 0.4 s: {long}");
     }
 
     #[test]
