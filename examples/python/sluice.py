@@ -217,8 +217,8 @@ class Core:
         self.used = self.arrived = 1
         self.m = self.rtt = None
         self.sampler = CoreSampler()
-        self.timing = State(interval=0.05, rtt=0.1, newest=0, waiting_since=None, reported_at=0, lateness=0)
-        self.use = State(sent=0, arrived=0, allowed=0, excess=0, burst=0)
+        self.timing = State(interval=0.05, rtt=0.1, path=None, newest=0, waiting_since=None, reported_at=0, lateness=0)
+        self.use = State(sent=0, allowed=0, arrived=0, could_arrive=0, excess=0, burst=0)
         self.messages = deque(maxlen=32)
         self.stalls = State(sum=0, squares=0, count=0)
         self.falls = State(seen=None, none=0, newest=0)
@@ -231,7 +231,8 @@ class Core:
         nothing = Moment(0, 0, 0, 0, None, False)
         self.drain = State(emptied_at=0, until=0, begun=0, then=None, peak=nothing, before=nothing, last=nothing)
         self.growth = State(rounds=0, grown_at=0)
-        self.recovery = State(mean=0, updated=0)
+        self.recovery = State(mean=0, weight=0, updated=0)
+        self.forget_asked()
 
     @property
     def rate(self):
@@ -261,13 +262,14 @@ class Core:
         if self.before_silence is not None and now - self.silent_since > 1:
             self.pass_over()
         self.end_silence()
+        self.update_way()
         self.update_use()
         self.update_timing()
         self.update_path()
         self.compare_notice()
         self.share = self.cut(self.find_share())
         self.answer = self.find_answer()
-        self.queue.expected, self.queue.wanted = self.expected_queue(), self.wanted_queue()
+        self.queue.expected, self.queue.wanted = self.expected_queue(self.share), self.wanted_queue()
         self.decide()
         self.due = None if in_flight == 0 else now_ns + self.patience()
 
@@ -293,6 +295,7 @@ class Core:
                 self.mode = UNREPORTED
                 self.set(lowest(self.rate, self.view.capacity) * factor, self.reference)
                 self.growth.rounds = 0
+                self.forget_asked()
 
     def on_limits(self, now_ns, floor_bps, ceiling_bps):
         self.floor, self.ceiling = floor_bps, ceiling_bps
@@ -332,6 +335,18 @@ class Core:
     def end_silence(self):
         self.before_silence = None
 
+    def update_way(self):
+        timing = self.timing
+        if self.rtt is not None:
+            path = max(self.rtt - self.m.last, 0)
+            if timing.path is None:
+                timing.path = path
+            elapsed = clamp(self.now - timing.reported_at, 0, 1)
+            timing.path = min(path, timing.path + (1 - exp(-elapsed / 60)) * (path - timing.path))
+
+    def loop(self):
+        return either(self.timing.path, self.timing.rtt) + self.timing.interval
+
     def update_timing(self):
         timing, rtt = self.timing, self.rtt
         gap = clamp(self.now - timing.reported_at, 0, 1)
@@ -352,11 +367,13 @@ class Core:
             sent = (m.size + m.lost * PACKET) * every
             keep = exp(-time / 0.1)
             use.sent = use.sent * keep + sent
-            use.arrived = use.arrived * keep + m.size * every
             use.allowed = use.allowed * keep + allowed
+            keep = exp(-time / max(0.1, self.loop() / 4))
+            use.arrived = use.arrived * keep + m.size * every
+            use.could_arrive = use.could_arrive * keep + allowed
             self.update_burst(newest, time, sent, allowed)
         if use.allowed > 0:
-            self.used, self.arrived = min(use.sent / use.allowed, 2), min(use.arrived / use.allowed, 2)
+            self.used, self.arrived = min(use.sent / use.allowed, 2), min(use.arrived / use.could_arrive, 2)
 
     # Path (8)
 
@@ -510,8 +527,8 @@ class Core:
 
     # Queue (10)
 
-    def expected_queue(self):
-        f, r = min(self.arrived, 1.1), max(self.share, 1000)
+    def expected_queue(self, share):
+        f, r = min(self.arrived, 1.1), max(share, 1000)
         queue = self.view.standing.delay
         for rate, time in self.history.pieces(self.view.standing.departure, self.now):
             queue = max(queue + (rate * f / r - 1) * time, 0)
@@ -545,6 +562,7 @@ class Core:
             drain.emptied_at = self.growth.grown_at = now
             drain.then = None
             self.growth.rounds = 1
+            self.forget_asked()
             return COMPETE, (rate, rate)
         if was_competing:
             self.set(self.rate, self.rate)
@@ -597,20 +615,51 @@ class Core:
         drain.then = share if share > 0 else None
         self.growth.grown_at = self.residual.until = drain.until
         self.residual.sum = self.residual.count = 0
+        self.forget_asked()
         return DRAIN, (sent * share, share)
 
     # Decision (13)
 
+    def forget_asked(self):
+        self.growth.asked, self.growth.is_refuted = None, False
+
+    def known(self):
+        return self.recovery.mean / self.recovery.weight if self.recovery.weight > 0 else 0
+
+    def foreseen(self):
+        if self.loop() <= 0.4 or self.view.bound is not None:
+            return None
+        return self.expected_queue(max(self.share, self.known()))
+
+    def gain(self, queue):
+        view = self.view
+        time = self.params.drain_time if view.bound is None else 0.06
+        time = max(time + self.params.drain_stalls * max(view.stall, view.jitter), self.timing.interval)
+        return clamp((self.queue.wanted - queue) / time, -1, 0.2)
+
+    def limit(self):
+        growth, known, foreseen = self.growth, self.known(), self.foreseen()
+        if foreseen is None or self.is_starting or known <= 0:
+            return None
+        if foreseen > self.queue.wanted + 0.015 and growth.asked is None:
+            growth.asked = self.now
+        growth.is_refuted = growth.is_refuted or (growth.asked is not None and self.timing.newest > growth.asked)
+        return None if growth.is_refuted else known * (1 + self.gain(foreseen - 0.03))
+
     def hold(self):
-        params, view, share, now = self.params, self.view, self.share, self.now
-        time = params.drain_time if view.bound is None else 0.06
-        time = max(time + params.drain_stalls * max(view.stall, view.jitter), self.timing.interval)
-        corrected = share * (1 + clamp((self.queue.wanted - self.queue.expected) / time, -1, 0.2))
+        view, share, now = self.view, self.share, self.now
+        queue, foreseen = self.queue.expected, self.foreseen()
+        most = self.queue.wanted + (0 if share < 0.75 * self.recovery.mean else 0.015)
+        if foreseen is not None and view.standing.delay < most:
+            share, queue = max(share, self.known()), foreseen
+        corrected = share * (1 + self.gain(queue))
         if self.used < 0.7 and corrected > 0.5 * self.rate:
             return UNUSED, None
         elapsed = clamp(now - self.recovery.updated, 0, 0.25)
         self.recovery.updated = now
         self.recovery.mean += (1 - exp(-elapsed / 2)) * (share - self.recovery.mean)
+        self.recovery.weight += (1 - exp(-elapsed / 2)) * (1 - self.recovery.weight)
+        self.forget_asked()
         self.growth.rounds, self.growth.grown_at = 0, now
         return HOLD, (lowest(corrected, view.bound), lowest(share, view.bound))
 
@@ -619,8 +668,9 @@ class Core:
         if self.used < 0.6:
             return UNUSED, None
         mode = START if self.is_starting else GROW
+        limit = self.limit()
         if self.timing.newest < growth.grown_at:
-            return mode, None
+            return mode, (limit, self.known()) if limit is not None and limit < rate else None
         n = self.served(params.service_time_fall, 0)
         shown = n.rate if n is not None and n.busy > 0.003 and view.bound is None else None
         is_fast = self.is_starting or growth.rounds > 0 or (shown is not None and shown > 1.8 * rate)
@@ -640,7 +690,7 @@ class Core:
         growth.rounds += 1
         growth.grown_at = self.now
         r = max(rate * factor, sqrt(0.7 * rate * self.recovery.mean))
-        r = lowest(max(lowest(r, most), self.hint()), view.bound)
+        r = lowest(max(lowest(lowest(r, most), limit), self.hint()), view.bound)
         return mode, (r, r)
 
     def decide(self):

@@ -6,8 +6,11 @@ use weir_cc::cue::{Fate, IntervalPacket};
 use weir_units::{DataSize, PathId, TimeDelta, Timestamp};
 use weir_wire::rtcp::xr::RleBlock;
 
-/// Most packets remembered: half of RTP's sequence number space, so that a 16-bit number is unambiguous.
-const MAX_PACKETS: usize = 1 << 15;
+/// Numbers after the last one sent that a report may have: no valid one has any.
+const AHEAD: u64 = 1 << 11;
+/// Most packets remembered: of RTP's sequence number space what is not ahead, so that a 16-bit number is unambiguous. Half of the space
+/// is 0.63 s at 500 Mbit/s.
+const MAX_PACKETS: usize = (1 << 16) - AHEAD as usize;
 /// Packets are remembered for this long; reports arrive at most a few seconds later (RFC 4585, section 3.4, has
 /// intervals of up to 5 s).
 const REMEMBERED: TimeDelta = TimeDelta::from_secs(15);
@@ -70,9 +73,9 @@ impl SentStream {
         number
     }
 
-    /// The 64-bit form of a sequence number on the wire: the nearest to the last one sent.
+    /// The 64-bit form of a sequence number that a report has: up to [`AHEAD`] after the last one sent.
     pub(crate) fn nearest(&self, sequence: u16) -> u64 {
-        nearest(self.next.saturating_sub(1), sequence)
+        nearest((self.next + AHEAD).saturating_sub((1 << 15) + 1), sequence)
     }
 
     /// A packet, if still remembered.

@@ -148,7 +148,10 @@ impl Sluice {
         let Some(sample) = self.sampler.sample(&message) else { return };
         let rtt = f.rtt.map(|rtt| Span::from(rtt::bounded(rtt)));
         self.end_silence(&sample, now);
-        self.usage.observe(&sample, self.timing.newest(), &self.history);
+        if let Some(rtt) = rtt {
+            self.timing.observe_path(now, rtt, sample.queue.last);
+        }
+        self.usage.observe(&sample, self.timing.newest(), self.timing.loop_time(), &self.history);
         self.timing.report(now, rtt, sample.last_departure, in_flight);
         let share = self.observe_path(&sample, now);
         self.answer = self.answer_to(&sample, now);
@@ -259,14 +262,20 @@ impl Sluice {
     /// The sixth stage.
     fn decide(&mut self, step: Step, share: Rate, now: Time) -> Decision {
         let (rate, config) = (self.history.rate(), &self.config);
+        let view = self.path.view();
+        let foreseen = decision::foresight::is_due(self.timing.loop_time(), view).then(|| {
+            let known = share.max(self.growth.known());
+            queue::expected(view, &self.history, known, self.usage.arrived(), now)
+        });
         let situation = Situation {
             now,
             newest: self.timing.newest(),
             interval: self.timing.interval(),
             used: self.usage.sent(),
-            view: self.path.view(),
+            view,
             share,
             queue: self.queue,
+            foreseen,
             is_starting: self.state.is_starting,
             hint: self.bounds.notice.hint(now),
             answer: self.answer.bound(),

@@ -117,6 +117,19 @@ fn core() -> Vec<Case> {
             )
         },
         Case {
+            sections: &["7.2", "13.1"],
+            seconds: 6.5,
+            start: 100_000,
+            floor: 30_000,
+            ceiling: 400_000,
+            feedback: 299_811,
+            ..case(
+                "core-long-loop",
+                "A link of 150 kbit/s, a round trip of 185 ms, a message each 300 ms: the queue is foreseen.",
+                Plan { one_way: vec![(0.0, 160.0)], ..Plan::even(150e3) },
+            )
+        },
+        Case {
             sections: &["10", "13.1", "15.1"],
             seconds: 20.0,
             requires: &["SILENCE", "BURST"],

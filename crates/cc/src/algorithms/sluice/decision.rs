@@ -1,5 +1,6 @@
 //! Sixth stage: the rate on a busy link, on one with room, and during a drain.
 
+pub(super) mod foresight;
 pub(super) mod limits;
 mod notice;
 pub(super) mod pacing;
@@ -12,6 +13,7 @@ use super::mode::{Begun, Mode, SATURATED};
 use super::path::{Served, View};
 use super::quantity::{Rate, Span, Time};
 use super::queue::Queue;
+use foresight::Foresight;
 use pacing::Pacing;
 use recovery::Recovery;
 
@@ -55,6 +57,8 @@ pub(super) struct Situation<'a> {
     /// This flow's share of the link.
     pub(super) share: Rate,
     pub(super) queue: Queue,
+    /// The queue expected if the link serves no less than is known of it, on paths on which that counts.
+    pub(super) foreseen: Option<Span>,
     /// Whether no queue has been seen yet.
     pub(super) is_starting: bool,
     /// Rate to which growth may lead at once: a device's announcement is known without dispersion.
@@ -126,12 +130,18 @@ pub(super) struct Growth {
     /// Packets sent after this time show the effect of the last growth.
     grown_at: Time,
     recovery: Recovery,
+    foresight: Foresight,
 }
 
 impl Growth {
     /// Rounds of growth since the rate was held.
     pub(super) fn rounds(&self) -> u32 {
         self.rounds
+    }
+
+    /// The rate at which the link has served this flow while it was busy; zero if that is not known.
+    pub(super) fn known(&self) -> Rate {
+        self.recovery.known()
     }
 
     /// Whether a busy link serves much less than of late: the link may have become slower, or the path longer.
@@ -141,7 +151,7 @@ impl Growth {
 
     /// Feedback is missing: growth starts again.
     pub(super) fn interrupt(&mut self) {
-        self.rounds = 0;
+        (self.rounds, self.foresight) = (0, Foresight::default());
     }
 
     /// Competitive mode has ended: the queue has been short for a while, so that packets reported from now on show room.
@@ -151,31 +161,39 @@ impl Growth {
 
     /// The rate of competitive mode.
     pub(super) fn compete(&mut self, rate: Rate, now: Time) -> Decision {
-        (self.rounds, self.grown_at) = (1, now);
+        (self.rounds, self.grown_at, self.foresight) = (1, now, Foresight::default());
         Decision { mode: Mode::Compete, rates: Some(Rates::same(rate)) }
     }
 
     /// The rate of a drain.
     pub(super) fn drain(&mut self, share: Rate, drain: Begun) -> Decision {
-        self.grown_at = drain.until;
+        (self.grown_at, self.foresight) = (drain.until, Foresight::default());
         Decision { mode: Mode::Drain, rates: Some(Rates { rate: share * drain.sent, reference: share }) }
     }
 
-    /// The rate on a busy link: the share of it, corrected by the queue. `rate` is the rate so far.
-    pub(super) fn hold(&mut self, s: &Situation<'_>, rate: Rate, config: &Config) -> Decision {
+    /// Time in which the queue is corrected.
+    fn correction_time(s: &Situation<'_>, config: &Config) -> Span {
         let c = &config.correction;
         let time = if s.view.l4s.is_some() { MARKED_TIME } else { c.time.into() };
         let time = time + c.stalls * s.view.stall.max(s.view.jitter);
         // The rate holds until the next message: a faster correction goes too far.
-        let time = time.max(s.interval);
-        let gain = (s.queue.wanted - s.queue.expected) / time;
-        let corrected = s.share * (1.0 + gain.clamp(CORRECTION.0, CORRECTION.1));
+        time.max(s.interval)
+    }
+
+    /// The rate on a busy link: the share of it, corrected by the queue. `rate` is the rate so far.
+    pub(super) fn hold(&mut self, s: &Situation<'_>, rate: Rate, config: &Config) -> Decision {
+        let (share, expected) = match foresight::of_short(s, self.has_fallen(s.share)) {
+            Some(foreseen) => (s.share.max(self.known()), foreseen),
+            None => (s.share, s.queue.expected),
+        };
+        let gain = (s.queue.wanted - expected) / Self::correction_time(s, config);
+        let corrected = share * (1.0 + gain.clamp(CORRECTION.0, CORRECTION.1));
         if s.used < HOLD_USED && corrected > 0.5 * rate {
             return Decision { mode: Mode::Unused, rates: None };
         }
-        self.recovery.observe(s.share, s.now);
-        (self.rounds, self.grown_at) = (0, s.now);
-        let rates = Rates { rate: corrected.at_most(s.view.bound()), reference: s.share.at_most(s.view.bound()) };
+        self.recovery.observe(share, s.now);
+        (self.rounds, self.grown_at, self.foresight) = (0, s.now, Foresight::default());
+        let rates = Rates { rate: corrected.at_most(s.view.bound()), reference: share.at_most(s.view.bound()) };
         Decision { mode: Mode::Hold, rates: Some(rates) }
     }
 
@@ -185,18 +203,20 @@ impl Growth {
             return Decision { mode: Mode::Unused, rates: None };
         }
         let mode = if s.is_starting { Mode::Start } else { Mode::Grow };
+        let limit = self.foresight.limit(s, self.recovery.known(), Self::correction_time(s, config));
         if s.newest < self.grown_at {
-            return Decision { mode, rates: None };
+            return Decision { mode, rates: limit.filter(|limit| limit.rate < rate) };
         }
         let shown = newest.filter(|served| served.busy > SHOWN).map(|served| served.rate);
         let factor = self.factor(s, rate, shown, config);
         // Marks answer sooner than dispersion.
         let shown = shown.filter(|_| s.view.l4s.is_none());
         let most = shown.map(|shown| self.most(s, rate, shown, config));
+        let limit = limit.map(|limit| limit.rate);
         self.rounds += 1;
         self.grown_at = s.now;
         let towards = (rate * factor).max(self.recovery.towards(rate));
-        let grown = towards.at_most(most).at_least(s.hint).at_most(s.view.bound());
+        let grown = towards.at_most(most).at_most(limit).at_least(s.hint).at_most(s.view.bound());
         Decision { mode, rates: Some(Rates::same(grown)) }
     }
 

@@ -17,6 +17,8 @@ const FALLEN: f64 = 0.75;
 pub(super) struct Recovery {
     mean: Rate,
     updated: Time,
+    /// Weight of all that the mean holds, 0 to 1.
+    weight: f64,
 }
 
 impl Recovery {
@@ -25,7 +27,13 @@ impl Recovery {
         let elapsed = (now - self.updated).clamp(Span::ZERO, LONGEST);
         let weight = 1.0 - libm::exp(-(elapsed / TIME));
         self.mean += weight * (served - self.mean);
+        self.weight += weight * (1.0 - self.weight);
         self.updated = now;
+    }
+
+    /// The mean of what has been measured; zero if nothing has.
+    pub(super) fn known(&self) -> Rate {
+        if self.weight > 0.0 { self.mean / self.weight } else { Rate::ZERO }
     }
 
     /// Whether the rate of service is much less than the mean.
@@ -48,6 +56,10 @@ mod tests {
     fn a_few_rounds_lead_back_from_the_floor_and_no_further() {
         let mut recovery = Recovery::default();
         assert_eq!(recovery.towards(Rate::bps(1e6)), Rate::ZERO, "no rate was measured yet");
+        assert_eq!(recovery.known(), Rate::ZERO);
+        let mut first = recovery;
+        first.observe(Rate::bps(3e6), Time::secs(0.1));
+        assert!((first.known().as_bps() - 3e6).abs() < 1e-3, "one sample is all that is known");
         let mut serve = |mbps: f64, from: f64, count: u32| {
             (0..count).for_each(|k| recovery.observe(Rate::bps(mbps * 1e6), Time::secs(from + 0.025 * f64::from(k))));
             recovery

@@ -9,6 +9,8 @@ const CONTINUED: f64 = 0.1;
 /// Greatest excess of the round-trip time over its last sample: behind a queue of seconds that has been emptied, the next silence is
 /// not waited for as long.
 const EMPTIED: Span = Span::secs(0.2);
+/// Time constant with which the round-trip time without a queue rises: queues that are taken for the path's pass.
+const LONGER: Span = Span::secs(60.0);
 /// Delay of feedback, beyond a round trip and two intervals, from which it is missing.
 const LATE: Span = Span::secs(0.05);
 /// Time constant with which it is forgotten that feedback was late, and the longest lateness that is reckoned with.
@@ -21,6 +23,8 @@ pub(in super::super) struct Timing {
     interval: Span,
     /// Round-trip time: rises at once, falls slowly.
     rtt: Span,
+    /// The same without the queue, if known: falls at once, rises slowly.
+    path: Option<Span>,
     /// Departure of the newest packet reported.
     newest: Time,
     /// Departure of the first packet that is not reported.
@@ -36,6 +40,7 @@ impl Default for Timing {
         Self {
             interval: Span::secs(0.05),
             rtt: Span::secs(0.1),
+            path: None,
             newest: Time::START,
             waiting_since: None,
             reported_at: Time::START,
@@ -57,6 +62,19 @@ impl Timing {
             self.lateness = self.lateness.max(late.min(LATEST));
         }
         late > queue
+    }
+
+    /// A sample of the round-trip time of a packet that has waited for `queue`, before its message is reported.
+    pub(in super::super) fn observe_path(&mut self, now: Time, rtt: Span, queue: Span) {
+        let path = (rtt - queue).max(Span::ZERO);
+        let elapsed = (now - self.reported_at).clamp(Span::ZERO, Span::secs(1.0));
+        let least = self.path.map_or(path, |least| least + (1.0 - libm::exp(-(elapsed / LONGER))) * (path - least));
+        self.path = Some(path.min(least));
+    }
+
+    /// Time until a change of the rate shows, without a queue: a round trip and a feedback interval.
+    pub(in super::super) fn loop_time(&self) -> Span {
+        self.path.unwrap_or(self.rtt) + self.interval
     }
 
     /// A message arrives at `now` with this sample of the round-trip time; the newest packet that it reports left at `departure`.
@@ -147,6 +165,25 @@ mod tests {
         t.report(now + Span::secs(0.05), Some(Span::secs(0.1)), now - Span::secs(0.05), true);
         let patience = silence(&t, now + Span::secs(0.05));
         assert!((0.2..0.5).contains(&patience), "0.3 s of round trip at most: {patience}");
+    }
+
+    #[test]
+    fn the_loop_is_that_of_the_least_queue_and_follows_a_longer_path_slowly() {
+        let mut t = settled();
+        let ms = |t: &Timing| t.loop_time().as_millis();
+        assert!((149.0..151.0).contains(&ms(&t)), "{t:?}");
+        let mut observe = |from: f64, seconds: f64, rtt: f64, queue: f64| {
+            for k in 0..(20.0 * seconds) as u32 {
+                let now = Time::secs(from + 0.05 * f64::from(k));
+                t.observe_path(now, Span::secs(rtt), Span::secs(queue));
+                t.report(now, Some(Span::secs(rtt)), now - Span::secs(rtt), true);
+            }
+            ms(&t)
+        };
+        assert!((149.0..151.0).contains(&observe(1.0, 5.0, 0.4, 0.3)), "a queue");
+        let longer = observe(6.0, 60.0, 0.4, 0.0);
+        assert!((330.0..350.0).contains(&longer), "two thirds of the way in 60 s: {longer}");
+        assert!((149.0..151.0).contains(&observe(66.0, 0.1, 0.1, 0.0)), "a shorter path");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use super::Sample;
 
 /// Time constant of the shares: measured beside 0.15 and 0.3 s (`docs/sluice.md`).
 const TIME: Span = Span::secs(0.1);
+/// The same of the share that arrives, in loops, where it is longer: all that a loop holds is reckoned with that share.
+const LOOPS: f64 = 0.25;
 /// Time constant with which an excess is forgotten.
 const EXCESS_TIME: Span = Span::secs(0.3);
 /// Time constant of the mean deviation.
@@ -23,8 +25,10 @@ const STEADY_TIME: Span = Span::secs(0.15);
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Usage {
     sent: Bits,
-    arrived: Bits,
     allowed: Bits,
+    /// Sums over a longer time.
+    arrived: Bits,
+    arrived_allowed: Bits,
     /// Data sent beyond the rate of late, as the time that it takes at the rate.
     excess: Span,
     burst: Span,
@@ -41,11 +45,13 @@ struct Passed {
     allowed: Bits,
     /// Whether the rate was steady before.
     is_steady: bool,
+    /// Time until a change of the rate shows.
+    loop_time: Span,
 }
 
 impl Usage {
     /// Takes a message. `newest` is the departure of the newest packet reported before it.
-    pub(in super::super) fn observe(&mut self, sample: &Sample, newest: Time, history: &RateHistory) {
+    pub(in super::super) fn observe(&mut self, sample: &Sample, newest: Time, loop_time: Span, history: &RateHistory) {
         let allowed = history.bits(sample.last_departure) - history.bits(newest);
         if allowed > Bits::ZERO && sample.last_departure > newest {
             let time = sample.last_departure - newest;
@@ -58,15 +64,17 @@ impl Usage {
                 let before = rate * time;
                 (before / STEADY..before * STEADY).contains(&allowed)
             });
-            self.add(Passed { time, sent, arrived, allowed, is_steady });
+            self.add(Passed { time, sent, arrived, allowed, is_steady, loop_time });
         }
     }
 
     fn add(&mut self, p: Passed) {
         let keep = libm::exp(-(p.time / TIME));
         self.sent = self.sent * keep + p.sent;
-        self.arrived = self.arrived * keep + p.arrived;
         self.allowed = self.allowed * keep + p.allowed;
+        let keep = libm::exp(-(p.time / TIME.max(LOOPS * p.loop_time)));
+        self.arrived = self.arrived * keep + p.arrived;
+        self.arrived_allowed = self.arrived_allowed * keep + p.allowed;
         if !p.is_steady {
             self.excess = Span::ZERO;
             return;
@@ -84,17 +92,17 @@ impl Usage {
 
     /// Share of the rate that was sent, 0 to 2.
     pub(in super::super) fn sent(&self) -> f64 {
-        self.share(self.sent)
+        share(self.sent, self.allowed)
     }
 
     /// Share of the rate that arrived, 0 to 2.
     pub(in super::super) fn arrived(&self) -> f64 {
-        self.share(self.arrived)
+        share(self.arrived, self.arrived_allowed)
     }
+}
 
-    fn share(&self, bits: Bits) -> f64 {
-        if self.allowed > Bits::ZERO { (bits / self.allowed).min(2.0) } else { 1.0 }
-    }
+fn share(bits: Bits, allowed: Bits) -> f64 {
+    if allowed > Bits::ZERO { (bits / allowed).min(2.0) } else { 1.0 }
 }
 
 #[cfg(test)]
@@ -103,7 +111,7 @@ mod tests {
 
     fn add(u: &mut Usage, s: f64, sent: f64, arrived: f64, allowed: f64, is_steady: bool) {
         let [sent, arrived, allowed] = [sent, arrived, allowed].map(Bits::new);
-        u.add(Passed { time: Span::secs(s), sent, arrived, allowed, is_steady });
+        u.add(Passed { time: Span::secs(s), sent, arrived, allowed, is_steady, loop_time: Span::ZERO });
     }
 
     #[test]
@@ -124,6 +132,23 @@ mod tests {
         (0..40).for_each(|_| add(&mut u, 0.025, 25e3, 25e3, 25e3, true));
         (0..4).for_each(|_| add(&mut u, 0.025, 1e3, 1e3, 25e3, true));
         assert!(u.sent() < 0.45, "{}", u.sent());
+    }
+
+    #[test]
+    fn what_arrives_counts_for_a_quarter_of_a_long_loop() {
+        let arrived = |loop_time: f64| {
+            let mut u = Usage::default();
+            let (time, allowed, loop_time) = (Span::secs(0.05), Bits::new(50e3), Span::secs(loop_time));
+            for k in 0..80 {
+                let bits = if k < 76 { allowed } else { 0.5 * allowed };
+                u.add(Passed { time, sent: bits, arrived: bits, allowed, is_steady: true, loop_time });
+            }
+            [u.sent(), u.arrived()]
+        };
+        let [sent, short] = arrived(0.4);
+        assert!((sent - short).abs() < 1e-9 && (0.55..0.6).contains(&short), "{short}");
+        let [sent, long] = arrived(1.6);
+        assert!((0.55..0.6).contains(&sent) && (0.78..0.83).contains(&long), "four messages of 50 ms in 0.4 s: {long}");
     }
 
     #[test]
