@@ -7,9 +7,10 @@
 //!
 //! Differences from libwebrtc: the room is what the rate leaves after repair, where it has the rate before.
 
-use crate::{Frame, FrameSource, MediaKind, Payloads, Source, SourceFeedback};
+use crate::forwarded::forwarded;
+use crate::{Frame, FrameSource, Source};
 use std::collections::VecDeque;
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Span over which utilisation is measured (`kWindowSize`).
 const WINDOW: TimeDelta = TimeDelta::from_secs(3);
@@ -167,6 +168,8 @@ impl AdjustedSource {
 }
 
 impl FrameSource for AdjustedSource {
+    forwarded!(source);
+
     fn on_target(&mut self, rate: DataRate, now: Timestamp) {
         // Reduced for the frames that are left out and for those that are kept, while the encoder is asked for the first alone.
         self.wanted = if self.kept < 1.0 { DataRate::from_bps_f64(rate.as_bps_f64() / self.kept) } else { rate };
@@ -193,9 +196,6 @@ impl FrameSource for AdjustedSource {
         self.encoder.on_frame(bits, now);
         Some(frame)
     }
-    fn request_key_frame(&mut self, now: Timestamp) {
-        self.source.request_key_frame(now);
-    }
     fn generated_rate(&self) -> DataRate {
         self.source.generated_rate()
     }
@@ -203,26 +203,8 @@ impl FrameSource for AdjustedSource {
         self.kept = if one_of < 2 { 1.0 } else { 1.0 - 1.0 / f64::from(one_of) };
         self.source.leave_out(one_of, now);
     }
-    fn pixels(&self) -> Option<u32> {
-        self.source.pixels()
-    }
-    fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
-        self.source.take_payloads(max, out)
-    }
-    fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
-        self.source.on_feedback(feedback, now)
-    }
-    fn limit_key_frames(&mut self, most: DataSize) -> bool {
-        self.source.limit_key_frames(most)
-    }
     fn skip_picture(&mut self, now: Timestamp) -> bool {
         self.source.skip_picture(now)
-    }
-    fn media(&self) -> MediaKind {
-        self.source.media()
-    }
-    fn set_packet_overhead(&mut self, overhead: DataSize, now: Timestamp) {
-        self.source.set_packet_overhead(overhead, now);
     }
 }
 

@@ -1,8 +1,9 @@
 //! A source whose application does not always have as much to send as the target allows.
 
-use crate::{Frame, FrameSource, MediaError, MediaKind, Payloads, Source, SourceFeedback};
+use crate::forwarded::forwarded;
+use crate::{Frame, FrameSource, MediaError, Source};
 use std::sync::Arc;
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// The greatest rate that an application has to send, by steps of time: a game that is paused, a shared screen that changes
 /// now and then. Zero is nothing to send. Cheap to clone.
@@ -99,6 +100,8 @@ impl CappedSource {
 }
 
 impl FrameSource for CappedSource {
+    forwarded!(source);
+
     fn on_target(&mut self, rate: DataRate, now: Timestamp) {
         self.step(now);
         self.wanted = rate;
@@ -116,29 +119,14 @@ impl FrameSource for CappedSource {
         }
         self.source.poll_frame(now)
     }
-    fn request_key_frame(&mut self, now: Timestamp) {
-        self.source.request_key_frame(now);
-    }
     fn generated_rate(&self) -> DataRate {
         self.source.generated_rate()
-    }
-    fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
-        self.source.take_payloads(max, out)
-    }
-    fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
-        self.source.on_feedback(feedback, now)
-    }
-    fn limit_key_frames(&mut self, most: DataSize) -> bool {
-        self.source.limit_key_frames(most)
     }
     fn skip_picture(&mut self, now: Timestamp) -> bool {
         self.source.skip_picture(now)
     }
-    fn media(&self) -> MediaKind {
-        self.source.media()
-    }
-    fn set_packet_overhead(&mut self, overhead: DataSize, now: Timestamp) {
-        self.source.set_packet_overhead(overhead, now);
+    fn leave_out(&mut self, one_of: u32, now: Timestamp) {
+        self.source.leave_out(one_of, now);
     }
 }
 

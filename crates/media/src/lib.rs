@@ -24,6 +24,7 @@ mod codec;
 mod content;
 mod encoded;
 mod error;
+mod forwarded;
 mod frame;
 mod frame_rate;
 mod frame_source;

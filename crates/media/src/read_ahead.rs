@@ -1,7 +1,8 @@
 //! Stored content: a source that can be read before its time.
 
-use crate::{Frame, FrameSource, MediaKind, Payloads, Source, SourceFeedback};
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use crate::forwarded::forwarded;
+use crate::{Frame, FrameSource, Source};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Lead below which the content is made at the target's rate instead of the stream's (guess: half a second, so that the
 /// smaller frames are there when the lead ends).
@@ -77,6 +78,8 @@ impl ReadAhead {
 }
 
 impl FrameSource for ReadAhead {
+    forwarded!(source);
+
     fn on_target(&mut self, rate: DataRate, now: Timestamp) {
         (self.lead, self.since) = (self.lead_at(now), now);
         self.target = rate;
@@ -95,26 +98,8 @@ impl FrameSource for ReadAhead {
         self.make_at(self.rate(due.saturating_since(now)), content);
         self.source.poll_frame(content)
     }
-    fn request_key_frame(&mut self, now: Timestamp) {
-        self.source.request_key_frame(now);
-    }
     fn generated_rate(&self) -> DataRate {
         self.target.min(self.source.generated_rate())
-    }
-    fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
-        self.source.take_payloads(max, out)
-    }
-    fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
-        self.source.on_feedback(feedback, now)
-    }
-    fn limit_key_frames(&mut self, most: DataSize) -> bool {
-        self.source.limit_key_frames(most)
-    }
-    fn media(&self) -> MediaKind {
-        self.source.media()
-    }
-    fn set_packet_overhead(&mut self, overhead: DataSize, now: Timestamp) {
-        self.source.set_packet_overhead(overhead, now);
     }
 }
 
