@@ -199,12 +199,12 @@ mod tests {
     #[test]
     fn old_packets_are_forgotten() {
         let mut s = SentStream::new(0, true);
-        for n in 0..40_000u64 {
+        for n in 0..80_000u64 {
             s.on_sent(Sent { departure: Timestamp::ZERO, ..packet(n, false) });
         }
-        assert_eq!((s.get(40_000 - MAX_PACKETS as u64).is_some(), s.get(39_999 - MAX_PACKETS as u64)), (true, None));
-        s.on_sent(Sent { departure: Timestamp::from_secs(16), ..packet(40_000, false) });
-        assert_eq!((s.packets.len(), s.transport(40_000), s.transport(39_999)), (1, Some(40_000), None));
+        assert_eq!((s.get(80_000 - MAX_PACKETS as u64).is_some(), s.get(79_999 - MAX_PACKETS as u64)), (true, None));
+        s.on_sent(Sent { departure: Timestamp::from_secs(16), ..packet(80_000, false) });
+        assert_eq!((s.packets.len(), s.transport(80_000), s.transport(79_999)), (1, Some(80_000), None));
     }
 
     #[test]
