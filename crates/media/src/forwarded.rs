@@ -1,4 +1,4 @@
-//! What a source around another one leaves to it.
+//! Methods that a source around another one leaves to it.
 
 /// Methods of [`FrameSource`](crate::FrameSource) that concern neither rates nor the times of frames, each passed to this field, so that none is
 /// forgotten where the trait grows.

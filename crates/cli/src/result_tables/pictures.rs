@@ -4,7 +4,7 @@ use super::MAX_FLOWS;
 use crate::tables::{Table, table};
 use weir_lab::results::{QualitySummary, RunResult};
 
-/// What the columns are, for below the table.
+/// Explains the columns, for below the table.
 pub(super) const LEGEND: &str = "PSNR (luma), SSIM and VMAF: means over the pictures captured, each beside the one on the screen at its time; \
                                  shown: decoded in time; frozen: time in freezes. ";
 

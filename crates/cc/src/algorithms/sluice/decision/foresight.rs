@@ -26,7 +26,7 @@ pub(super) fn of_short(s: &Situation<'_>, has_fallen: bool) -> Option<Span> {
     s.foreseen.filter(|_| s.view.standing.delay < most)
 }
 
-/// What is known of the link ahead of its feedback.
+/// Knowledge of the link ahead of its feedback.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Foresight {
     /// Since when packets would have waited if the link served no more than is known.
