@@ -24,7 +24,7 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
 /// Characters of names that a help lists; the others are counted. Some 60 controllers have 700.
 const MOST_LISTED: usize = 900;
 
-/// Help for an unknown name: the nearest one, or all there are, up to [`MOST_LISTED`].
+/// Help for an unknown name: the nearest one, or all there are, as far as some hundred characters list them.
 pub fn help(given: &str, candidates: &[&str]) -> String {
     let list = || {
         let mut room = MOST_LISTED;
