@@ -123,8 +123,9 @@ fn core() -> Vec<Case> {
             floor: 30_000,
             ceiling: 400_000,
             feedback: 299_811,
+            requires: &["SILENCE", "BURST"],
             ..case(
-                "core-long-loop",
+                "long-loop",
                 "A link of 150 kbit/s, a round trip of 185 ms, a message each 300 ms: the queue is foreseen.",
                 Plan { one_way: vec![(0.0, 160.0)], ..Plan::even(150e3) },
             )
