@@ -12,7 +12,8 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 const SHARE: f64 = 0.1;
 const PERIOD: TimeDelta = TimeDelta::from_secs(10);
 /// Time after the last key frame from which the other end's request is granted whatever key frames have taken: `LONGEST` over `SHARE`.
-/// Those of a higher rate, or of an outage, would else be owed for longer than it takes to see that nothing is decoded.
+/// Those of a higher rate, or of an outage, would else be owed for longer than it takes to see that nothing is decoded. An end that asks
+/// without need gets one each 2 s: of a source that heeds [`largest`] `SHARE` of the rate, of another as much as its key frames take.
 const MOST_WAIT: TimeDelta = TimeDelta::from_secs(2);
 /// Time that a key frame may take at the stream's rate. Chosen here: with the path's own delay it then arrives within the playout
 /// delay of an interactive call, 400 ms.
