@@ -17,6 +17,7 @@ mod gather;
 mod ice;
 mod ice_state;
 mod joined;
+mod leaving;
 mod lent;
 mod liveness;
 mod loopback;

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
-use weir_live::call::{CallObserver, EndSummary, LiveEnd, Peer, RunUntil, Unobserved};
+use weir_live::call::{CallObserver, EndReason, EndSummary, LiveEnd, Peer, RunUntil, Unobserved};
 use weir_live::clock::Clock;
 use weir_live::srtp::{SrtpKey, SrtpSession, Suite};
 use weir_live::udp::UdpConfig;
@@ -45,6 +45,19 @@ enum Trouble {
     Corrupt,
     /// Adds four garbage datagrams to each.
     Garbage,
+    /// Loses the first BYE.
+    Goodbye,
+}
+
+/// Whether RTCP in the clear has a BYE in it.
+fn has_goodbye(mut bytes: &[u8]) -> bool {
+    while let [_, kind @ 200..=207, a, b, ..] = *bytes {
+        if kind == 203 {
+            return true;
+        }
+        bytes = bytes.get(4 * (usize::from(a) << 8 | usize::from(b)) + 4..).unwrap_or_default();
+    }
+    false
 }
 
 /// A simple random number generator.
@@ -85,7 +98,7 @@ fn forward(sockets: [&UdpSocket; 2], to: [SocketAddr; 2], trouble: Trouble, cloc
     let mut waiting: BinaryHeap<(std::cmp::Reverse<Timestamp>, u64, usize, Vec<u8>)> = BinaryHeap::new();
     let (begin, end) = (Timestamp::ZERO + BEGIN, Timestamp::ZERO + BEGIN + misbehaviour());
     let mut free_at = [Timestamp::ZERO; 2];
-    let mut count = 0u64;
+    let (mut count, mut goodbyes) = (0u64, 0);
     sockets.iter().for_each(|s| s.set_nonblocking(true).expect("a socket"));
     while !stop.load(Ordering::Relaxed) {
         let mut idle = true;
@@ -101,6 +114,12 @@ fn forward(sockets: [&UdpSocket; 2], to: [SocketAddr; 2], trouble: Trouble, cloc
                     Trouble::Loss(share) if dice.chance(share) => {}
                     Trouble::Loss(_) => put(now, bytes),
                     Trouble::Outage => {}
+                    Trouble::Goodbye => {
+                        goodbyes += u32::from(has_goodbye(&bytes));
+                        if goodbyes != 1 || !has_goodbye(&bytes) {
+                            put(now, bytes);
+                        }
+                    }
                     Trouble::Narrow(rate) => {
                         let at = free_at[i].max(now) + TimeDelta::from_secs_f64(n as f64 / rate);
                         if at - now < TimeDelta::from_millis(300) {
@@ -295,6 +314,32 @@ fn media_return_within_two_seconds_of_the_path() {
             });
         }
     });
+}
+
+#[test]
+fn a_lost_bye_is_repeated() {
+    let clock = Clock::starting_now();
+    let mut e = ends(&clock, false);
+    let stop = AtomicBool::new(false);
+    let until = |ms, bye| RunUntil {
+        at: Some(Timestamp::from_millis(ms)),
+        stop: &stop,
+        ended: None,
+        bye,
+        silence: Some(TimeDelta::from_secs(1)),
+    };
+    std::thread::scope(|scope| {
+        let middle = [&e.middle[0], &e.middle[1]];
+        let (to, stop, clock_, sender) = (e.to, &stop, &clock, &mut e.sender);
+        scope.spawn(move || forward(middle, to, Trouble::Goodbye, clock_, stop));
+        let first = until(2_200, false);
+        scope.spawn(move || sender.run(clock_, &first, &mut Unobserved).expect("the sender runs"));
+        e.receiver.run(&clock, &until(8_000, true), &mut Unobserved).expect("the receiver runs");
+        stop.store(true, Ordering::Relaxed);
+    });
+    let ended = e.receiver.end_reason();
+    assert!(matches!(ended, Some(EndReason::Goodbye { .. })), "{ended:?}");
+    assert_eq!(e.receiver.summary(clock.now()).counters.byes, 1, "the first was lost");
 }
 
 #[test]

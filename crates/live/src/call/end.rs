@@ -3,6 +3,7 @@
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
 use crate::call::ice_state::LiveIce;
+use crate::call::leaving::Leaving;
 use crate::call::liveness::{EndReason, Liveness, Notice, Step};
 use crate::call::observer::{
     CallObserver, CallPathSummary, EndCounters, EndSummary, LivePacket, PacketTotals, rate_bps,
@@ -27,8 +28,6 @@ const MAX_WAIT: TimeDelta = TimeDelta::from_millis(20);
 const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
 /// Maximum datagrams sent before the socket is read again.
 const MAX_BURST: u32 = 256;
-/// Time for a DCCP connection to close.
-const CLOSING: TimeDelta = TimeDelta::from_millis(500);
 /// The kernel may delay a deadline by this, to save wake-ups: pacing needs it small (the usual value is 50 us).
 const TIMER_SLACK_NS: u64 = 1_000;
 
@@ -182,7 +181,8 @@ impl LiveEnd {
         self.routes.iter().map(|r| r.peer)
     }
 
-    /// Runs the call until one of `until`'s conditions holds, and sends a BYE. It sleeps between events.
+    /// Runs the call until one of `until`'s conditions holds, and sends a BYE: by UDP up to three times within 40 ms, until the
+    /// other end's own is received. It sleeps between events.
     ///
     /// # Errors
     /// A permanent socket failure. Packets that cannot be sent are dropped, which is counted.
@@ -198,8 +198,7 @@ impl LiveEnd {
         self.started.get_or_insert(begin);
         self.liveness.begin(begin);
         let mut look = begin;
-        // When this end sent its BYE.
-        let mut leaving = None;
+        let mut leaving: Option<Leaving> = None;
         loop {
             self.cpu.enter(Part::Session);
             let now = self.advance(clock.now());
@@ -207,14 +206,19 @@ impl LiveEnd {
             if let Some(end) = end.filter(|_| leaving.is_none()) {
                 self.carrier.leave(&end);
                 self.ended = Some(end);
-                leaving = Some(now);
+                leaving = Some(Leaving::begin(now));
+            }
+            if leaving.as_mut().is_some_and(|l| l.repeats(now, &self.carrier))
+                && let Some(end) = &self.ended
+            {
+                self.carrier.leave(end);
             }
             self.carrier.handle_timeout(now);
             let roaming = self.roam(now).into_iter().chain(self.turn_ice(now)).min();
             self.cpu.enter(Part::Observer);
             observer.on_turn(now, self.carrier.endpoint_mut());
             let sent = self.transmit(now, observer);
-            if leaving.is_some_and(|since| self.carrier.has_left() || now - since >= CLOSING) {
+            if leaving.is_some_and(|l| l.is_over(now, &self.carrier, self.counters.byes > 0)) {
                 self.leave_relays(clock);
                 return Ok(());
             }

@@ -54,12 +54,13 @@ impl Endpoint {
     }
 
     /// Ends the call: the next datagram is a compound with BYE, and nothing is sent after it. The reason is for the other
-    /// end (RFC 3550, section 6.6); 255 bytes of it are sent.
+    /// end (RFC 3550, section 6.6); 255 bytes of it are sent. Another call after it was sent repeats the BYE, with the first
+    /// reason: it may have been lost.
     pub fn leave(&mut self, reason: Option<&str>) {
         if self.bye == Bye::No {
             self.own_reason = reason.map(Into::into);
-            self.bye = Bye::Wanted;
         }
+        self.bye = Bye::Wanted;
     }
 }
 

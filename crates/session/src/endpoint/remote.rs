@@ -132,15 +132,16 @@ impl Endpoint {
             self.on_requester_left(ssrc, now);
             self.on_vector_source_left(ssrc, now);
             if let Some(s) = self.receiver.iter_mut().flat_map(|r| &mut r.streams).find(|s| s.identity.ssrc == ssrc) {
+                // A BYE may be repeated.
+                counted |= !s.source.has_left();
                 s.source.on_bye(now);
                 s.picture.reset();
-                counted = true;
             }
             // An end that receives nothing may not know the other's source.
             if ssrc == own || (own == 0 && self.receiver.is_none()) {
                 self.report = None;
+                counted |= !self.remote_bye;
                 self.remote_bye = true;
-                counted = true;
             }
         }
         self.counters.byes += u64::from(counted);
