@@ -257,7 +257,7 @@ impl<O: Observer> Emulator<O> {
         }
         let wall = (clock.now() - began).as_secs_f64();
         let share = cpu_time().saturating_sub(cpu).as_secs_f64() / wall.max(1e-9);
-        Ok(self.accuracy(wall, share))
+        Ok(Accuracy { began_epoch_ms: clock.unix(Timestamp::ZERO).as_secs_f64() * 1e3, ..self.accuracy(wall, share) })
     }
 
     /// Reads a batch from one side, each packet entering at the time at which it is read; returns whether more may
@@ -321,6 +321,7 @@ impl<O: Observer> Emulator<O> {
             .collect();
         let exit = self.network.sim.observer();
         Accuracy {
+            began_epoch_ms: 0.0,
             seconds: wall,
             delay_error: DelayError::of(&exit.errors, exit.late),
             links,

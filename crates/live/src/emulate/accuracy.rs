@@ -130,6 +130,8 @@ pub struct SideCounts {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Accuracy {
+    /// When the links' time began, in ms since 1970.
+    pub began_epoch_ms: f64,
     /// Time by the clock, in s.
     pub seconds: f64,
     /// How late packets were sent; `None` if none was.
