@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Tests of what tools/release, tools/npm, tools/site, tools/same-bytes, tools/nightly, tools/sluice-vectors.py and estimators/ are made of,
+"""Tests of what tools/release, tools/npm, tools/site, tools/same-bytes, tools/nightly, tools/sluice-vectors.py, tools/chromium-twins and estimators/ are made of,
 and of README.md: python3 tools/tests.py"""
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -372,6 +373,72 @@ class Estimators(unittest.TestCase):
             if "scenario" in suite:
                 self.assertTrue((file.parent / suite["scenario"]).exists(), file)
             self.assertIn(f"| `{file.parent.name}` |", listed)
+
+
+# A program in place of weir: what it sends is even, with the share of a seed; its estimate is 2 Mbit/s.
+SIMULATED = """#!/usr/bin/env python3
+import os, sys
+word = lambda name: sys.argv[sys.argv.index(name) + 1]
+os.makedirs(word("--series"))
+with open(word("--series") + "/1.flows.csv", "w") as out:
+    out.write("time_s,sent_bps,cc_retransmissions_sent,cc_delay_based_bps,cc_loss_based_bps\\n")
+    for k in range(1, 120):
+        out.write(f"{k / 10},{1e6 * (1 + (int(word('--seed')) - 1) * 0.2)},{0},3000000,2000000\\n")
+"""
+
+
+class ChromiumTwins(unittest.TestCase):
+    def record(self, folder, rate, estimate=2e6):
+        os.makedirs(folder)
+        (folder / "link.toml").write_text('duration = "90 s"\n[links.bottleneck]\nrate = "4 Mbps"\n[rtp.video]\ncontroller = "gcc"\n')
+        truth = {"cause": "x", "connected_epoch_ms": 2000, "emulation_start_epoch_ms": 0, "emulator": {"began_epoch_ms": 0}}
+        (folder / "truth.json").write_text(json.dumps(truth))
+        with gzip.open(folder / "left-stats.jsonl.gz", "wt") as out:
+            for t in range(1, 9):
+                # Retransmissions of video do not count.
+                video = {"type": "outbound-rtp", "kind": "video", "bytesSent": t * rate / 8 + 1000 * t, "retransmittedBytesSent": 1000 * t}
+                stats = {"v": video, "p": {"type": "candidate-pair", "availableOutgoingBitrate": estimate}}
+                out.write(json.dumps({"t": t + 0.01, "stats": stats}) + "\n")
+
+    def twins(self, place, *arguments):
+        program = Path(place) / "weir"
+        program.write_text(SIMULATED)
+        program.chmod(0o755)
+        words = [sys.executable, ROOT / "tools/chromium-twins", place, "--weir", program, *arguments]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_repeated_calls_are_compared_by_their_means(self):
+        with tempfile.TemporaryDirectory() as place:
+            # Means of 1.1 Mbit/s on both sides; one call has 1.0 or 1.2.
+            self.record(Path(place) / "link-1", 1.0e6)
+            self.record(Path(place) / "link-2", 1.2e6)
+            code, text = self.twins(place, "--seeds", "2", "--json")
+            self.assertEqual(code, 0, text)
+            rate = json.loads(text)["calls"]["link"]["rate"]
+            self.assertAlmostEqual(rate["means"], 0, places=6)
+            self.assertAlmostEqual(rate["chance"], 100 * (0.2 / 1.0 + 0.2 / 1.2) / 2, places=6)
+            self.assertAlmostEqual(rate["pair"], rate["chance"] / 2, places=6)
+
+    def test_a_call_that_differs_is_marked_and_fails(self):
+        with tempfile.TemporaryDirectory() as place:
+            self.record(Path(place) / "other-3", 1.0e6, estimate=1.0e6)
+            code, text = self.twins(place, "--seeds", "1", "--calls", "other-3")
+            self.assertEqual(code, 1, text)
+            self.assertRegex(text, r"other-3 +1 +0\.0 +0\.0 +100\.0 +100\.0 +x\n0 of 1")
+
+    def test_a_folder_without_calls_says_how_to_make_them(self):
+        with tempfile.TemporaryDirectory() as place:
+            code, text = self.twins(place)
+            self.assertEqual(code, 1)
+            self.assertIn("tools/record-calls", text)
+
+    def test_calls_over_given_links_have_their_names(self):
+        with tempfile.TemporaryDirectory() as place:
+            self.record(Path(place) / "mine", 1e6)
+            words = [sys.executable, ROOT / "tools/record-calls", "absent", "--list", "--repeat", "2", "--over", Path(place) / "mine/link.toml"]
+            done = subprocess.run(words, capture_output=True, text=True, check=True)
+            self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], ["mine-1", "mine-2"])
 
 
 if __name__ == "__main__":
