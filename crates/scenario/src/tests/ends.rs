@@ -27,7 +27,7 @@ fn one_field_says_that_both_ends_are_chromium() {
     // The same, written out.
     let long = "floor = \"30 kbps\"\nstart_rate = \"300 kbps\"\nceiling = \"5050 kbps\"\nheader_overhead = \"58 B\"\npayload = \"1150 B\"\n\
         receiver = \"chromium\"\nsender = \"chromium\"\nerror_resilience = [\"nack\"]\nrepair = { code = \"libwebrtc\" }\nstreams = [\
-        { name = \"speech\", media = \"audio\", least = \"32 kbps\", most = \"32 kbps\" },\
+        { name = \"speech\", media = \"audio\", least = \"64 kbps\", most = \"64 kbps\", packet_time = \"20 ms\" },\
         { name = \"camera\", least = \"30 kbps\", coded_most = \"2500 kbps\" }]";
     assert_eq!(f, flow(long));
 }
