@@ -5,11 +5,11 @@
 //! - `modules/pacing/pacing_controller.cc`: packets leave in bursts of 40 ms, so that a frame leaves at once if it is no larger than that; and
 //!   above the pacing rate as soon as the queue would take more than 2 s. In captures the packets of a frame leave within 0.5 ms,
 //!   and after a fall of the capacity bursts each 45 ms, at twice the target.
+//!   Sound leaves at once, and is no part of what is paced (`pace_audio_`, `account_for_audio_`).
 //! - `call/rtp_transport_controller_send.cc` and `rtc_base/rate_limiter.cc`: retransmissions that are queued in 500 ms have at most the
 //!   target's rate (`kRetransmitWindowSizeMs`). Those that are queued are not forgotten meanwhile.
 //!
-//! Differences from libwebrtc: sound waits for the pacer as video does, at the head of the queue, and the mean time in the queue is that of
-//! media and retransmissions, without repair packets.
+//! Difference from libwebrtc: the mean time in the queue is that of media and retransmissions, without repair packets.
 
 use crate::retransmission::RetransmissionConfig;
 use weir_cc::Bursts;

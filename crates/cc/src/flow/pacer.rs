@@ -96,6 +96,8 @@ struct Bursting {
     has_ended: bool,
     /// When the last packet was sent.
     last: Timestamp,
+    /// Whether the next packet has no effect on the bucket.
+    is_free: bool,
 }
 
 /// Spaces packets so that the rate over any span stays near the pacing rate.
@@ -137,7 +139,7 @@ impl Pacer {
     /// Sends in bursts, and above the pacing rate what would wait for too long ([`Self::on_backlog`]).
     pub fn send_in_bursts(&mut self, bursts: Bursts) {
         let last = self.empty_at;
-        self.bursting = Some(Box::new(Bursting { bursts, asked: self.pacing, has_ended: false, last }));
+        self.bursting = Some(Box::new(Bursting { bursts, asked: self.pacing, has_ended: false, last, is_free: false }));
     }
 
     /// Whether [`Self::on_backlog`] has an effect.
@@ -154,6 +156,18 @@ impl Pacer {
         let needed = DataRate::from_bps_f64(queued.as_bits() as f64 / left.as_secs_f64());
         let rate = b.asked.max(needed);
         self.set_pacing(rate, now);
+    }
+
+    /// The next packet leaves whatever is in the bucket, and without an effect on it, as sound does in libwebrtc (`pace_audio_`,
+    /// `account_for_audio_`); `false` takes that back. Of effect where packets leave in bursts.
+    pub fn free_next(&mut self, is_free: bool) {
+        if let Some(b) = &mut self.bursting {
+            b.is_free = is_free;
+        }
+    }
+    /// Whether a probe cluster is being sent, or waits.
+    pub fn is_probing(&self) -> bool {
+        !self.probes.is_empty()
     }
 
     fn set_pacing(&mut self, rate: DataRate, now: Timestamp) {
@@ -259,14 +273,17 @@ impl Pacer {
     #[inline]
     pub fn on_sent(&mut self, now: Timestamp, size: DataSize, is_padding: bool, probe: u32) {
         self.media_seen |= !is_padding;
+        if let Some(b) = &mut self.bursting {
+            if core::mem::take(&mut b.is_free) {
+                return;
+            }
+            b.last = now;
+        }
         if core::mem::take(&mut self.waits) {
             self.waited_at = Some(now);
             if let Some(b) = &mut self.bursting {
                 b.has_ended = false;
             }
-        }
-        if let Some(b) = &mut self.bursting {
-            b.last = now;
         }
         // All that one timer releases makes up for its lateness.
         let since = if self.waited_at == Some(now) { now - MAX_LATENESS } else { now };
@@ -510,6 +527,19 @@ mod tests {
         let mut p = pacer(80_000, 0);
         p.send_in_bursts(BURSTS);
         assert_eq!(bursts(&mut p, 1, |_, _| ())[0].1, 63);
+    }
+
+    #[test]
+    fn a_free_packet_changes_nothing() {
+        let mut p = pacer(800, 0);
+        p.send_in_bursts(BURSTS);
+        p.free_next(true);
+        p.on_sent(Timestamp::ZERO, KB, false, 0);
+        assert_eq!(p.open_at(), Timestamp::ZERO);
+        p.free_next(true);
+        p.free_next(false);
+        p.on_sent(Timestamp::ZERO, KB, false, 0);
+        assert_eq!(p.open_at(), Timestamp::from_millis(10));
     }
 
     #[test]

@@ -97,6 +97,9 @@ impl Sender {
             return false;
         }
         if self.path().follows_backlog() {
+            if self.send_sound(now) {
+                return true;
+            }
             self.measure_backlog(now);
         }
         let (probe, padding) = match self.path_mut().poll_pacer(now, is_queued) {
@@ -112,6 +115,23 @@ impl Sender {
             next
         };
         self.send(0, index, next, probe, now)
+    }
+
+    /// Takes a packet of sound, which does not wait for a pacer that sends in bursts.
+    #[cold]
+    fn send_sound(&mut self, now: Timestamp) -> bool {
+        let next = self.next_stream().filter(|(i, next)| {
+            next.kind == Kind::Media
+                && self.streams[*i].demand.media == MediaKind::Audio
+                && self.path().may_skip_pacer()
+        });
+        let Some((index, next)) = next else { return false };
+        self.path_mut().skip_pacer(true);
+        let is_sent = self.send(0, index, next, 0, now);
+        if !is_sent {
+            self.path_mut().skip_pacer(false);
+        }
+        is_sent
     }
 
     /// Passes the pacer what is queued, and for how long.

@@ -169,6 +169,14 @@ impl SendPath {
     pub(super) fn follows_backlog(&self) -> bool {
         self.pacer.sends_in_bursts()
     }
+    /// Whether a packet may leave in spite of the pacer: none does beside a probe.
+    pub(super) fn may_skip_pacer(&self) -> bool {
+        !self.pacer.is_probing()
+    }
+    /// The next packet does so.
+    pub(super) fn skip_pacer(&mut self, skips: bool) {
+        self.pacer.free_next(skips);
+    }
     /// So many bytes are queued, for a time of `mean_age` in the mean.
     pub(super) fn on_backlog(&mut self, queued: DataSize, mean_age: TimeDelta, now: Timestamp) {
         self.pacer.on_backlog(queued, mean_age, now);

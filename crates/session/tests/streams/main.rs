@@ -15,8 +15,8 @@ use weir_media::PerfectCodec;
 use weir_session::allocation::{Demand, MediaKind, Priority};
 use weir_session::{
     Datagram, EndConfig, EndPlan, HeaderExtensions, IncomingConfig, IncomingId, Kind, Label, NackConfig, Outcome,
-    OutgoingConfig, OutgoingId, OutgoingOptions, ReceivingPath, RepairChoice, RetransmissionConfig, SendingPath,
-    StreamError, StreamIdentity,
+    OutgoingConfig, OutgoingId, OutgoingOptions, ReceivingPath, RepairChoice, RetransmissionConfig, SenderModel,
+    SendingPath, StreamError, StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
@@ -135,6 +135,37 @@ fn every_controller_carries_four_streams_and_none_of_them_starves() {
             "{controller}"
         );
     }
+}
+
+/// Greatest time that a packet of sound, one each 20 ms, waits beside video frames of some 15 ms of the pacing rate.
+fn longest_wait_of_sound(model: SenderModel) -> TimeDelta {
+    let config = EndConfig { ssrc: AUDIO, remote_ssrc: 22, ..EndConfig::default() };
+    let with = |ssrc, payload_type, interval, demand| {
+        let options = OutgoingOptions { sender: model, ..OutgoingOptions::default() };
+        OutgoingConfig::new(identity(ssrc, payload_type), frames(ms(interval)), demand).with(options)
+    };
+    let sound = with(AUDIO, 111, 20, demand(32, 32, MediaKind::Audio, None));
+    let video = with(LOW, 100, 90, demand(30, 400, MediaKind::Video, None));
+    let plan = EndPlan::new(config.clone()).sends(sound).sends(video);
+    let a = plan.on(SendingPath::new(Recorder::new(100).sender())).make(Timestamp::ZERO).unwrap();
+    let other = EndConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config };
+    let b = EndPlan::new(other)
+        .receives(IncomingConfig::new(identity(AUDIO, 111), MediaKind::default()))
+        .on(ReceivingPath::default())
+        .make(Timestamp::ZERO)
+        .unwrap();
+    let mut c = Call::new(a, b, Link::new(kbps(4_000), |_, _| Fate::Pass));
+    run(&mut c, 5);
+    let sound = c.sent[0].iter().filter(|s| s.2.is_rtp() && PacketView::parse_header(&s.1).unwrap().ssrc() == AUDIO);
+    let late: Vec<_> = sound.map(|s| TimeDelta::from_nanos(s.0.as_nanos() % 20_000_000)).collect();
+    assert!((245..=251).contains(&late.len()), "{}", late.len());
+    late.into_iter().max().unwrap()
+}
+
+#[test]
+fn chromiums_sound_does_not_wait_for_the_pacer() {
+    assert_eq!(longest_wait_of_sound(SenderModel::Chromium), TimeDelta::ZERO);
+    assert!(longest_wait_of_sound(SenderModel::Weir) > ms(5));
 }
 
 #[test]
