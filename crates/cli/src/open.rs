@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_lab::scenario::{InputError, suggest};
+use weir_lab::scenario::{InputError, split_parameters, suggest};
 use weir_timeline::lint::lint;
 use weir_timeline::redact::{Pseudonyms, redact};
 use weir_timeline::replay::{self, ReplayError};
@@ -85,7 +85,7 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         return Err(InputError::whole("--to", why).help("give a later time, or leave it out").into());
     }
     for name in &args.controllers {
-        suggest::find(&session.registry, "--controllers", name)?;
+        suggest::find(&session.registry, "--controllers", split_parameters(name, &session.registry).0)?;
     }
     let rules = args.rules.as_deref().map(rules).transpose()?;
     let call = call(session, &args.files)?;

@@ -20,6 +20,7 @@ pub mod lint;
 mod marks;
 mod number;
 mod observed;
+mod parameters;
 mod pion;
 mod recording;
 pub mod redact;

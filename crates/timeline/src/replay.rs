@@ -3,13 +3,15 @@
 //! The loop is open: packets and feedback are the recorded ones, whatever a controller asks for. A controller that would
 //! have sent more than was sent is never told what that had led to.
 
-use crate::schema::{CandidatePair, Direction, EstimateKind, EventKind, Packet, PairChange, ProbeStep, Reported};
-use crate::{Call, Format, Recording};
+use crate::schema::{
+    BlockReport, CandidatePair, Direction, EstimateKind, EventKind, Packet, PairChange, ProbeStep, Reported,
+};
+use crate::{Call, Format, Recording, parameters};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
-use weir_cc::cue::SentPacket;
+use weir_cc::cue::{ReportBlock, SentPacket};
 use weir_cc::flow::Refused;
-use weir_cc::{Flow, Limits, ProbeCluster, Registry, ReportedPacket, Setup};
+use weir_cc::{Cue, Flow, Limits, ProbeCluster, Registry, ReportedPacket, Setup};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Label of every face that shows these targets.
@@ -68,6 +70,8 @@ pub enum ReplayError {
 enum Step<'a> {
     Sent(&'a Packet),
     Feedback(&'a [Reported]),
+    /// A receiver report, for controllers that take the round trip from them.
+    Block(&'a BlockReport),
     /// Another candidate pair carries the call from here on.
     Route,
     /// A probe cluster of so many packets and bytes at least begins with the next packet.
@@ -148,10 +152,10 @@ fn is_padding(packet: &Packet) -> bool {
     packet.padding.is_some_and(|padding| padding > 0 && packet.size < u32::from(padding) + HEADER)
 }
 
-/// Feeds the packets and the feedback of a call to a controller.
+/// Feeds the packets and the feedback of a call to a controller, behind whose name there may be parameters: `gcc:beta=0.9`.
 ///
 /// # Errors
-/// The controller is not known or needs more than feedback, or the call has no feedback.
+/// The controller or a parameter is not known or needs more than feedback, or the call has no feedback.
 pub fn replay(call: &Call, controller: &str) -> Result<Replay, ReplayError> {
     let fed = |r: &&Recording| {
         let sent =
@@ -167,17 +171,25 @@ pub fn replay(call: &Call, controller: &str) -> Result<Replay, ReplayError> {
     let clock = |at: Timestamp| Timestamp::ZERO + (at - begin).max(TimeDelta::ZERO);
     let probed = recording.probes.iter().filter_map(|p| p.rate);
     let ceiling = probed.chain(recording.estimates.iter().map(|e| e.rate)).max().unwrap_or(CEILING);
+    let registry = Registry::builtin();
+    let (name, params) = parameters::split(controller, &registry);
+    let mut params = parameters::read(params).map_err(ReplayError::Refused)?;
+    let has = |wanted: &str| registry.get(name).is_some_and(|s| s.params.iter().any(|p| p.name == wanted));
+    let by_reports = has("report_rtt");
+    // The recorded sizes have the call's own headers already.
+    if has("overhead") && params.iter().all(|(name, _)| name != "overhead") {
+        params.push(("overhead".into(), OVERHEAD as f64));
+    }
     let setup = Setup {
         limits: Limits { floor: FLOOR, ceiling: ceiling.clamp(START, DataRate::from_bps(1_000_000_000)) },
         start_rate: START,
         now: Timestamp::ZERO,
         seed: 1,
-        params: Vec::new(),
+        params,
     };
-    let registry = Registry::builtin();
     let start = |now: Timestamp| {
         let setup = Setup { now, ..setup.clone() };
-        Flow::by_name(&registry, controller, &setup).map_err(|e: Refused| ReplayError::Refused(e.to_string()))
+        Flow::by_name(&registry, name, &setup).map_err(|e: Refused| ReplayError::Refused(e.to_string()))
     };
     let mut flow = start(Timestamp::ZERO)?;
     let (mut targets, mut next) = (Vec::new(), Timestamp::ZERO);
@@ -203,6 +215,16 @@ pub fn replay(call: &Call, controller: &str) -> Result<Replay, ReplayError> {
                 flow = start(now)?;
                 probes.forget();
             }
+            Step::Block(b) if by_reports => flow.on_cue(&Cue::ReportBlock(ReportBlock {
+                now,
+                fraction_lost: b.fraction_lost,
+                cumulative_lost: b.lost.into(),
+                highest_sequence: 0,
+                expected: 0,
+                jitter: TimeDelta::ZERO,
+                rtt: b.rtt,
+            })),
+            Step::Block(_) => {}
             Step::Probe(packets, bytes) => probes.begin(packets, bytes),
             Step::Sent(packet) => {
                 let size = DataSize::from_bytes(u64::from(packet.size) + beyond);
@@ -272,6 +294,8 @@ fn steps(recording: &Recording) -> Vec<(Timestamp, Step<'_>)> {
     selected.dedup_by(|a, b| a.pair == b.pair);
     let mut steps: Vec<(Timestamp, Step<'_>)> = selected.iter().skip(1).map(|p| (p.at, Step::Route)).collect();
     steps.extend(received.map(|m| (m[0].at, Step::Feedback(m))));
+    let measured = |b: &&BlockReport| b.direction == Direction::Received && b.rtt.is_some();
+    steps.extend(recording.blocks.iter().filter(measured).map(|b| (b.at, Step::Block(b))));
     steps.extend(recording.probes.iter().filter_map(|p| match p.step {
         ProbeStep::Made { packets, bytes } => Some((p.at, Step::Probe(packets, bytes.into()))),
         _ => None,
@@ -380,7 +404,9 @@ mod tests {
         assert_eq!((free.off_delay, free.off_estimate), (None, None));
         let queue = replay(&log(3.0), "gcc").expect("a replay");
         assert_eq!(rate(&queue, 9), rate(&free, 9));
-        assert!(rate(&queue, 12) < 0.9 * rate(&free, 12) && rate(&queue, 12) > 100.0, "{:?}", queue.targets);
+        let slower = replay(&log(0.0), "gcc:increase=0.02").expect("a replay");
+        assert_eq!(slower.controller, "gcc:increase=0.02");
+        assert!(rate(&slower, 19) < 0.9 * rate(&free, 19), "{:?}", slower.targets);
     }
 
     #[test]
@@ -408,6 +434,10 @@ mod tests {
     fn a_call_without_feedback_and_a_name_that_is_none_are_errors() {
         let named = replay(&log(0.0), "gccc").expect_err("no controller");
         assert!(named.to_string().contains("gcc"), "{named}");
+        for (wrong, said) in [("gcc:beta=2000", "beta"), ("gcc:bet=1", "bet"), ("gcc:beta", "PARAMETER=NUMBER")] {
+            let refused = replay(&log(0.0), wrong).expect_err("no such parameter").to_string();
+            assert!(refused.contains(said), "{refused}");
+        }
         let mut call = log(0.0);
         call.recordings[0].reported.clear();
         assert!(matches!(replay(&call, "gcc"), Err(ReplayError::NoFeedback)));

@@ -39,7 +39,8 @@ pub(crate) struct OpenArgs {
     /// List the rules of RTP and RTCP that the files break, with packet numbers
     #[arg(long)]
     pub(crate) lint: bool,
-    /// Feed the recorded packets and feedback to controllers, and show what each would have asked for on this feedback
+    /// Feed the recorded packets and feedback to controllers, behind whose names parameters may follow (gcc:beta=0.9), and
+    /// show what each would have asked for on this feedback
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
     /// Write a page with rates, delay, loss, feedback and pictures over time, and the causes of episodes
