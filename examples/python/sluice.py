@@ -772,7 +772,7 @@ class Sampler(CoreSampler):
         self.next = None
         self.held = State(received=0, marked=0, revoked=0, lateness=0, size=0, served=0)
         self.late = State(current=0, previous=0, begun=0, lateness=0, updated=0)
-        self.longer = State(marks=deque(maxlen=24), sent=0, same=0, last=0, before=None)
+        self.longer = State(marks=deque(maxlen=24), sent=0, same=0, last=0, before=None, full=None)
 
     def observe_packets(self, m, packets, start, base, waits):
         for i, p in enumerate(packets):
@@ -858,12 +858,16 @@ class Sampler(CoreSampler):
             of.before = previous
         if of.before is not None and not delay > of.before + 0.003:
             of.before = None
+        if m.lost > 0 and delay > 0.05:
+            of.full = (m.last_departure, m.base + delay)
         if m.lost > 0 or m.unreported > 0 or delay < 0.003:
             of.marks.clear()
             return None
         newest = (m.last_departure, of.sent, delay)
         of.marks.append(newest)
         if of.before is None:
+            return None
+        if of.full is not None and newest[0] - of.full[0] <= 10 and m.base + delay > of.full[1] - 0.005:
             return None
         recent = []
         for mark in reversed(of.marks):

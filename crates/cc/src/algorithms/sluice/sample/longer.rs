@@ -21,6 +21,11 @@ const BEND: Span = Span::secs(0.025);
 /// Least deviation over the range of the delay: of a queue that others share, it changes by this flow's share of the link.
 const FOLLOWED: f64 = 10.0;
 
+/// Queue beyond which losses show that it may be full, and the time for which one as long is none of the path's: others that do not
+/// yield keep it full, and for moments they alone lose.
+const FULL: Span = Span::secs(0.05);
+const FULL_TIME: Span = Span::secs(10.0);
+
 /// Data sent up to a departure, and the least delay of the message.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
@@ -40,6 +45,8 @@ pub(super) struct Longer {
     /// The least delay of the message before, and that from which it has jumped, while it has not come back.
     last: Span,
     before: Option<Span>,
+    /// Departure and least delay, with that of the path, of the last message with losses of a queue that may be full.
+    full: Option<(Time, Span)>,
 }
 
 impl Longer {
@@ -50,6 +57,10 @@ impl Longer {
         self.same = Span::ZERO;
         let last = core::mem::replace(&mut self.last, delay);
         self.before = self.before.or((delay > last + SAME).then_some(last)).filter(|before| delay > *before + LEAST);
+        let whole = sample.base + delay;
+        if sample.lost > 0 && delay > FULL {
+            self.full = Some((sample.last_departure, whole));
+        }
         // A queue that is full is no longer either, and losses show it.
         if sample.lost > 0 || sample.unreported > 0 || delay < LEAST {
             self.count = 0;
@@ -59,6 +70,9 @@ impl Longer {
         self.marks[self.count % CAPACITY] = last;
         self.count += 1;
         self.before?;
+        if self.full.is_some_and(|(at, full)| last.at - at <= FULL_TIME && whole > full - SAME) {
+            return None;
+        }
         let kept = self.recent(last).count();
         let first = *self.recent(last).last()?;
         let (least, most) = self.recent(last).fold((delay, delay), |(a, b), m| (a.min(m.delay), b.max(m.delay)));
@@ -96,12 +110,18 @@ mod tests {
 
     /// Messages each 25 ms at a rate in Mbit/s, whose packets have all waited for `delay` s. The delay found to be the path's.
     fn drive(l: &mut Longer, from: f64, messages: &[(f64, f64)]) -> Option<Span> {
+        drive_lossy(l, from, 0, messages)
+    }
+
+    /// The same where the first message has so many losses.
+    fn drive_lossy(l: &mut Longer, from: f64, lost: u32, messages: &[(f64, f64)]) -> Option<Span> {
         let mut found = None;
         for (k, (mbps, delay)) in messages.iter().enumerate() {
             let at = Time::secs(from + 0.025 * k as f64);
             let least = Standing { delay: Span::secs(*delay), departure: at, ..Standing::default() };
             let sample = Sample {
                 received: 10,
+                lost: if k == 0 { lost } else { 0 },
                 size: Bits::new(mbps * 25e3),
                 last_departure: at,
                 queue: QueueDelay { least, ..QueueDelay::default() },
@@ -144,6 +164,21 @@ mod tests {
             let sample =
                 Sample { received: 5, lost: 2, size, last_departure: least.departure, queue, ..Sample::default() };
             assert_eq!(full.observe(&sample), None);
+        }
+    }
+
+    #[test]
+    fn a_queue_that_was_full_a_moment_ago_is_no_path() {
+        let bent = [[(3.0, 0.3); 6], [(0.3, 0.3); 6]].concat();
+        let mut l = Longer::default();
+        assert_eq!(drive_lossy(&mut l, 0.0, 1, &bent), None, "others keep it full");
+        assert_eq!(drive(&mut l, 9.0, &bent), None);
+        assert_eq!(drive(&mut l, 11.0, &bent), Some(Span::secs(0.3)), "nothing was lost for 10 s");
+        // A shorter queue was not full, and what is lost in a short one is chance's.
+        for (lost_at, delay) in [(0.3, 0.2), (0.04, 0.04)] {
+            let mut messages = vec![(3.0, lost_at)];
+            messages.extend([[(3.0, delay); 6], [(0.3, delay); 6]].concat());
+            assert_eq!(drive_lossy(&mut Longer::default(), 0.0, 1, &messages), Some(Span::secs(delay)));
         }
     }
 }
