@@ -18,10 +18,10 @@ START, GROW, HOLD, DRAIN, COMPETE, UNREPORTED, UNUSED, TRIAL, OWN = range(9)
 FREE, CHANCE = "free", "chance"  # answers of section 9 beside TRIAL and OWN
 
 PARAMETERS = dict(
-    stall_share=0.27, jitter_share=1, mark_power=4, loss_power=12, fall_share=1, fall_stalls=2.9, fall_packets=2,
+    stall_share=0.27, mark_power=4, loss_power=12, fall_stalls=2.9, fall_packets=2,
     fall_noise=5, stall_window=2.8, jitter_window=14, residual_share=40, drain_stalls=4.8, growth=2,
     growth_first=1.67, growth_share=1.05, growth_uneven=1.01, growth_clumps=1.36, pacing_factor=1.5,
-    pacing_start=2.2, pacing_settled=1, pacing_bursts=1.1, pacing_marked=1, compete_share=0.45,
+    pacing_start=2.2, pacing_settled=1, pacing_bursts=1.1, compete_share=0.45,
     compete_increase=1.2, compete_decrease=0.83, mark_weight=0.0625, mark_decrease=0.85, answer_share=0.04,
     answer_losses=30, answer_depth=0.7, answer_certainty=3, answer_doubt=1.5, answer_lost=0.006, answer_growth=0.02,
     drain_shallow=0.85)
@@ -424,7 +424,7 @@ class Core:
             time *= 4 ** self.falls.none
         newest = self.served(max(time, params.fall_stalls * stall), params.fall_packets)
         fall = None
-        if steady is not None and newest is not None and newest.rate < params.fall_share * steady.rate:
+        if steady is not None and newest is not None and newest.rate < steady.rate:
             rises = m.last > self.standing(0.15).delay + params.fall_rise + params.fall_noise * residual.noise
             if m.marked / m.received > 0.5 or (m.least > max(self.queue.wanted, window) and rises):
                 fall = newest._replace(rate=max(newest.rate, steady.rate * min(newest.sending / newest.busy, 1)))
@@ -536,7 +536,7 @@ class Core:
 
     def wanted_queue(self):
         params, view, r = self.params, self.view, max(self.share, 1000)
-        uneven = max(params.stall_share * view.stall, params.jitter_share * view.noise)
+        uneven = max(params.stall_share * view.stall, view.noise)
         lost = (1 - view.lost) ** params.loss_power
         if view.bound is not None:
             return (0.001 + view.packet / r + uneven) * lost + view.residual
@@ -727,7 +727,7 @@ class Core:
             factor = params.pacing_start if self.is_starting else factor
             return max(rate, view.asked if rate > 0.95 * view.bound else min(rate * factor, view.asked))
         if (is_settled and view.marked > 0.2) or (bound is not None and rate > 0.95 * bound):
-            return rate * params.pacing_marked
+            return rate
         if self.is_starting:
             return max(rate * params.pacing_start, 5 * PACKET / params.burst_time)
         if is_settled:
