@@ -971,12 +971,11 @@ class Evidence:
 class Bound:
     """A rate that losses without a queue bound (9.6)."""
 
-    def __init__(self, rate, chance, now):
+    def __init__(self, rate, now):
         self.rate = self.most = self.same = rate
         self.since = self.clear_since = now
-        self.least = chance
         self.excess = 0
-        self.high = self.part = self.window = self.lossy = self.clean = NO_PACKETS
+        self.high = self.part = self.lossy = self.clean = NO_PACKETS
         self.dip_from = self.dip_until = now
         self.dip_low = self.dip_high = NO_PACKETS
         self.is_dip = False
@@ -1008,11 +1007,6 @@ class Bound:
         """Whether the bound goes on."""
         params, now, u = sluice.params, sluice.now, sluice.rate
         self.part += counts
-        self.window += counts
-        if self.window.all >= 400:
-            s = self.window.lost_share()
-            self.least = min(self.least, s + 2 * sqrt(s * (1 - s) / self.window.all))
-            self.window = NO_PACKETS
         if is_own and self.dips(counts, sluice):
             self.part, self.since = NO_PACKETS, now
             return True
@@ -1096,7 +1090,7 @@ class Answer:
             goes_on = self.bound.observe(counts, self.dispersion, self.chance, self.is_own, sluice)
             if self.is_own and likelihood(self.bound.dip_high, self.bound.dip_low) > params.answer_certainty:
                 self.chance = 0
-            self.chance = min(self.chance, self.bound.least) * exp(-elapsed / self.memory)
+            self.chance *= exp(-elapsed / self.memory)
             if not goes_on:
                 self.bound = None
                 self.is_own = False
@@ -1128,7 +1122,7 @@ class Answer:
             return
         s = counts.lost_share()
         if s > 0.4:
-            self.bound = Bound(lowest(self.evidence.rate(), b.rate), self.chance, self.sluice.now)
+            self.bound = Bound(lowest(self.evidence.rate(), b.rate), self.sluice.now)
         else:
             before = b.high.lost_share()
             left = max(1 - (1 - before) * 0.9 / 0.7, 0)
@@ -1166,19 +1160,19 @@ class Answer:
             self.chance = self.asked = 0
             self.is_own = True
             self.due = now + params.answer_interval
-            self.bound = Bound(t.arrived, 0, now)
+            self.bound = Bound(t.arrived, now)
             return None
         self.due = now + min(params.answer_interval * 2 ** self.asked, 64)
         self.asked = min(self.asked + 1, 8)
         self.chance = min(t.low.most_share(), 0.4)
-        self.bound = Bound(t.before, self.chance, now)
+        self.bound = Bound(t.before, now)
         self.free(1)
         return t.before
 
     def free(self, back):
         """9.6"""
         b, now = self.bound, self.sluice.now
-        self.bound = Bound(b.rate + back * (b.most - b.rate), self.chance, now)
+        self.bound = Bound(b.rate + back * (b.most - b.rate), now)
         self.bound.clear_since = now - 2
 
 

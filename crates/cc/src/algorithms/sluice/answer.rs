@@ -173,7 +173,7 @@ impl LossAnswer {
             if is_own && bound.refutes_chance(c.certainty) {
                 self.chance = 0.0;
             }
-            self.chance = self.chance.min(bound.least_share()) * forgotten(flow.now - self.updated, self.memory);
+            self.chance *= forgotten(flow.now - self.updated, self.memory);
             if !goes_on {
                 (self.bound, self.is_own) = (None, false);
             }
@@ -219,7 +219,7 @@ impl LossAnswer {
         }
         if counts.share() > MOST_CHANCE {
             let rate = self.evidence.arrived().map_or(bound.rate(), |r| r.min(bound.rate()));
-            *bound = LossBound::at(rate, self.chance, flow.now);
+            *bound = LossBound::at(rate, flow.now);
         } else if bound.judge(counts.share()) {
             self.is_own = true;
         } else {
@@ -228,7 +228,7 @@ impl LossAnswer {
             self.chance = counts.share().min(if self.is_own { BOUNDED_CHANCE } else { MOST_CHANCE });
             self.memory = (2.0 * self.memory).min(LONGEST_MEMORY);
             let back = if counts.share() > 2.0 * BOUNDED_CHANCE { 1.0 } else { 0.5 };
-            bound.free(back, self.chance, flow.now);
+            bound.free(back, flow.now);
         }
         self.evidence = Evidence::default();
     }
@@ -292,7 +292,7 @@ impl LossAnswer {
     fn take_as_own(&mut self, trial: &Trial, flow: &Flow, c: &AnswerConfig) {
         (self.chance, self.asked, self.memory, self.is_own) = (0.0, 0, CHANCE_MEMORY, true);
         self.due = flow.now + Span::from(c.interval);
-        self.bound = Some(LossBound::at(trial.arrived, self.chance, flow.now));
+        self.bound = Some(LossBound::at(trial.arrived, flow.now));
     }
 
     /// Losses do not answer. The rate before the trial, unless one is bounded.
@@ -303,8 +303,8 @@ impl LossAnswer {
         // Others may have made them too: what goes beyond is theirs or this flow's.
         self.chance = trial.low.most_share().min(MOST_CHANCE);
         self.memory = CHANCE_MEMORY;
-        let mut bound = LossBound::at(trial.before, self.chance, flow.now);
-        bound.free(1.0, self.chance, flow.now);
+        let mut bound = LossBound::at(trial.before, flow.now);
+        bound.free(1.0, flow.now);
         self.bound = Some(bound);
         Some(trial.before)
     }
