@@ -1109,7 +1109,7 @@ class Answer:
             return
         self.trial = State(
             rate=min(arriving * params.answer_depth, sluice.rate), before=sluice.rate, arrived=arriving, since=now,
-            dispersion=self.dispersion, high=high, after=NO_PACKETS, low=NO_PACKETS, repeated=0)
+            dispersion=self.dispersion, high=high, after=NO_PACKETS, low=NO_PACKETS)
         self.evidence.reset()
 
     def watch_bound(self):
@@ -1140,19 +1140,13 @@ class Answer:
         t, m, now, params = self.trial, self.sluice.m, self.sluice.now, self.params
         if m.begin < t.since:
             t.after = NO_PACKETS if m.lost > 0 else t.after + counts
-            if t.repeated == 0 and likelihood(t.high, t.after) > params.answer_certainty:
+            if likelihood(t.high, t.after) > params.answer_certainty:
                 self.trial = None
                 return t.before
             return None
         t.low += counts
         a = likelihood(t.high, t.low) / t.dispersion
         if -params.answer_doubt <= a <= params.answer_certainty and t.low.all <= 3 * t.high.all:
-            return None
-        high, left = t.high.lost_share(), t.low.lost_share()
-        if 0.4 * high <= left < 0.85 * high and left >= params.answer_share and t.repeated < 3:
-            estimate = t.rate * (1 - left)
-            t.rate, t.arrived, t.since = estimate * params.answer_depth, min(estimate, t.arrived), now
-            t.high, t.after, t.low, t.repeated = t.low, NO_PACKETS, NO_PACKETS, t.repeated + 1
             return None
         self.trial = None
         self.memory = 30

@@ -33,9 +33,6 @@ const DISPERSION_MEMORY: Span = Span::secs(60.0);
 /// verdict then.
 const LONG: f64 = 3.0;
 const UNDECIDED: f64 = 0.5;
-/// Share of the former loss that is left where some of it answers, and how often the trial is then repeated at a lower rate.
-const PART: (f64, f64) = (0.4, 0.85);
-const MOST_REPEATED: u32 = 3;
 /// Share that is taken for chance at most where losses have answered before: what several flows of one policer take for it adds up.
 const BOUNDED_CHANCE: f64 = 0.05;
 /// Longest time that one message stands for.
@@ -103,8 +100,6 @@ struct Trial {
     /// Packets of the rate before since the last loss among them.
     after: Counts,
     low: Counts,
-    /// Trials before it at higher rates.
-    repeated: u32,
 }
 
 /// The state of the stage.
@@ -203,7 +198,7 @@ impl LossAnswer {
         let rate = (arrived * c.depth).min(before);
         let dispersion = self.dispersion;
         let (after, low) = (Counts::default(), Counts::default());
-        self.trial = Some(Trial { rate, before, arrived, from, dispersion, high, after, low, repeated: 0 });
+        self.trial = Some(Trial { rate, before, arrived, from, dispersion, high, after, low });
         self.evidence = Evidence::default();
     }
 
@@ -245,7 +240,7 @@ impl LossAnswer {
         if sample.begin < trial.from {
             trial.after = if sample.lost > 0 { Counts::default() } else { trial.after + counts };
             // Losses that end while the rate is still the same are no policer's.
-            let is_burst = trial.repeated == 0 && trial.high.answer(trial.after) > c.certainty;
+            let is_burst = trial.high.answer(trial.after) > c.certainty;
             self.trial = (!is_burst).then_some(trial);
             return is_burst.then_some(trial.before);
         }
@@ -259,33 +254,13 @@ impl LossAnswer {
         if !is_over {
             return None;
         }
-        self.trial = self.again(&trial, flow, c);
-        if self.trial.is_some() {
-            return None;
-        }
+        self.trial = None;
         let both = trial.high + trial.low;
         if answers > UNDECIDED || both.share() > MOST_CHANCE {
             self.take_as_own(&trial, flow, c);
             return None;
         }
         self.take_as_chance(&trial, flow, c)
-    }
-
-    /// Another trial, at a rate that is lower still: where some of the losses answer, the first rate was not low enough to show the others.
-    fn again(&self, trial: &Trial, flow: &Flow, c: &AnswerConfig) -> Option<Trial> {
-        let (high, left) = (trial.high.share(), trial.low.share());
-        let is_part = (PART.0 * high..PART.1 * high).contains(&left) && left >= c.share;
-        let arrived = trial.rate * (1.0 - left);
-        (is_part && trial.repeated < MOST_REPEATED).then_some(Trial {
-            rate: arrived * c.depth,
-            arrived: arrived.min(trial.arrived),
-            from: flow.now,
-            high: trial.low,
-            after: Counts::default(),
-            low: Counts::default(),
-            repeated: trial.repeated + 1,
-            ..*trial
-        })
     }
 
     /// Losses answer to the rate: it is bounded.
