@@ -1179,7 +1179,6 @@ class Competition:
         self.contest = self.pressed_since = self.left = None
         self.lately = State(served=0, sent=0)
         self.cut_at = self.updated = self.peak = self.settled = self.banned_until = self.apart = 0
-        self.trend = (0, 0)
 
     def observe(self):
         """The rate, or none."""
@@ -1208,18 +1207,11 @@ class Competition:
         if not (is_long and q > params.queue_most + params.compete_margin):
             self.apart, self.pressed_since = 0, None
             self.settled = self.settled + 0.05 * (share - self.settled) if self.settled > 0 else share
-            self.trend = (departure, q)
             return
         if self.pressed_since is None or q < 0.75 * self.peak:
             self.pressed_since, self.peak = None, q
         self.peak = max(self.peak, q)
         self.pressed_since = either(self.pressed_since, departure)
-        since, queue = self.trend
-        span = departure - since
-        if span >= 0.4:
-            if q - queue < -0.3 * span:
-                self.pressed_since += span
-            self.trend = (departure, q)
         if departure - self.pressed_since > params.compete_after and now > self.banned_until:
             is_again = self.left is not None and now - self.left.at < 10
             rate = max(self.left.rate if is_again else params.compete_share * self.settled, share)
