@@ -18,10 +18,10 @@ START, GROW, HOLD, DRAIN, COMPETE, UNREPORTED, UNUSED, TRIAL, OWN = range(9)
 FREE, CHANCE = "free", "chance"  # answers of section 9 beside TRIAL and OWN
 
 PARAMETERS = dict(
-    stall_share=0.27, jitter_share=1, mark_power=4, loss_power=12, fall_share=1, fall_stalls=2.9, fall_packets=2,
+    stall_share=0.27, mark_power=4, loss_power=12, fall_stalls=2.9, fall_packets=2,
     fall_noise=5, stall_window=2.8, jitter_window=14, residual_share=40, drain_stalls=4.8, growth=2,
     growth_first=1.67, growth_share=1.05, growth_uneven=1.01, growth_clumps=1.36, pacing_factor=1.5,
-    pacing_start=2.2, pacing_settled=1, pacing_bursts=1.1, pacing_marked=1, compete_share=0.45,
+    pacing_start=2.2, pacing_settled=1, pacing_bursts=1.1, compete_share=0.45,
     compete_increase=1.2, compete_decrease=0.83, mark_weight=0.0625, mark_decrease=0.85, answer_share=0.04,
     answer_losses=30, answer_depth=0.7, answer_certainty=3, answer_doubt=1.5, answer_lost=0.006, answer_growth=0.02,
     drain_shallow=0.85)
@@ -424,7 +424,7 @@ class Core:
             time *= 4 ** self.falls.none
         newest = self.served(max(time, params.fall_stalls * stall), params.fall_packets)
         fall = None
-        if steady is not None and newest is not None and newest.rate < params.fall_share * steady.rate:
+        if steady is not None and newest is not None and newest.rate < steady.rate:
             rises = m.last > self.standing(0.15).delay + params.fall_rise + params.fall_noise * residual.noise
             if m.marked / m.received > 0.5 or (m.least > max(self.queue.wanted, window) and rises):
                 fall = newest._replace(rate=max(newest.rate, steady.rate * min(newest.sending / newest.busy, 1)))
@@ -536,7 +536,7 @@ class Core:
 
     def wanted_queue(self):
         params, view, r = self.params, self.view, max(self.share, 1000)
-        uneven = max(params.stall_share * view.stall, params.jitter_share * view.noise)
+        uneven = max(params.stall_share * view.stall, view.noise)
         lost = (1 - view.lost) ** params.loss_power
         if view.bound is not None:
             return (0.001 + view.packet / r + uneven) * lost + view.residual
@@ -727,7 +727,7 @@ class Core:
             factor = params.pacing_start if self.is_starting else factor
             return max(rate, view.asked if rate > 0.95 * view.bound else min(rate * factor, view.asked))
         if (is_settled and view.marked > 0.2) or (bound is not None and rate > 0.95 * bound):
-            return rate * params.pacing_marked
+            return rate
         if self.is_starting:
             return max(rate * params.pacing_start, 5 * PACKET / params.burst_time)
         if is_settled:
@@ -975,12 +975,11 @@ class Evidence:
 class Bound:
     """A rate that losses without a queue bound (9.6)."""
 
-    def __init__(self, rate, chance, now):
+    def __init__(self, rate, now):
         self.rate = self.most = self.same = rate
         self.since = self.clear_since = now
-        self.least = chance
         self.excess = 0
-        self.high = self.part = self.window = self.lossy = self.clean = NO_PACKETS
+        self.high = self.part = self.lossy = self.clean = NO_PACKETS
         self.dip_from = self.dip_until = now
         self.dip_low = self.dip_high = NO_PACKETS
         self.is_dip = False
@@ -1012,11 +1011,6 @@ class Bound:
         """Whether the bound goes on."""
         params, now, u = sluice.params, sluice.now, sluice.rate
         self.part += counts
-        self.window += counts
-        if self.window.all >= 400:
-            s = self.window.lost_share()
-            self.least = min(self.least, s + 2 * sqrt(s * (1 - s) / self.window.all))
-            self.window = NO_PACKETS
         if is_own and self.dips(counts, sluice):
             self.part, self.since = NO_PACKETS, now
             return True
@@ -1100,7 +1094,7 @@ class Answer:
             goes_on = self.bound.observe(counts, self.dispersion, self.chance, self.is_own, sluice)
             if self.is_own and likelihood(self.bound.dip_high, self.bound.dip_low) > params.answer_certainty:
                 self.chance = 0
-            self.chance = min(self.chance, self.bound.least) * exp(-elapsed / self.memory)
+            self.chance *= exp(-elapsed / self.memory)
             if not goes_on:
                 self.bound = None
                 self.is_own = False
@@ -1119,7 +1113,7 @@ class Answer:
             return
         self.trial = State(
             rate=min(arriving * params.answer_depth, sluice.rate), before=sluice.rate, arrived=arriving, since=now,
-            dispersion=self.dispersion, high=high, after=NO_PACKETS, low=NO_PACKETS, repeated=0)
+            dispersion=self.dispersion, high=high, after=NO_PACKETS, low=NO_PACKETS)
         self.evidence.reset()
 
     def watch_bound(self):
@@ -1132,7 +1126,7 @@ class Answer:
             return
         s = counts.lost_share()
         if s > 0.4:
-            self.bound = Bound(lowest(self.evidence.rate(), b.rate), self.chance, self.sluice.now)
+            self.bound = Bound(lowest(self.evidence.rate(), b.rate), self.sluice.now)
         else:
             before = b.high.lost_share()
             left = max(1 - (1 - before) * 0.9 / 0.7, 0)
@@ -1150,7 +1144,7 @@ class Answer:
         t, m, now, params = self.trial, self.sluice.m, self.sluice.now, self.params
         if m.begin < t.since:
             t.after = NO_PACKETS if m.lost > 0 else t.after + counts
-            if t.repeated == 0 and likelihood(t.high, t.after) > params.answer_certainty:
+            if likelihood(t.high, t.after) > params.answer_certainty:
                 self.trial = None
                 return t.before
             return None
@@ -1158,31 +1152,25 @@ class Answer:
         a = likelihood(t.high, t.low) / t.dispersion
         if -params.answer_doubt <= a <= params.answer_certainty and t.low.all <= 3 * t.high.all:
             return None
-        high, left = t.high.lost_share(), t.low.lost_share()
-        if 0.4 * high <= left < 0.85 * high and left >= params.answer_share and t.repeated < 3:
-            estimate = t.rate * (1 - left)
-            t.rate, t.arrived, t.since = estimate * params.answer_depth, min(estimate, t.arrived), now
-            t.high, t.after, t.low, t.repeated = t.low, NO_PACKETS, NO_PACKETS, t.repeated + 1
-            return None
         self.trial = None
         self.memory = 30
         if a > 0.5 or (t.high + t.low).lost_share() > 0.4:
             self.chance = self.asked = 0
             self.is_own = True
             self.due = now + params.answer_interval
-            self.bound = Bound(t.arrived, 0, now)
+            self.bound = Bound(t.arrived, now)
             return None
         self.due = now + min(params.answer_interval * 2 ** self.asked, 64)
         self.asked = min(self.asked + 1, 8)
         self.chance = min(t.low.most_share(), 0.4)
-        self.bound = Bound(t.before, self.chance, now)
+        self.bound = Bound(t.before, now)
         self.free(1)
         return t.before
 
     def free(self, back):
         """9.6"""
         b, now = self.bound, self.sluice.now
-        self.bound = Bound(b.rate + back * (b.most - b.rate), self.chance, now)
+        self.bound = Bound(b.rate + back * (b.most - b.rate), now)
         self.bound.clear_since = now - 2
 
 
@@ -1195,7 +1183,6 @@ class Competition:
         self.contest = self.pressed_since = self.left = None
         self.lately = State(served=0, sent=0)
         self.cut_at = self.updated = self.peak = self.settled = self.banned_until = self.apart = 0
-        self.trend = (0, 0)
 
     def observe(self):
         """The rate, or none."""
@@ -1224,18 +1211,11 @@ class Competition:
         if not (is_long and q > params.queue_most + params.compete_margin):
             self.apart, self.pressed_since = 0, None
             self.settled = self.settled + 0.05 * (share - self.settled) if self.settled > 0 else share
-            self.trend = (departure, q)
             return
         if self.pressed_since is None or q < 0.75 * self.peak:
             self.pressed_since, self.peak = None, q
         self.peak = max(self.peak, q)
         self.pressed_since = either(self.pressed_since, departure)
-        since, queue = self.trend
-        span = departure - since
-        if span >= 0.4:
-            if q - queue < -0.3 * span:
-                self.pressed_since += span
-            self.trend = (departure, q)
         if departure - self.pressed_since > params.compete_after and now > self.banned_until:
             is_again = self.left is not None and now - self.left.at < 10
             rate = max(self.left.rate if is_again else params.compete_share * self.settled, share)

@@ -33,9 +33,6 @@ const DISPERSION_MEMORY: Span = Span::secs(60.0);
 /// verdict then.
 const LONG: f64 = 3.0;
 const UNDECIDED: f64 = 0.5;
-/// Share of the former loss that is left where some of it answers, and how often the trial is then repeated at a lower rate.
-const PART: (f64, f64) = (0.4, 0.85);
-const MOST_REPEATED: u32 = 3;
 /// Share that is taken for chance at most where losses have answered before: what several flows of one policer take for it adds up.
 const BOUNDED_CHANCE: f64 = 0.05;
 /// Longest time that one message stands for.
@@ -103,8 +100,6 @@ struct Trial {
     /// Packets of the rate before since the last loss among them.
     after: Counts,
     low: Counts,
-    /// Trials before it at higher rates.
-    repeated: u32,
 }
 
 /// The state of the stage.
@@ -173,7 +168,7 @@ impl LossAnswer {
             if is_own && bound.refutes_chance(c.certainty) {
                 self.chance = 0.0;
             }
-            self.chance = self.chance.min(bound.least_share()) * forgotten(flow.now - self.updated, self.memory);
+            self.chance *= forgotten(flow.now - self.updated, self.memory);
             if !goes_on {
                 (self.bound, self.is_own) = (None, false);
             }
@@ -203,7 +198,7 @@ impl LossAnswer {
         let rate = (arrived * c.depth).min(before);
         let dispersion = self.dispersion;
         let (after, low) = (Counts::default(), Counts::default());
-        self.trial = Some(Trial { rate, before, arrived, from, dispersion, high, after, low, repeated: 0 });
+        self.trial = Some(Trial { rate, before, arrived, from, dispersion, high, after, low });
         self.evidence = Evidence::default();
     }
 
@@ -219,7 +214,7 @@ impl LossAnswer {
         }
         if counts.share() > MOST_CHANCE {
             let rate = self.evidence.arrived().map_or(bound.rate(), |r| r.min(bound.rate()));
-            *bound = LossBound::at(rate, self.chance, flow.now);
+            *bound = LossBound::at(rate, flow.now);
         } else if bound.judge(counts.share()) {
             self.is_own = true;
         } else {
@@ -228,7 +223,7 @@ impl LossAnswer {
             self.chance = counts.share().min(if self.is_own { BOUNDED_CHANCE } else { MOST_CHANCE });
             self.memory = (2.0 * self.memory).min(LONGEST_MEMORY);
             let back = if counts.share() > 2.0 * BOUNDED_CHANCE { 1.0 } else { 0.5 };
-            bound.free(back, self.chance, flow.now);
+            bound.free(back, flow.now);
         }
         self.evidence = Evidence::default();
     }
@@ -245,7 +240,7 @@ impl LossAnswer {
         if sample.begin < trial.from {
             trial.after = if sample.lost > 0 { Counts::default() } else { trial.after + counts };
             // Losses that end while the rate is still the same are no policer's.
-            let is_burst = trial.repeated == 0 && trial.high.answer(trial.after) > c.certainty;
+            let is_burst = trial.high.answer(trial.after) > c.certainty;
             self.trial = (!is_burst).then_some(trial);
             return is_burst.then_some(trial.before);
         }
@@ -259,10 +254,7 @@ impl LossAnswer {
         if !is_over {
             return None;
         }
-        self.trial = self.again(&trial, flow, c);
-        if self.trial.is_some() {
-            return None;
-        }
+        self.trial = None;
         let both = trial.high + trial.low;
         if answers > UNDECIDED || both.share() > MOST_CHANCE {
             self.take_as_own(&trial, flow, c);
@@ -271,28 +263,11 @@ impl LossAnswer {
         self.take_as_chance(&trial, flow, c)
     }
 
-    /// Another trial, at a rate that is lower still: where some of the losses answer, the first rate was not low enough to show the others.
-    fn again(&self, trial: &Trial, flow: &Flow, c: &AnswerConfig) -> Option<Trial> {
-        let (high, left) = (trial.high.share(), trial.low.share());
-        let is_part = (PART.0 * high..PART.1 * high).contains(&left) && left >= c.share;
-        let arrived = trial.rate * (1.0 - left);
-        (is_part && trial.repeated < MOST_REPEATED).then_some(Trial {
-            rate: arrived * c.depth,
-            arrived: arrived.min(trial.arrived),
-            from: flow.now,
-            high: trial.low,
-            after: Counts::default(),
-            low: Counts::default(),
-            repeated: trial.repeated + 1,
-            ..*trial
-        })
-    }
-
     /// Losses answer to the rate: it is bounded.
     fn take_as_own(&mut self, trial: &Trial, flow: &Flow, c: &AnswerConfig) {
         (self.chance, self.asked, self.memory, self.is_own) = (0.0, 0, CHANCE_MEMORY, true);
         self.due = flow.now + Span::from(c.interval);
-        self.bound = Some(LossBound::at(trial.arrived, self.chance, flow.now));
+        self.bound = Some(LossBound::at(trial.arrived, flow.now));
     }
 
     /// Losses do not answer. The rate before the trial, unless one is bounded.
@@ -303,8 +278,8 @@ impl LossAnswer {
         // Others may have made them too: what goes beyond is theirs or this flow's.
         self.chance = trial.low.most_share().min(MOST_CHANCE);
         self.memory = CHANCE_MEMORY;
-        let mut bound = LossBound::at(trial.before, self.chance, flow.now);
-        bound.free(1.0, self.chance, flow.now);
+        let mut bound = LossBound::at(trial.before, flow.now);
+        bound.free(1.0, flow.now);
         self.bound = Some(bound);
         Some(trial.before)
     }

@@ -42,8 +42,6 @@ crate::tunables! {
         most as queue_most: TimeDelta = 40.0, 1.0 => 500.0;
         /// Addition to the queueing delay held, in mean stalls.
         stalls as stall_share: f64 = 0.27, 0.0 => 4.0;
-        /// Addition to the queueing delay held, in deviations of jitter.
-        jitter as jitter_share: f64 = 1.0, 0.0 => 10.0;
         /// Power of the mean share of packets without a mark by which the queueing delay held is multiplied.
         mark_power: f64 = 4.0, 0.0 => 20.0;
         /// Power of the mean share of packets not lost by which the queueing delay held is multiplied: queue management drops
@@ -59,9 +57,6 @@ crate::tunables! {
         time as service_time: TimeDelta = 230.0, 5.0 => 2_000.0;
         /// Busy time over which the service rate is taken after a fall of the capacity, and for growth.
         fall_time as service_time_fall: TimeDelta = 14.0, 5.0 => 2_000.0;
-        /// Share of the service rate over `service_time` below which that over `service_time_fall` shows a fall of the
-        /// capacity.
-        fall_share: f64 = 1.0, 0.1 => 1.0;
         /// Least busy time that shows a fall of the capacity, in mean stalls.
         fall_stalls: f64 = 2.9, 0.0 => 50.0;
         /// Least number of packets that shows a fall of the capacity.
@@ -128,8 +123,6 @@ crate::tunables! {
         settled as pacing_settled: f64 = 1.0, 1.0 => 10.0;
         /// Pacing rate as a multiple of the media rate where the source sends in bursts.
         bursts as pacing_bursts: f64 = 1.1, 1.0 => 10.0;
-        /// Pacing rate as a multiple of the media rate where marks hold the queue.
-        marked as pacing_marked: f64 = 1.0, 1.0 => 10.0;
         /// Mean deviation of the data sent from the data that the rate allows, as time at the rate, from which the source sends in
         /// bursts.
         burst_least: TimeDelta = 11.0, 1.0 => 1_000.0;

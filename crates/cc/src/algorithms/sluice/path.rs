@@ -184,7 +184,7 @@ impl Path {
     fn fall(&self, sample: &Sample, steady: Served, time: Span, long: Span, config: &Config) -> Option<Served> {
         let c = &config.service;
         let newest = self.service.served_of(time, c.fall_packets)?;
-        let shows = newest.rate < c.fall_share * steady.rate
+        let shows = newest.rate < steady.rate
             && (marked_share(sample) > MOSTLY_MARKED
                 || (sample.queue.least.delay > long && self.rises(sample, config)));
         // Packets that were sent as slowly as they arrived show no fall, however little the link served.

@@ -44,7 +44,7 @@ pub(super) fn packet_time(view: &View, share: Rate) -> Span {
 
 /// The queue wanted on a path. `share` is this flow's rate of service, `weight` the share of one flow that it takes.
 pub(super) fn wanted(view: &View, share: Rate, weight: f64, c: &QueueConfig) -> Span {
-    let uneven = (c.stalls * view.stall).max(c.jitter * view.noise);
+    let uneven = (c.stalls * view.stall).max(view.noise);
     let mut wanted = if view.l4s.is_some() {
         MARKED + packet_time(view, share) + uneven
     } else {

@@ -29,9 +29,6 @@ const SAME: f64 = 1.25;
 const ENDED_LOSSES: f64 = 10.0;
 /// Factor on the logarithm of the ratio of likelihoods: where flows share a policer, another's yielding ends losses too.
 const ENDED_CERTAINTY: f64 = 2.0;
-/// Packets by which the least share lost is known, and the deviations added to it.
-const WINDOW: f64 = 400.0;
-const DEVIATIONS: f64 = 2.0;
 
 /// The rate in force and the share of it that is sent.
 #[derive(Clone, Copy, Debug)]
@@ -68,8 +65,6 @@ pub(super) struct LossBound {
     excess: f64,
     /// Since when there has been none, and the last round before.
     clear_since: Time,
-    window: Counts,
-    least: f64,
     /// Packets at about this rate up to the last one lost, and at this or a greater one since then.
     same: Rate,
     lossy: Counts,
@@ -79,7 +74,7 @@ pub(super) struct LossBound {
 
 impl LossBound {
     /// A bound at a rate.
-    pub(super) fn at(rate: Rate, chance: f64, now: Time) -> Self {
+    pub(super) fn at(rate: Rate, now: Time) -> Self {
         Self {
             rate,
             most: rate,
@@ -88,8 +83,6 @@ impl LossBound {
             from: now,
             excess: 0.0,
             clear_since: now,
-            window: Counts::default(),
-            least: chance,
             same: rate,
             lossy: Counts::default(),
             clean: Counts::default(),
@@ -124,24 +117,15 @@ impl LossBound {
         answers
     }
 
-    /// The least share lost in any window so far, with its error.
-    pub(super) fn least_share(&self) -> f64 {
-        self.least
-    }
-
     /// Losses turned out to be chance: a share of the way back, and growth as fast as without losses.
-    pub(super) fn free(&mut self, back: f64, chance: f64, now: Time) {
-        *self = Self {
-            clear_since: now - 2.0 * CLEAR,
-            ..Self::at(self.rate + back * (self.most - self.rate), chance, now)
-        };
+    pub(super) fn free(&mut self, back: f64, now: Time) {
+        *self = Self { clear_since: now - 2.0 * CLEAR, ..Self::at(self.rate + back * (self.most - self.rate), now) };
     }
 
     /// Takes a message. Whether the bound still holds.
     pub(super) fn observe(&mut self, losses: &Losses, flow: &Flow, c: &AnswerConfig) -> bool {
         let &Losses { counts, begin, chance, dispersion, is_own } = losses;
         self.round += counts;
-        self.count_window(counts);
         // In a dip the bound stands still: what is lost of a lower rate is not this one's.
         if is_own && self.dips.observe(counts, begin, flow.now, !self.has_fallen()) {
             (self.round, self.from) = (Counts::default(), flow.now);
@@ -189,15 +173,5 @@ impl LossBound {
             self.clean += counts;
         }
         self.lossy.lost > ENDED_LOSSES && self.lossy.answer(self.clean) / dispersion > ENDED_CERTAINTY * c.certainty
-    }
-
-    fn count_window(&mut self, counts: Counts) {
-        self.window += counts;
-        let all = self.window.all();
-        if all >= WINDOW {
-            let share = self.window.share();
-            self.least = self.least.min(share + DEVIATIONS * libm::sqrt(share * (1.0 - share) / all));
-            self.window = Counts::default();
-        }
     }
 }

@@ -78,7 +78,7 @@ impl Pacing {
         // Where losses hold the queue short, a train that the link spreads is a queue of its own.
         let is_bound = self.bound.is_some_and(|bound| self.rate > BOUND_NEAR * bound);
         if (is_settled && self.marked > MARKED) || is_bound {
-            return self.rate * c.marked;
+            return self.rate;
         }
         (self.rate * factor).max(BURST_PACKETS * PACKET / Span::from(burst))
     }

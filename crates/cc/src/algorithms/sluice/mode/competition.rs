@@ -7,10 +7,6 @@
 use super::super::config::CompeteConfig;
 use super::super::quantity::{PACKET, Rate, Span, Time};
 
-/// Span over which a shrinking queue is recognised.
-const TREND: Span = Span::secs(0.4);
-/// Decrease in s/s from which the queue counts as shrinking.
-const SHRINKING: f64 = 0.3;
 /// Share of the longest queue below which others have yielded as well.
 const YIELDED: f64 = 0.75;
 /// Time for which the rate of the last competition counts.
@@ -126,8 +122,6 @@ struct Watch {
     peak: Span,
     /// The share before the queue grew.
     settled: Rate,
-    /// Departure and queue at the begin of the span of the trend.
-    before: (Time, Span),
     /// The mode stays off until then.
     banned_until: Time,
     /// How often the service was this flow's own since the queue was short.
@@ -220,25 +214,16 @@ impl Competition {
             w.apart = 0;
             w.pressed_since = None;
             w.settled = w.settled.positive().map_or(p.share, |settled| settled + SETTLING * (p.share - settled));
-            w.before = (p.departure, p.queue);
             return None;
         }
-        // Others that yield as well let the queue fall; a loss-based flow makes it longer.
+        // A queue of this flow's own falls, and so does one that others yield; a loss-based flow makes it longer.
         if w.pressed_since.is_none() || p.queue < YIELDED * w.peak {
             (w.pressed_since, w.peak) = (None, p.queue);
         }
         w.peak = w.peak.max(p.queue);
         // By departure: packets sent before the cut say nothing of it.
-        let since = w.pressed_since.get_or_insert(p.departure);
-        let span = p.departure - w.before.0;
-        if span >= TREND {
-            // The clock stands still while the queue shrinks.
-            if p.queue - w.before.1 < -SHRINKING * span {
-                *since += span;
-            }
-            w.before = (p.departure, p.queue);
-        }
-        let persists = p.departure - *since > c.after.into();
+        let since = *w.pressed_since.get_or_insert(p.departure);
+        let persists = p.departure - since > c.after.into();
         (persists && p.now > w.banned_until).then(|| self.begin(p, c))
     }
 
