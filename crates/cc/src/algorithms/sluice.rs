@@ -165,7 +165,7 @@ impl Sluice {
         self.answer = self.answer_to(&sample, now);
         let view = self.path.view();
         let expected = queue::expected(view, &self.history, share, self.usage.arrived(), now);
-        // What the window has held is in no queue of the link.
+        // Data that the window holds is in no queue of the link.
         let most = self.bounding_room().map(|_| queue::most(self.flight.data(), share));
         self.queue = Queue {
             expected: most.map_or(expected, |most| expected.min(most)),
