@@ -34,6 +34,8 @@ PARAMETERS_MS = dict(
 Change = namedtuple("Change", "at bits ref_bits rate ref")
 Service = namedtuple("Service", "rate busy sending since")
 Standing = namedtuple("Standing", "delay departure")
+Gap = namedtuple("Gap", "gap size sending")
+Stop = namedtuple("Stop", "g until sent")
 Moment = namedtuple("Moment", "now departure sent delay service is_even")
 
 
@@ -157,6 +159,7 @@ class CoreSampler:
             if p.arrival_ns is None:
                 m.lost += 1
                 m.lost_waiting += self.last_queue > waits
+                self.lose((p.departure_ns - start) * 1e-9, self.sent - 8 * p.size)
             else:
                 delay = min((p.arrival_ns - p.departure_ns - base) * 1e-9, 10)
                 self.observe_ordered(m, p, (p.departure_ns - start) * 1e-9, delay, 8 * p.size)
@@ -179,16 +182,31 @@ class CoreSampler:
         if 0 <= gap < 10:
             m.elapsed += gap
             if queue >= max(self.waited, 0.5 * gap):
-                m.busy.time += gap
-                m.busy.size += served
-                m.busy.packets += 1
-                m.busy.sending += max(departure - self.last_departure, 0)
-                if gap < 0.1:
-                    m.gaps.sum += gap
-                    m.gaps.squares += gap * gap
-                    m.gaps.count += 1
+                sending = max(departure - self.last_departure, 0)
+                self.serve(m, Gap(gap, served, sending), departure + queue, self.sent - 8 * p.size)
+            else:
+                self.serve_idle(m)
         self.last_departure = departure
         self.last_arrival = max(either(self.last_arrival, p.arrival_ns), p.arrival_ns)
+
+    def add(self, m, g):
+        m.busy.time += g.gap
+        m.busy.size += g.size
+        m.busy.packets += 1
+        m.busy.sending += g.sending
+        if g.gap < 0.1:
+            m.gaps.sum += g.gap
+            m.gaps.squares += g.gap * g.gap
+            m.gaps.count += 1
+
+    def serve(self, m, g, at, before):
+        self.add(m, g)
+
+    def serve_idle(self, m):
+        """[STOP] A packet has not waited."""
+
+    def lose(self, departure, before):
+        """[STOP]"""
 
     def extend(self, m, now, interval, base, at, window):
         """For extensions: 6.5 to 6.7."""
@@ -258,6 +276,7 @@ class Core:
         if m is None:
             return
         self.m = m
+        self.take_flight(in_flight)
         self.rtt = None if rtt_ns is None else clamp(rtt_ns * 1e-9, 0, 3)
         if self.before_silence is not None and now - self.silent_since > 1:
             self.pass_over()
@@ -270,6 +289,8 @@ class Core:
         self.share = self.cut(self.find_share())
         self.answer = self.find_answer()
         self.queue.expected, self.queue.wanted = self.expected_queue(self.share), self.wanted_queue()
+        if self.is_bounded():
+            self.queue.expected = min(self.queue.expected, self.flight.data / max(self.share, 1000))
         self.decide()
         self.due = None if in_flight == 0 else now_ns + self.patience()
 
@@ -287,7 +308,8 @@ class Core:
         if self.due is not None and now_ns >= self.due:
             self.due = now_ns + 25_000_000
             q = now - self.awaited() - timing.rtt - timing.interval - timing.lateness
-            if not (self.is_competing and q < 1):
+            q -= 0.08 if self.is_bounded() else 0
+            if not (self.is_competing and q < 1) and not (self.is_bounded() and q <= self.queue.wanted):
                 if self.before_silence is None:
                     self.before_silence, self.silent_since = either(drain.then, self.rate), now
                 drain.then = None
@@ -745,6 +767,13 @@ class Core:
     def update_l4s(self, marked):
         """[ECN]"""
 
+    def is_bounded(self):
+        """[STOP]"""
+        return False
+
+    def take_flight(self, in_flight):
+        """[STOP]"""
+
     def compare_notice(self):
         """[NOTICE]"""
 
@@ -765,7 +794,7 @@ class Core:
 
 
 class Sampler(CoreSampler):
-    """[HOLE], [LATE] and [LONGER]"""
+    """[HOLE], [LATE], [LONGER] and [STOP]"""
 
     def __init__(self):
         super().__init__()
@@ -773,6 +802,7 @@ class Sampler(CoreSampler):
         self.held = State(received=0, marked=0, revoked=0, lateness=0, size=0, served=0)
         self.late = State(current=0, previous=0, begun=0, lateness=0, updated=0)
         self.longer = State(marks=deque(maxlen=24), sent=0, same=0, last=0, before=None, full=None)
+        self.stops = State(pending=None, last=None, long=None, usual=None, full=None)
 
     def observe_packets(self, m, packets, start, base, waits):
         for i, p in enumerate(packets):
@@ -885,6 +915,41 @@ class Sampler(CoreSampler):
             return None
         of.marks.clear()
         return least
+
+
+    def serve(self, m, g, at, before):
+        """[STOP] 6.8"""
+        stops = self.stops
+        if g.gap >= 0.6:
+            stops.long = at
+        pending = stops.pending
+        if pending is not None and 8 * g.gap < pending.g.gap and g.gap < 0.9 * g.sending:
+            stops.last, stops.pending = pending, None
+        self.serve_idle(m)
+        is_unusual = stops.usual is not None and 8 * stops.usual < g.gap
+        stops.usual = g.gap
+        if is_unusual and 0.1 <= g.gap < 0.3:
+            stops.pending = Stop(g, at, before)
+        else:
+            self.add(m, g)
+
+    def serve_idle(self, m):
+        if self.stops.pending is not None:
+            self.add(m, self.stops.pending.g)
+            self.stops.pending = None
+
+    def lose(self, departure, before):
+        stops = self.stops
+        if stops.last is not None and departure < stops.last.until:
+            data = before - stops.last.sent
+            if stops.full is not None and departure - stops.full[1] < 120:
+                data = min(data, stops.full[0])
+            stops.full = data, departure
+
+    def room(self, now):
+        full, long = self.stops.full, self.stops.long
+        is_known = full is not None and now - full[1] < 120 and (long is None or now - long > 120)
+        return full[0] if is_known else None
 
 
 def is_overtaken(p, following):
@@ -1296,6 +1361,8 @@ class Sluice(Core):
         self.l4s = State(alpha=0, updated=0)
         self.end_l4s()
         self.waiting = 0
+        self.room = None
+        self.flight = State(data=0, window=None, is_held=False)
         self.notice = State(capacity=0, at=0, exceeded=0, bound_from=0, hint_from=0)
         self.losses = Answer(self)
         self.competition = Competition(self)
@@ -1333,10 +1400,52 @@ class Sluice(Core):
 
     def on_queue(self, now_ns, waiting):
         self.waiting = 8 * waiting
+        self.bound_flight()
+
+    # [STOP]
+
+    def on_sent(self, now_ns, sequence, size):
+        self.flight.data += 8 * size
+        super().on_sent(now_ns, sequence, size)
+
+    def on_feedback(self, now_ns, packets, in_flight, rtt_ns):
+        super().on_feedback(now_ns, packets, in_flight, rtt_ns)
+        self.bound_flight()
+
+    def on_timeout(self, now_ns):
+        super().on_timeout(now_ns)
+        self.bound_flight()
+
+    def bound_anew(self, now_ns):
+        super().bound_anew(now_ns)
+        self.bound_flight()
+
+    def is_bounded(self):
+        is_alone = not self.is_starting and not self.is_competing and self.view.bound is None
+        return self.room is not None and is_alone
+
+    def take_flight(self, in_flight):
+        self.flight.data = 8 * in_flight
+        self.room = self.sampler.room(self.now)
+
+    def bound_flight(self):
+        """15.3; the window in bytes is a floor of an eighth."""
+        flight, timing = self.flight, self.timing
+        is_full = flight.window is not None and flight.data >= 0.9 * flight.window
+        flight.is_held = self.is_bounded() and (is_full or (flight.is_held and self.waiting > 0))
+        flight.window = None
+        if self.is_bounded():
+            loop = either(timing.path, timing.rtt) + timing.interval
+            time = loop + timing.lateness + self.queue.wanted + 0.02
+            flight.window = max(max(self.rate, self.reference) * time, 4 * PACKET, 0.9 * self.room)
+
+    def pacing(self):
+        pacing = super().pacing()
+        return max(pacing, self.rate + self.waiting / 0.1) if self.flight.is_held else pacing
 
     def media(self):
-        """[ECN] 15.2"""
-        if self.view.bound is None:
+        """[ECN] [STOP] 15.2"""
+        if self.view.bound is None and not self.flight.is_held:
             return self.rate
         return clamp(max(self.rate - self.waiting / 0.2, 0.5 * self.rate), self.floor, max(self.ceiling, self.floor))
 

@@ -34,6 +34,7 @@ pub use config::{
     AnswerConfig, CompeteConfig, Config, CorrectionConfig, DrainConfig, GrowthConfig, MarkConfig, NoiseConfig,
     PacingConfig, QueueConfig, ServiceConfig,
 };
+use decision::flight::Flight;
 use decision::limits::Bounds;
 use decision::{Decision, Growth, Rates, Situation};
 use history::RateHistory;
@@ -88,6 +89,9 @@ pub struct Sluice {
     due: Option<Timestamp>,
     /// The rate before it was cut since feedback is missing, and since when it is.
     before_silence: Option<(Rate, Time)>,
+    flight: Flight,
+    /// Data that the link's queue has room for, where stops of the link have overflowed it.
+    room: Option<Bits>,
     /// Data that waits at the sender, without the newest frame.
     waiting: Bits,
     /// The target in force: it is asked for after every packet, and changes with cues and timeouts only.
@@ -116,6 +120,8 @@ impl Sluice {
             history: RateHistory::new(rate.into()),
             due: None,
             before_silence: None,
+            flight: Flight::default(),
+            room: None,
             waiting: Bits::ZERO,
             target: Target { overhead: RTP_HEADER, ..Target::paced(rate, rate) },
         };
@@ -147,6 +153,8 @@ impl Sluice {
         let message = Message { packets: f.packets, now, interval, start: self.start, window, full, waited };
         let Some(sample) = self.sampler.sample(&message) else { return };
         let rtt = f.rtt.map(|rtt| Span::from(rtt::bounded(rtt)));
+        self.flight.report(Bits::new(f.bytes_in_flight.as_bits() as f64));
+        self.room = self.sampler.stops().room(now);
         self.end_silence(&sample, now);
         if let Some(rtt) = rtt {
             self.timing.observe_path(now, rtt, sample.queue.last);
@@ -156,8 +164,11 @@ impl Sluice {
         let share = self.observe_path(&sample, now);
         self.answer = self.answer_to(&sample, now);
         let view = self.path.view();
+        let expected = queue::expected(view, &self.history, share, self.usage.arrived(), now);
+        // Data that the window holds is in no queue of the link.
+        let most = self.bounding_room().map(|_| queue::most(self.flight.data(), share));
         self.queue = Queue {
-            expected: queue::expected(view, &self.history, share, self.usage.arrived(), now),
+            expected: most.map_or(expected, |most| expected.min(most)),
             wanted: queue::wanted(view, share, self.weight, &self.config.queue),
         };
         let step = self.next_step(&sample, share, rtt.unwrap_or(self.timing.rtt()), now);
@@ -300,14 +311,26 @@ impl Sluice {
         });
     }
 
+    /// Data that the link's queue has room for, where it bounds what is in flight. Where others fill that queue, this flow's share of it
+    /// would only fall.
+    fn bounding_room(&self) -> Option<Bits> {
+        let is_alone = !self.state.is_starting && !self.state.competition.is_on();
+        self.room.filter(|_| is_alone && self.path.view().l4s.is_none())
+    }
+
     /// Derives the target from the state.
     fn update_target(&mut self) {
         let rate = self.history.rate();
         let pacing = self.growth.pacing(rate, self.path.view(), self.answer.bound(), self.state.is_starting);
         let is_marked = self.path.view().l4s.is_some();
-        let media = if is_marked { decision::pacing::media(rate, self.waiting) } else { rate };
+        let time = self.timing.report_time() + self.queue.wanted;
+        let reference = rate.max(self.history.reference());
+        let window = self.flight.bound(self.bounding_room(), reference, time, self.waiting);
+        self.target.window = window.map(|w| DataSize::from_bytes((w.as_bits() / 8.0) as u64));
+        let media = if is_marked || self.flight.is_held() { decision::pacing::media(rate, self.waiting) } else { rate };
         self.target.media_rate = self.bounds.media_rate(media);
-        self.target.pacing_rate = pacing.of_source(self.usage.burst(), &self.config.pacing).into();
+        let pacing = pacing.of_source(self.usage.burst(), &self.config.pacing);
+        self.target.pacing_rate = self.flight.pacing(pacing, rate, self.waiting).into();
     }
 }
 

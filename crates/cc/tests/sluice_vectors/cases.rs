@@ -345,7 +345,7 @@ fn noise() -> Vec<Case> {
         Case {
             sections: &["6.4", "6.5", "6.6"],
             requires: &["LATE"],
-            seconds: 10.0,
+            seconds: 9.5,
             ..case(
                 "late-packets",
                 "A link of 0.8 Mbit/s; each tenth packet arrives 70 ms later.",

@@ -1,7 +1,7 @@
 //! The interface of all controllers.
 
 use super::Sluice;
-use super::decision::Rates;
+use super::decision::{Rates, flight};
 use super::mode::Mode;
 use super::quantity::{Bits, Rate, Span};
 use crate::controller::{Controller, Coupled, Limits, Target, TimeoutReason};
@@ -15,6 +15,7 @@ const SILENT_QUEUE: Span = Span::secs(1.0);
 
 impl Controller for Sluice {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.flight.send(Bits::new(packet.size.as_bits() as f64));
         if self.due.is_none() {
             self.timing.send(self.time(packet.now));
             self.arm(packet.now, true);
@@ -24,7 +25,8 @@ impl Controller for Sluice {
     #[inline]
     fn on_queue(&mut self, queue: &QueueState) -> bool {
         let waiting = Bits::new(queue.queued.as_bits() as f64 - queue.added.as_bits() as f64);
-        let has_changed = waiting != self.waiting && self.path.view().l4s.is_some();
+        let is_marked = self.path.view().l4s.is_some();
+        let has_changed = self.room.is_some() || (waiting != self.waiting && is_marked);
         self.waiting = waiting;
         if has_changed {
             self.update_target();
@@ -131,6 +133,11 @@ impl Sluice {
         let now = self.time(now);
         let queue = self.timing.unreported_queue(now);
         if self.state.competition.is_on() && queue < SILENT_QUEUE {
+            return;
+        }
+        let is_bounded = self.bounding_room().is_some();
+        let queue = if is_bounded { queue - flight::OUTLASTED } else { queue };
+        if is_bounded && queue <= self.queue.wanted {
             return;
         }
         // The end of a drain would raise the rate again while nothing is known of the path.

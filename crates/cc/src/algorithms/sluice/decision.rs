@@ -1,5 +1,6 @@
 //! Sixth stage: the rate on a busy link, on one with room, and during a drain.
 
+pub(super) mod flight;
 pub(super) mod foresight;
 pub(super) mod limits;
 mod notice;

@@ -37,6 +37,11 @@ pub(super) fn expected(view: &View, history: &RateHistory, share: Rate, arrived:
     history.rates(view.standing.departure, now).fold(view.standing.delay, grow)
 }
 
+/// Longest queue that this much data in flight can make at `share`.
+pub(super) fn most(in_flight: Bits, share: Rate) -> Span {
+    in_flight / share.max(LEAST_RATE)
+}
+
 /// Time that one of the larger packets takes at this flow's share.
 pub(super) fn packet_time(view: &View, share: Rate) -> Span {
     view.packet / share.max(LEAST_RATE)

@@ -3,6 +3,7 @@
 
 mod late;
 mod longer;
+pub(super) mod stops;
 pub(super) mod timing;
 pub(super) mod usage;
 
@@ -11,6 +12,7 @@ use crate::cue::PacketResult;
 use crate::parts::base_delay::BaseDelay;
 use late::{Late, Losses};
 use longer::Longer;
+use stops::{Gap, Stops};
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// Queueing delay from which a packet counts as having waited.
@@ -131,6 +133,7 @@ pub(super) struct Sampler {
     overtaken: Overtaken,
     late: Late,
     longer: Longer,
+    stops: Stops,
 }
 
 /// Packets that were overtaken on the path.
@@ -188,6 +191,7 @@ impl Sampler {
             let (Some(arrival), Some(delay)) = (p.arrival, delay_of(p)) else {
                 sample.lost += 1;
                 sample.lost_waiting += u32::from(self.last_queue > message.full);
+                self.stops.lose(Time::of(p.departure, start), self.sent - bits(p));
                 continue;
             };
             let queue = Span::secs(delay.saturating_sub(base) as f64 * 1e-9).min(MAX_SPAN);
@@ -214,6 +218,11 @@ impl Sampler {
         }
         sample.is_same = self.longer.is_same();
         Some(sample)
+    }
+
+    /// The link's stops of late.
+    pub(super) fn stops(&self) -> &Stops {
+        &self.stops
     }
 
     /// Counts packets that were never reported between the newest one reported and this one, as large as this one. Nothing is known of
@@ -250,7 +259,11 @@ impl Sampler {
                 // It was in the queue before the packet ahead had left.
                 if queue >= waited.max(0.5 * gap) {
                     let sending = self.last_departure.map_or(Span::ZERO, |l| (departure - l).max(Span::ZERO));
-                    sample.add_busy(gap, size, sending);
+                    let gap = Gap { time: gap, size, sending };
+                    let served = self.stops.pass(gap, departure + queue, self.sent - bits(p));
+                    served.into_iter().flatten().for_each(|gap| sample.add_busy(gap));
+                } else if let Some(gap) = self.stops.interrupt() {
+                    sample.add_busy(gap);
                 }
             }
         }
@@ -321,7 +334,7 @@ impl Sample {
     }
 
     /// Counts a gap in which the link was busy with a packet.
-    fn add_busy(&mut self, gap: Span, size: Bits, sending: Span) {
+    fn add_busy(&mut self, Gap { time: gap, size, sending }: Gap) {
         self.busy.time += gap;
         self.busy.size += size;
         self.busy.packets += 1;

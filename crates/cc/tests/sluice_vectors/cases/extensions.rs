@@ -278,7 +278,7 @@ fn company() -> Vec<Case> {
         },
         Case {
             sections: &["11.2"],
-            requires: &["COMPETE"],
+            requires: &["COMPETE", "STOP"],
             outputs: &["compete"],
             seconds: 9.0,
             ..case(

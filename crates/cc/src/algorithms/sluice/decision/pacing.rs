@@ -15,12 +15,12 @@ const MARKED: f64 = 0.2;
 const POLICED: f64 = 2.0;
 /// Share of the bound by losses from which it holds the rate.
 const BOUND_NEAR: f64 = 0.95;
-/// Time in which data that waits at the sender is to leave under L4S marks, and the least share of the rate that media has meanwhile.
+/// Time in which data that waits at the sender is to leave, and the least share of the rate that media has meanwhile.
 const CLEARED: Span = Span::secs(0.2);
 const LEAST_MEDIA: f64 = 0.5;
 
-/// The media rate under L4S marks. Packets leave hardly faster than media comes, so that frames of a higher rate would wait at the
-/// sender for long: `waiting` is the data there, without the newest frame.
+/// The media rate under L4S marks, where packets leave hardly faster than media comes, and where a full flight holds them: frames of a higher
+/// rate would wait at the sender for long. `waiting` is the data there, without the newest frame.
 pub(in super::super) fn media(rate: Rate, waiting: Bits) -> Rate {
     (rate - waiting / CLEARED).max(LEAST_MEDIA * rate)
 }

@@ -112,6 +112,11 @@ impl Timing {
         self.newest
     }
 
+    /// Time in which a packet is reported that does not wait.
+    pub(in super::super) fn report_time(&self) -> Span {
+        self.loop_time() + self.lateness
+    }
+
     /// Departure of the packet whose report is awaited.
     fn awaited(&self) -> Time {
         self.waiting_since.unwrap_or(self.newest)
