@@ -14,9 +14,9 @@ use weir_cc::{FeedbackFormat, Limits, Registry, ReportPlan, Setup};
 use weir_media::PerfectCodec;
 use weir_session::allocation::{Demand, MediaKind, Priority};
 use weir_session::{
-    Datagram, EndConfig, EndPlan, HeaderExtensions, IncomingConfig, IncomingId, Kind, Label, NackConfig, Outcome,
-    OutgoingConfig, OutgoingId, OutgoingOptions, ReceivingPath, RepairChoice, RetransmissionConfig, SenderModel,
-    SendingPath, StreamError, StreamIdentity,
+    Datagram, EndConfig, EndPlan, Endpoint, HeaderExtensions, IncomingConfig, IncomingId, Kind, Label, NackConfig,
+    Outcome, OutgoingConfig, OutgoingId, OutgoingOptions, ReceivingPath, RepairChoice, RetransmissionConfig,
+    SenderModel, SendingPath, StreamError, StreamIdentity,
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
@@ -95,6 +95,15 @@ fn add(c: &mut Call) -> [OutgoingId; 3] {
     })
 }
 
+/// The other end of one that sends sound.
+fn receiver_of_sound(of: EndConfig) -> Endpoint {
+    EndPlan::new(EndConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..of })
+        .receives(IncomingConfig::new(identity(AUDIO, 111), MediaKind::default()))
+        .on(ReceivingPath::default())
+        .make(Timestamp::ZERO)
+        .unwrap()
+}
+
 fn run(c: &mut Call, seconds: i64) {
     c.run_until(Timestamp::from_secs(seconds));
 }
@@ -148,13 +157,7 @@ fn longest_wait_of_sound(model: SenderModel) -> TimeDelta {
     let video = with(LOW, 100, 90, demand(30, 400, MediaKind::Video, None));
     let plan = EndPlan::new(config.clone()).sends(sound).sends(video);
     let a = plan.on(SendingPath::new(Recorder::new(100).sender())).make(Timestamp::ZERO).unwrap();
-    let other = EndConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config };
-    let b = EndPlan::new(other)
-        .receives(IncomingConfig::new(identity(AUDIO, 111), MediaKind::default()))
-        .on(ReceivingPath::default())
-        .make(Timestamp::ZERO)
-        .unwrap();
-    let mut c = Call::new(a, b, Link::new(kbps(4_000), |_, _| Fate::Pass));
+    let mut c = Call::new(a, receiver_of_sound(config), Link::new(kbps(4_000), |_, _| Fate::Pass));
     run(&mut c, 5);
     let sound = c.sent[0].iter().filter(|s| s.2.is_rtp() && PacketView::parse_header(&s.1).unwrap().ssrc() == AUDIO);
     let late: Vec<_> = sound.map(|s| TimeDelta::from_nanos(s.0.as_nanos() % 20_000_000)).collect();
