@@ -64,7 +64,7 @@ pub mod parts {
     };
     pub use super::station::LinkStation;
     pub use super::streams::REPAIR_PAYLOAD_TYPES;
-    pub use super::traffic::{UDP_OVERHEAD, distribution, udp_agent};
+    pub use super::traffic::{distribution, udp_agent};
     pub use super::video::Viewer;
 }
 

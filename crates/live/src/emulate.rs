@@ -65,6 +65,9 @@ pub struct Route {
     pub forward: Vec<usize>,
     /// From right to left.
     pub reverse: Vec<usize>,
+    /// Bytes for which the links count the IP and UDP headers of each UDP datagram; as many as there are, if absent. Other packets
+    /// count whole.
+    pub headers: Option<DataSize>,
 }
 
 /// Why there is no emulator.
@@ -103,6 +106,8 @@ pub const MAX_FLOWS: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct Gate {
     packet: Vec<u8>,
+    /// What the links count of it; its length, if absent.
+    size: Option<DataSize>,
     ecn: Ecn,
 }
 
@@ -117,7 +122,7 @@ impl Agent for Gate {
             return false;
         }
         packet.bytes.extend_from_slice(&self.packet);
-        packet.size = DataSize::from_bytes(self.packet.len() as u64);
+        packet.size = self.size.unwrap_or(DataSize::from_bytes(self.packet.len() as u64));
         packet.ecn = self.ecn;
         self.packet.clear();
         true
@@ -137,6 +142,8 @@ pub struct Emulator<O = ()> {
     network: Network<O>,
     /// Each flow's agents, left and right alternately.
     gates: Vec<AgentId>,
+    /// By flow, [`Route::headers`].
+    headers: Vec<Option<DataSize>>,
     left: Arc<Namespace>,
     right: Arc<Namespace>,
     buffer: Vec<u8>,
@@ -198,6 +205,7 @@ impl<O: Observer> Emulator<O> {
         Ok(Self {
             network: Network { sim, links, stations: Vec::new() },
             gates,
+            headers: config.flows.iter().map(|f| f.headers).collect(),
             left,
             right,
             buffer: vec![0; MAX_PACKET],
@@ -270,8 +278,8 @@ impl<O: Observer> Emulator<O> {
             self.read[side.index()] += 1;
             let gate = header::read(packet)
                 .filter(|h| h.from.side == side && h.to.side == side.other())
-                .and_then(|h| Some((*self.gates.get(2 * usize::from(h.from.number) + side.index())?, h.ecn)));
-            let Some((gate, ecn)) = gate else {
+                .and_then(|h| Some((*self.gates.get(2 * usize::from(h.from.number) + side.index())?, h)));
+            let Some((gate, header)) = gate else {
                 self.foreign[side.index()] += 1;
                 continue;
             };
@@ -280,9 +288,15 @@ impl<O: Observer> Emulator<O> {
                 self.refused += 1;
                 continue;
             }
+            let counted = self.headers.get(usize::from(header.from.number)).copied().flatten();
+            let size = counted.zip(header.udp).map(|(counted, own)| {
+                let payload = packet.len().saturating_sub(own);
+                counted + DataSize::from_bytes(payload as u64)
+            });
             sim.with_agent(gate, |g, _| {
                 g.packet.extend_from_slice(packet);
-                g.ecn = ecn;
+                g.size = size;
+                g.ecn = header.ecn;
             });
         }
         Ok(true)

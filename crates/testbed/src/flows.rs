@@ -26,7 +26,7 @@ use weir_live::udp::UdpConfig;
 use weir_report::pcap::RTP_PORT;
 use weir_session::Endpoint;
 use weir_sim::Agent;
-use weir_units::{DataRate, DataSize, PathId, TimeDelta, Timestamp};
+use weir_units::{DataRate, PathId, TimeDelta, Timestamp};
 
 /// Base of the receivers' ports, to which the flow's number is added.
 const TCP_PORT: u16 = 5_201;
@@ -171,10 +171,6 @@ fn kernel_name(algorithm: TcpAlgorithm) -> &'static str {
 pub(super) fn remark(flow: &Flow, congestion: Option<&str>) -> Option<String> {
     let name = &flow.name;
     match &flow.kind {
-        FlowKind::Rtp(r) if r.header_overhead != DataSize::from_bytes(weir_lab::run::parts::UDP_OVERHEAD) => {
-            let asked = r.header_overhead.as_bytes();
-            Some(format!("{name}: real IPv4 and UDP headers have 28 bytes, those of the scenario {asked}"))
-        }
         FlowKind::Dccp(d) if live_payload(d) != d.payload => {
             let (asked, fits) = (d.payload.as_bytes(), live_payload(d).as_bytes());
             Some(format!(

@@ -1,13 +1,26 @@
 //! A scenario's network as the emulator's configuration.
 
 use weir_lab::run::parts::access_link;
-use weir_lab::scenario::{Flow, Scenario};
+use weir_lab::scenario::{Flow, FlowKind, Scenario};
 use weir_live::emulate::{Config, Route};
-use weir_units::PathId;
+use weir_units::{DataSize, PathId};
 
-/// All links and flows of a scenario. Links are in the simulator's order, so that their random draws are the same.
+/// All links and flows of a scenario. Links are in the simulator's order, so that their random draws are the same, and count a call's
+/// packets with as many bytes of headers as the scenario says.
 pub fn emulated(scenario: &Scenario, seed: u64) -> Config {
-    config(scenario, &scenario.flows, seed)
+    let mut config = config(scenario, &scenario.flows, seed);
+    for (route, (flow, _)) in config.flows.iter_mut().zip(hosts(&scenario.flows)) {
+        route.headers = headers(&scenario.flows[flow]);
+    }
+    config
+}
+
+fn headers(flow: &Flow) -> Option<DataSize> {
+    match &flow.kind {
+        FlowKind::Rtp(r) => Some(r.dccp.as_ref().map_or(r.header_overhead, |d| d.header_overhead)),
+        FlowKind::Dccp(d) => Some(d.connection.header_overhead),
+        FlowKind::Tcp(_) | FlowKind::Udp(_) => None,
+    }
 }
 
 /// The path of a scenario's first flow, with all its links.
@@ -22,7 +35,7 @@ pub fn emulated_link(scenario: &Scenario, name: &str, seed: u64) -> Option<Confi
         Some(hop) => hop.to_owned(),
         None => format!("{name}.reverse"),
     };
-    let route = Route { forward: vec![0], reverse: vec![1] };
+    let route = Route { forward: vec![0], reverse: vec![1], headers: None };
     let links = [forward, scenario.link(&other)?].map(|i| &scenario.links[i]);
     let links = links.map(|l| (l.name.clone(), l.config.clone()));
     Some(Config { links: links.to_vec(), flows: vec![route], seed })
@@ -51,12 +64,13 @@ fn config(scenario: &Scenario, flows: &[Flow], seed: u64) -> Config {
             all.extend(ids);
             all
         };
-        routes.push(Route { forward: route(&flow.forward, ""), reverse: route(&flow.reverse, ", reverse") });
+        let (forward, reverse) = (route(&flow.forward, ""), route(&flow.reverse, ", reverse"));
+        routes.push(Route { forward, reverse, headers: None });
     }
     for (flow, path) in hosts(flows).into_iter().skip(flows.len()) {
         let paths = flows[flow].rtp().and_then(|r| r.multipath.as_ref()).map(|m| &m.paths);
         if let Some(p) = paths.and_then(|paths| paths.get(path.index())) {
-            routes.push(Route { forward: p.forward.clone(), reverse: p.reverse.clone() });
+            routes.push(Route { forward: p.forward.clone(), reverse: p.reverse.clone(), headers: None });
         }
     }
     Config { links, flows: routes, seed }
@@ -96,8 +110,9 @@ mod tests {
         let names: Vec<&str> = c.links.iter().map(|l| &l.0[..]).collect();
         let access = ["access of a", "access of a, reverse", "access of b", "access of b, reverse"];
         assert_eq!(names, [&["shared", "shared.reverse"][..], &access].concat());
-        assert_eq!(c.flows[0], Route { forward: vec![2, 0], reverse: vec![3, 1] });
-        assert_eq!(c.flows[1], Route { forward: vec![4, 0], reverse: vec![5, 1] });
+        let headers = Some(DataSize::from_bytes(28));
+        assert_eq!(c.flows[0], Route { forward: vec![2, 0], reverse: vec![3, 1], headers });
+        assert_eq!(c.flows[1], Route { forward: vec![4, 0], reverse: vec![5, 1], headers: None }, "the kernel's own");
         assert_eq!(c.links[5].1.delay.as_millis(), 7);
         assert_eq!(emulated_path(&s, 3).links.len(), 4);
         assert_eq!(hosts(&s.flows), [(0, PathId::FIRST), (1, PathId::FIRST)]);
@@ -130,6 +145,7 @@ mod tests {
         assert_eq!(hosts(&s.flows), [(0, PathId::FIRST), (1, PathId::FIRST), (0, PathId::new(1))]);
         let c = emulated(&s, 3);
         assert_eq!(c.flows.len(), 3);
-        assert_eq!(c.flows[2], Route { forward: vec![2], reverse: vec![3] });
+        assert_eq!(c.flows[2], Route { forward: vec![2], reverse: vec![3], headers: Some(DataSize::from_bytes(28)) });
+        assert_eq!(emulated_path(&s, 3).flows[0].headers, None, "packets of other programs count whole");
     }
 }

@@ -9,7 +9,7 @@ use weir_sim::{Endpoint, tcp, udp};
 use weir_units::{DataSize, Timestamp};
 
 /// Bytes of IPv4 and UDP headers.
-pub const UDP_OVERHEAD: u64 = 28;
+const UDP_OVERHEAD: u64 = 28;
 
 /// Both ends of a TCP flow. Errors: its workload cannot be constructed.
 pub(super) fn tcp_ends(flow: &Flow, t: &TcpFlow, seed: u64) -> Result<Ends<Endpoint>, RunError> {

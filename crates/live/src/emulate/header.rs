@@ -14,22 +14,27 @@ pub(crate) struct Host {
     pub(crate) number: u16,
 }
 
-/// Sender and receiver of a packet, and its ECN field.
+/// Sender and receiver of a packet, its ECN field, and what its headers take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) from: Host,
     pub(crate) to: Host,
     pub(crate) ecn: Ecn,
+    /// Bytes of the IP and UDP headers; `None` for what is no UDP datagram, and for IPv6 with extension headers.
+    pub(crate) udp: Option<usize>,
 }
 
 /// The header of a packet; `None` for packets not of the testbed's hosts.
 pub(crate) fn read(packet: &[u8]) -> Option<Header> {
+    const UDP: u8 = 17;
+    const UDP_HEADER: usize = 8;
     match packet.first()? >> 4 {
         4 => {
             let header: &[u8; 20] = packet.first_chunk()?;
             let end = |a: [u8; 4]| host((a[0] == 10).then_some(u16::from(a[1]))?, [a[2], a[3]]);
             let (from, to) = ([12, 13, 14, 15].map(|i| header[i]), [16, 17, 18, 19].map(|i| header[i]));
-            Some(Header { from: end(from)?, to: end(to)?, ecn: Ecn::from_bits(header[1] & 3) })
+            let udp = (header[9] == UDP).then(|| usize::from(header[0] & 15) * 4 + UDP_HEADER);
+            Some(Header { from: end(from)?, to: end(to)?, ecn: Ecn::from_bits(header[1] & 3), udp })
         }
         6 => {
             let header: &[u8; 40] = packet.first_chunk()?;
@@ -38,7 +43,8 @@ pub(crate) fn read(packet: &[u8]) -> Option<Header> {
                 host(u16::from_be_bytes([rest[0], rest[1]]), [rest[2], rest[3]])
             };
             let (from, to) = (end(&header[8..24])?, end(&header[24..40])?);
-            Some(Header { from, to, ecn: Ecn::from_bits(header[1] >> 4 & 3) })
+            let udp = (header[6] == UDP).then_some(header.len() + UDP_HEADER);
+            Some(Header { from, to, ecn: Ecn::from_bits(header[1] >> 4 & 3), udp })
         }
         _ => None,
     }
@@ -112,10 +118,10 @@ mod tests {
         let mut packet = vec![1, 2, 3];
         udp(host(Side::Right), host(Side::Left), 5_004, b"notice", &mut packet);
         assert_eq!((packet.len(), sum(&packet[..20])), (34, 0));
-        let Header { from, to, ecn } = read(&packet).expect("ours");
-        assert_eq!((from, to, ecn), (host(Side::Right), host(Side::Left), Ecn::NotEct));
+        let Header { from, to, ecn, udp } = read(&packet).expect("ours");
+        assert_eq!((from, to, ecn, udp), (host(Side::Right), host(Side::Left), Ecn::NotEct, Some(28)));
         assert_eq!((&packet[20..28], &packet[28..]), (&[0x13, 0x8c, 0x13, 0x8c, 0, 14, 0, 0][..], &b"notice"[..]));
-        udp(host(Side::Right), host(Side::Left), 9, &[0; 70_000], &mut packet);
+        super::udp(host(Side::Right), host(Side::Left), 9, &[0; 70_000], &mut packet);
         assert_eq!(packet.len(), 65_535, "the greatest packet");
     }
 
@@ -129,7 +135,7 @@ mod tests {
     #[test]
     fn hosts_and_marks_of_ipv4() {
         let mut h = ipv4(0b1011_1010);
-        let Header { from, to, ecn } = read(&h).expect("ours");
+        let Header { from, to, ecn, .. } = read(&h).expect("ours");
         assert_eq!((from.side, from.number, to.side, to.number), (Side::Left, 0, Side::Right, 299));
         assert_eq!(ecn, Ecn::Ect0);
         set_ecn(&mut h, Ecn::Ce);
@@ -155,9 +161,11 @@ mod tests {
         p[..2].copy_from_slice(&[0x6a, 0xa5]);
         p[8..24].copy_from_slice(&Side::Right.ipv6(4).octets());
         p[24..40].copy_from_slice(&Side::Left.ipv6(258).octets());
-        let Header { from, to, ecn } = read(&p).expect("ours");
+        let Header { from, to, ecn, udp } = read(&p).expect("ours");
         assert_eq!((from, to), (Host { side: Side::Right, number: 4 }, Host { side: Side::Left, number: 258 }));
-        assert_eq!(ecn, Ecn::Ect0);
+        assert_eq!((ecn, udp), (Ecn::Ect0, None));
+        p[6] = 17;
+        assert_eq!(read(&p).and_then(|h| h.udp), Some(48));
         set_ecn(&mut p, Ecn::Ce);
         assert_eq!(p[..2], [0x6a, 0xb5]);
     }

@@ -14,7 +14,7 @@ const HEADERS: u64 = 28;
 fn point_to_point(link: LinkConfig) -> Config {
     Config {
         links: vec![("there".into(), link.clone()), ("back".into(), link)],
-        flows: vec![Route { forward: vec![0], reverse: vec![1] }],
+        flows: vec![Route { forward: vec![0], reverse: vec![1], headers: None }],
         seed: 1,
     }
 }
@@ -93,6 +93,27 @@ fn a_saturated_link_keeps_its_rate_and_its_delay() {
 }
 
 #[test]
+fn headers_count_as_configured() {
+    let mut link = LinkConfig::constant(DataRate::from_kbps(1), TimeDelta::ZERO);
+    link.limit = Limit::Size(DataSize::from_bytes(10_000));
+    for (headers, dropped) in [(None, 0), (Some(DataSize::from_bytes(900)), 29)] {
+        let mut config = point_to_point(link.clone());
+        config.flows[0].headers = headers;
+        let Some(mut e) = emulator(&config) else { return };
+        let a = socket(&e, Side::Left, 4_000);
+        // Of 40 packets one is in transmission, and ten of 1,000 bytes wait, or all of 128.
+        let ((), accuracy) = during(&mut e, move || {
+            for _ in 0..40 {
+                a.send_to(&[7; 100], (Side::Right.ipv4(0), 4_000)).expect("sent");
+            }
+            std::thread::sleep(Duration::from_millis(300));
+        });
+        assert_eq!((accuracy.links[0].offered, accuracy.left.overruns), (40, 0));
+        assert_eq!(accuracy.links[0].dropped_queue, dropped, "{headers:?}");
+    }
+}
+
+#[test]
 fn losses_and_marks_are_those_of_the_link() {
     let mut link = LinkConfig::constant(DataRate::from_mbps(50), TimeDelta::from_millis(1));
     link.loss = Loss::Independent { share: 0.1 };
@@ -157,7 +178,8 @@ fn impossible_configurations_are_refused() {
     let link = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
     let none = Config { flows: vec![], ..point_to_point(link.clone()) };
     assert!(matches!(Emulator::new(&none, ()), Err(EmulatorError::Flows { flows: 0 })));
-    let nowhere = Config { flows: vec![Route { forward: vec![0], reverse: vec![2] }], ..point_to_point(link) };
+    let nowhere =
+        Config { flows: vec![Route { forward: vec![0], reverse: vec![2], headers: None }], ..point_to_point(link) };
     assert!(matches!(Emulator::new(&nowhere, ()), Err(EmulatorError::Route { flow: 0 })));
     let wrong = LinkConfig::constant(DataRate::from_mbps(1), -TimeDelta::from_millis(1));
     match Emulator::new(&point_to_point(wrong), ()) {
