@@ -53,6 +53,7 @@ use weir_units::{TimeDelta, Timestamp};
 /// Shared by runs in real time and simulated ones: the ends of flows, their sampling, and the recorder's configuration.
 pub mod parts {
     pub use super::call::{Call, call, flow_seed};
+    pub use super::clock::EndClock;
     pub use super::dccp::{config as dccp_config, session_config as dccp_session_config};
     pub use super::ends::Ends;
     pub use super::forecast::ForecastFeeds;

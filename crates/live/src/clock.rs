@@ -14,6 +14,8 @@ pub struct Clock {
     zero: Instant,
     /// Time of day at the zero, since 1970.
     unix: Duration,
+    /// How much faster it runs, in parts per billion, and since when.
+    drift: (i64, Timestamp),
 }
 
 /// Both of a machine's clocks at one instant.
@@ -39,29 +41,42 @@ impl Clock {
     /// A clock whose zero is now. NTP times made from it are up to a second early.
     pub fn starting_now() -> Self {
         let (zero, unix) = both();
-        Self { zero, unix }
+        Self { zero, unix, drift: (0, Timestamp::ZERO) }
     }
 
     /// A clock whose zero is the last whole second of the time of day, so that NTP times made from it are exact.
     pub fn of_day() -> Self {
         let (now, unix) = both();
         let past = Duration::from_nanos(unix.subsec_nanos().into());
-        match now.checked_sub(past) {
-            Some(zero) => Self { zero, unix: unix - past },
-            None => Self { zero: now, unix },
-        }
+        let (zero, unix) = now.checked_sub(past).map_or((now, unix), |zero| (zero, unix - past));
+        Self { zero, unix, drift: (0, Timestamp::ZERO) }
+    }
+
+    /// This clock, faster by `ppb` parts per billion from `since` on, slower if negative: that of another machine. The time of day is
+    /// this machine's.
+    pub fn drifting(self, ppb: i64, since: Timestamp) -> Self {
+        Self { drift: (ppb, since), ..self }
+    }
+
+    /// What it shows this long after its zero.
+    fn shown(&self, elapsed: Duration) -> Timestamp {
+        let (ppb, since) = self.drift;
+        let now = Timestamp::ZERO + delta(elapsed);
+        let past = i128::from(now.saturating_since(since).max(TimeDelta::ZERO).as_nanos());
+        let gained = (past * i128::from(ppb)).div_euclid(1_000_000_000);
+        now + TimeDelta::from_nanos(i64::try_from(gained).unwrap_or(0))
     }
 
     /// The time since the zero.
     #[expect(clippy::disallowed_methods, reason = "this is the room of clocks")]
     pub fn now(&self) -> Timestamp {
-        Timestamp::ZERO + delta(Instant::now().saturating_duration_since(self.zero))
+        self.shown(Instant::now().saturating_duration_since(self.zero))
     }
 
     /// Both clocks at once.
     pub fn reading(&self) -> Reading {
         let (now, unix) = both();
-        Reading { now: Timestamp::ZERO + delta(now.saturating_duration_since(self.zero)), unix }
+        Reading { now: self.shown(now.saturating_duration_since(self.zero)), unix }
     }
 
     /// NTP seconds (since 1900) of the zero, for [`weir_session::EndConfig::ntp_epoch`]; they wrap in 2036, like
@@ -100,6 +115,20 @@ mod tests {
         assert!((3_976_214_400..=u32::MAX).contains(&clock.ntp_epoch()), "{}", clock.ntp_epoch());
         let zero = clock.unix(Timestamp::ZERO);
         assert_eq!(zero.subsec_nanos(), 0);
+    }
+
+    #[test]
+    fn another_machines_clock_gains_or_loses_since_the_begin() {
+        let plain = Clock::starting_now();
+        let at = |ppb: i64, s: u64| {
+            let shown = plain.drifting(ppb, Timestamp::from_secs(10)).shown(Duration::from_secs(s));
+            (shown - Timestamp::ZERO).as_micros()
+        };
+        assert_eq!(
+            [at(0, 1_010), at(200_000, 1_010), at(-100_000, 1_010)],
+            [1_010_000_000, 1_010_200_000, 1_009_900_000]
+        );
+        assert_eq!(at(200_000, 5), 5_000_000, "before it");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::flow_run::FlowRun;
 use super::samples::{Internals, SharedSamples};
 use weir_lab::run::parts::{
-    Discards, ForecastFeeds, PauseChange, SAMPLING_INTERVAL, SenderSample, Viewer, frame_record, pauses,
+    Discards, EndClock, ForecastFeeds, PauseChange, SAMPLING_INTERVAL, SenderSample, Viewer, frame_record, pauses,
 };
 use weir_lab::scenario::Flow;
 use weir_live::call::CallObserver;
@@ -24,6 +24,8 @@ pub(super) struct EndSampler<'a> {
     side: CallSide<'a>,
     /// The forecasts that it gets.
     forecast: Option<ForecastFeeds>,
+    /// Its clock, if that is not the run's: all times that it gets are of it.
+    clock: Option<EndClock>,
     /// In reverse order, the next one last.
     pauses: Vec<PauseChange>,
     /// Interval between samples of the controller's internals; `None` if they are not recorded.
@@ -35,7 +37,12 @@ pub(super) struct EndSampler<'a> {
 }
 
 impl<'a> EndSampler<'a> {
-    pub(super) fn new(run: &FlowRun<'a>, side: CallSide<'a>, forecast: Option<ForecastFeeds>) -> Self {
+    pub(super) fn new(
+        run: &FlowRun<'a>,
+        side: CallSide<'a>,
+        forecast: Option<ForecastFeeds>,
+        clock: Option<EndClock>,
+    ) -> Self {
         let flow = run.flow();
         let mut pauses: Vec<_> = match side {
             CallSide::Sender => pauses(run.index, flow).collect(),
@@ -47,12 +54,18 @@ impl<'a> EndSampler<'a> {
             flow,
             side,
             forecast,
+            clock,
             pauses,
             internals_every: run.internals_every,
             next_internals: Timestamp::ZERO,
             interval: SAMPLING_INTERVAL.min(run.scenario.sample_interval),
             paths: flow.rtp().and_then(|r| r.multipath.as_ref()).map_or(1, |m| m.paths.len() as u8),
         }
+    }
+
+    /// The run's time at this one of the end's own.
+    fn when(&self, own: Timestamp) -> Timestamp {
+        self.clock.as_ref().map_or(own, |clock| clock.when(own))
     }
 
     /// The controller's internals, if they are due.
@@ -73,18 +86,29 @@ impl CallObserver for EndSampler<'_> {
         self.interval
     }
 
-    fn on_look(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+    fn on_turn(&mut self, own: Timestamp, endpoint: &mut Endpoint) {
+        let now = self.when(own);
+        if let Some(offset) = self.clock.as_mut().and_then(|clock| clock.set_until(now)) {
+            endpoint.rtcp().set_clock_offset(offset);
+        }
+    }
+
+    fn on_look(&mut self, own: Timestamp, endpoint: &mut Endpoint) {
+        let now = self.when(own);
         if let Some(forecast) = &mut self.forecast {
-            forecast.give(endpoint, now, now);
+            forecast.give(endpoint, now, own);
         }
         while let Some(change) = self.pauses.pop_if(|p| p.at <= now) {
             change.apply(endpoint);
         }
         let mut frames = Vec::new();
         if let CallSide::Receiver(viewer) = &mut self.side {
-            while let Some(e) = endpoint.poll_playout(now) {
+            while let Some(mut e) = endpoint.poll_playout(own) {
                 if let Some(viewer) = viewer {
-                    viewer.on_playout(endpoint, &e, now);
+                    viewer.on_playout(endpoint, &e, own);
+                }
+                if let Some(clock) = &self.clock {
+                    e.at = clock.when(e.at).min(now);
                 }
                 frames.push(frame_record(&e, self.flow));
             }

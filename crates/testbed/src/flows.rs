@@ -15,7 +15,9 @@ use std::sync::atomic::Ordering;
 use weir_cc::Registry;
 use weir_lab::results::{Distribution, PictureQuantiles, QualitySummary, TransferSummary};
 use weir_lab::run::RunError;
-use weir_lab::run::parts::{ForecastFeeds, Foresight, Viewer, call, distribution, flow_seed, foresight, udp_agent};
+use weir_lab::run::parts::{
+    EndClock, ForecastFeeds, Foresight, Viewer, call, distribution, flow_seed, foresight, udp_agent,
+};
 use weir_lab::scenario::{Flow, FlowKind, Scenario, TcpAlgorithm, TcpFlow, TcpTraffic};
 use weir_live::call::{LiveEnd, Peer, RunUntil};
 use weir_live::dccp::DCCP_UDP_PORT;
@@ -261,14 +263,20 @@ impl LiveFlow {
         let (begin, stop) = (Timestamp::ZERO + flow.start, Timestamp::ZERO + flow.stop);
         match self {
             Self::Call { ends, viewer, forecasts } => {
+                let clocks = flow.rtp().map(|r| &r.clocks);
                 let run_end = |(end, side, forecast): (&'s mut LiveEnd, CallSide<'s>, Option<ForecastFeeds>)| {
                     let sends = matches!(side, CallSide::Sender);
-                    let mut observer = EndSampler::new(&run, side, forecast);
+                    let own = clocks.and_then(|c| if sends { c.sender.as_ref() } else { c.receiver.as_ref() });
+                    let drift = own.map_or(0, |c| c.drift_ppb);
+                    let own = own.map(|c| EndClock::new(c, begin));
                     let until = if sends { stop } else { Timestamp::ZERO + scenario.duration };
+                    let until = own.as_ref().map_or(until, |c| c.read(until));
+                    let mut observer = EndSampler::new(&run, side, forecast, own);
                     scope.spawn(move || {
                         request_realtime(1);
                         let clock = start.wait();
                         sleep_until(&clock, begin, ended);
+                        let clock = clock.drifting(drift, begin);
                         let until = RunUntil { at: Some(until), stop: ended, ended: None, bye: false, silence: None };
                         let done = end.run(&clock, &until, &mut observer);
                         done.map_err(|e| {

@@ -22,7 +22,7 @@ use weir_lab::scenario::{Clocks, FlowKind, Scenario, Source};
 use weir_live::emulate::{Accuracy, Emulator, Network};
 use weir_live::tun::Side;
 use weir_path::Capacity;
-use weir_units::{DataRate, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Most flows that one machine runs at once.
 const MAX_FLOWS: usize = 40;
@@ -82,12 +82,18 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
             let (name, size) = (&flow.name, r.payload().as_bytes());
             return cannot(format!("flow `{name}`: RTP payloads of {size} bytes do not fit into packets of 1500"));
         }
-        if flow.rtp().is_some_and(|r| r.clocks != Clocks::default()) {
+        if flow.rtp().is_some_and(|r| is_coarse(&r.clocks)) {
             let name = &flow.name;
-            return cannot(format!("flow `{name}`: only simulated ends have a `clock` of their own; leave it out"));
+            return cannot(format!(
+                "flow `{name}`: only simulated ends have a `clock` with a `granularity`; leave it out"
+            ));
         }
     }
     check_pictures(s)
+}
+
+fn is_coarse(clocks: &Clocks) -> bool {
+    [&clocks.sender, &clocks.receiver].into_iter().flatten().any(|c| c.granularity > TimeDelta::ZERO)
 }
 
 /// Rejects pictures that the ends' threads, and the machine's cores, cannot code in time.

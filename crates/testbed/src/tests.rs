@@ -61,6 +61,31 @@ fn packets_that_the_link_has_duplicated_count_once() {
 }
 
 #[test]
+fn an_end_with_a_clock_of_its_own_runs_as_simulated() {
+    // The receiver's clock gains 10 ms a second, and is set twice.
+    let clock = "{ drift = \"10000 ppm\", steps = [{ at = \"1 s\", by = \"2 s\" }, { at = \"2 s\", by = \"-3 s\" }] }";
+    let text = format!(
+        "title = \"Clock\"\nduration = \"4 s\"\n[links.l]\nrate = \"1 Mbps\"\ndelay = \"20 ms\"\nqueue = \"200 ms\"\n\
+         [rtp.video]\ncontroller = \"sluice\"\nstart_rate = \"400 kbps\"\nplayout_deadline = \"300 ms\"\n\
+         clock.receiver = {clock}\n"
+    );
+    let s = scenario(&text);
+    let never = AtomicBool::new(false);
+    let Some(run) = live(&s, &never, &[]) else { return };
+    let registry = Registry::builtin();
+    let options = RunOptions { registry: &registry, series: false, stop: &never, progress: &|_| {} };
+    let twin = weir_lab::run::run(&s, 1, &options).expect("sound");
+    let of = |r: &weir_lab::results::RunResult| {
+        let flow = r.flow("video").expect("there");
+        (flow.rates.goodput_bps, flow.frames.expect("played"))
+    };
+    let ((live_bps, live), (bps, simulated)) = (of(&run.expect("ran").result), of(&twin));
+    assert!(bps > 0.6e6 && (live_bps - bps).abs() < 0.15 * bps, "{live_bps}, simulated {bps}");
+    assert!(simulated.played > 350 && live.played.abs_diff(simulated.played) < 40, "{live:?}, simulated {simulated:?}");
+    assert_eq!((live.stalls, simulated.stalls), (0, 0), "no step of the clock stops playout");
+}
+
+#[test]
 fn a_live_run_gives_what_a_simulated_one_gives() {
     let s = scenario(SMALL);
     let dir = tempfile::tempdir().expect("a folder");
@@ -276,6 +301,8 @@ fn what_cannot_run_live_is_reported() {
     assert!(large.contains("1280x720 at 15 a second") && large.contains("smaller `picture`"), "{large}");
     let often = refused(&PICTURES.replace("176x144", "640x480").replace("fps = 15", "fps = 60"));
     assert!(often.contains("640x480 at 60 a second"), "{often}");
+    let coarse = SMALL.replace("start_rate", "clock.sender = { granularity = \"4 ms\" }\n    start_rate");
+    assert!(refused(&coarse).contains("`granularity`"), "{}", refused(&coarse));
     let calls = refused(&PICTURES.replace("[rtp.video]", "[rtp.video]\n    count = 40").replace("176x144", "1024x576"));
     assert!(calls.contains("cores"), "{calls}");
 }

@@ -1,4 +1,4 @@
-//! The clock of a simulated end that has one of its own.
+//! The clock of an end that has one of its own.
 
 use crate::scenario::{Clock, ClockStep};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ const BILLION: i128 = 1_000_000_000;
 /// The end's time drifts and is coarse but never goes back, as a monotonic clock; a step sets only the clock that its timestamps
 /// are read from ([`weir_session::RtcpControl::set_clock_offset`]).
 #[derive(Clone, Debug)]
-pub(crate) struct EndClock {
+pub struct EndClock {
     /// The instant at which both are the same.
     start: Timestamp,
     /// Nanoseconds of the end in 10^9 of the simulation's.
@@ -24,7 +24,7 @@ pub(crate) struct EndClock {
 
 impl EndClock {
     /// A clock that is right at `start`.
-    pub(crate) fn new(clock: &Clock, start: Timestamp) -> Self {
+    pub fn new(clock: &Clock, start: Timestamp) -> Self {
         Self {
             start,
             speed: BILLION + i128::from(clock.drift_ppb),
@@ -35,14 +35,14 @@ impl EndClock {
     }
 
     /// The end's own time.
-    pub(crate) fn read(&self, now: Timestamp) -> Timestamp {
+    pub fn read(&self, now: Timestamp) -> Timestamp {
         let elapsed = i128::from((now - self.start).as_nanos()) * self.speed;
         let own = elapsed.div_euclid(BILLION) as i64;
         self.start + TimeDelta::from_nanos(own - own.rem_euclid(self.granularity))
     }
 
     /// The first instant of the simulation at which the end's own time is `own` or later.
-    pub(crate) fn when(&self, own: Timestamp) -> Timestamp {
+    pub fn when(&self, own: Timestamp) -> Timestamp {
         let elapsed = (own - self.start).as_nanos();
         let tick = elapsed.saturating_add(self.granularity - 1);
         let tick = i128::from(tick - tick.rem_euclid(self.granularity));
@@ -52,7 +52,7 @@ impl EndClock {
     }
 
     /// How far the clock that timestamps are read from has been set, if it has been since the last call.
-    pub(crate) fn set_until(&mut self, now: Timestamp) -> Option<TimeDelta> {
+    pub fn set_until(&mut self, now: Timestamp) -> Option<TimeDelta> {
         let before = self.steps.len();
         while let Some(step) = self.steps.front().filter(|s| Timestamp::ZERO + s.at <= now) {
             self.offset += step.by;

@@ -7,6 +7,7 @@ use super::{Endpoint, SrRequestState};
 use crate::picture::FirId;
 use crate::rtcp::Heard;
 use crate::sent::Traces;
+use rand::RngExt;
 use weir_cc::cue::{self, Cue, EstimateKind, NadaMode, OneWayDelay};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::ntp::{NtpTime, round_trip};
@@ -127,7 +128,8 @@ impl Endpoint {
 
     fn on_sender_report(&mut self, sr: &SenderReport<'_>, path: usize, now: Timestamp) {
         sr.blocks.iter().for_each(|b| self.on_block(&b, path, now));
-        let heard = Some(Heard { compact: sr.info.ntp.compact(), at: now });
+        let handled = now + self.config.params.receiver.handling(|| self.rng.random()).unwrap_or_default();
+        let heard = Some(Heard { compact: sr.info.ntp.compact(), at: handled });
         let Some(receiver) = &mut self.receiver else {
             if sr.ssrc == self.config.remote_ssrc {
                 self.sr_request = SrRequestState::None;
