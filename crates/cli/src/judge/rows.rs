@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::Path;
 use weir_judge::rows::{
-    Agreement, Board, Maker, MetricScores, Order, Page, Row, RowKind, Trace, Traces, agreements, read_traces, rows,
-    shown, write, write_rows,
+    Agreement, Board, LIVE, Maker, MetricScores, Order, Page, Row, RowKind, Trace, Traces, agreements, read_traces,
+    rows, shown, write, write_rows,
 };
 use weir_lab::scenario::InputError;
 use weir_report::page::shell_word;
@@ -19,6 +19,8 @@ use weir_report::page::shell_word;
 const TRACES: &str = "traces";
 /// Runs of each row, simulated.
 const RUNS: u32 = 3;
+/// The same beside runs on the testbed: how much one run differs from another is what these are compared with.
+const RUNS_BESIDE_LIVE: u32 = 16;
 /// Formats that nothing in a file identifies.
 const FORMATS: [(&str, weir_path::TraceFormat); 2] = [
     ("seconds-mbps", weir_path::TraceFormat::SecondsMbps),
@@ -46,9 +48,11 @@ pub(super) fn judge_rows(session: &Session, args: &RowsArgs) -> Done {
         return Err(InputError::whole("--controllers", "no controller is named").help("weir show controllers").into());
     }
     let live = live(args, &mut controllers)?;
-    let runs = args.runs.map_or(if args.live { 1 } else { RUNS }, NonZeroU32::get);
+    let runs = args.runs.map(NonZeroU32::get);
+    let live = live.as_deref().map(|maker| (maker, runs.unwrap_or(1)));
+    let runs = if args.live { runs.unwrap_or(1).max(RUNS_BESIDE_LIVE) } else { runs.unwrap_or(RUNS) };
     check_folder("--out", &args.out)?;
-    let order = Order { rows: &chosen, traces: &traces, controllers: &controllers, runs, live: live.as_deref() };
+    let order = Order { rows: &chosen, traces: &traces, controllers: &controllers, runs, live };
     let mut board = session.with_progress(args.quiet, true, |options, progress| {
         order.measure(threads(args.jobs), options, &|what| progress.set_message(what.to_owned()))
     })?;
@@ -69,7 +73,6 @@ pub(super) fn judge_rows(session: &Session, args: &RowsArgs) -> Done {
 /// With `--live`: what makes runs on the testbed, and each controller beside its simulated self.
 #[cfg(target_os = "linux")]
 fn live(args: &RowsArgs, controllers: &mut Vec<String>) -> Result<Option<Box<Maker<'static>>>, Failure> {
-    use weir_judge::rows::LIVE;
     use weir_lab::run::RunError;
     use weir_live::netns::SetupError;
     use weir_testbed::{LiveError, LiveOptions, run_live};
@@ -180,8 +183,11 @@ fn text(board: &Board) -> String {
     if board.undone > 0 {
         let _ = writeln!(out, "stopped: {} runs were not made", board.undone);
     }
+    let live_runs = board.rows.iter().flat_map(|r| &r.metrics).flat_map(|m| &m.values);
+    let live_runs = live_runs.filter(|v| v.controller.ends_with(LIVE)).map(|v| v.runs.len()).max();
+    let beside = live_runs.map_or_else(String::new, |n| format!(" (live {n})"));
     out.push_str(&fold(&format!(
-        "Means over {} runs, the first controller's worst case first; x: the goal is not met. The page has every number.\n",
+        "Means over {} runs{beside}, the first controller's worst case first; x: the goal is not met. The page has every number.\n",
         board.runs
     )));
     out
@@ -193,24 +199,37 @@ fn beside_testbed(board: &Board) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut numbers = table(&["number", "simulated", "live", "difference"], 1);
+    let mut numbers = table(&["number", "simulated", "least", "most", "live", "difference"], 1);
     let several = board.controllers.len() > 2;
     for a in &all {
         let unit = if a.unit.is_empty() { String::new() } else { format!(", {}", a.unit) };
         let controller = if several { format!(" ({})", a.controller) } else { String::new() };
         let name = format!("{}: {}{unit}{controller}", a.row, a.metric);
-        let mark = if a.within == Some(false) { "x" } else { " " };
+        let mark = match (a.within, a.in_range) {
+            (_, Some(false)) => "x",
+            (Some(false), _) => "o",
+            _ => " ",
+        };
         let difference = a.difference().map_or_else(|| "-".into(), |d| format!("{}{mark}", shown(Some(d))));
-        numbers.add_row([name, shown(a.simulated), shown(a.live), difference]);
+        let [least, most] = [a.range.map(|r| r.0), a.range.map(|r| r.1)].map(shown);
+        numbers.add_row([name, shown(a.simulated), least, most, shown(a.live), difference]);
     }
     let of = |unit: &str| -> (usize, usize) {
         let judged = || all.iter().filter(move |a: &&Agreement| a.unit == unit && a.within.is_some());
         (judged().filter(|a| a.within == Some(true)).count(), judged().count())
     };
     let (shares, delays) = (of(""), of("ms"));
+    let judged = || all.iter().filter_map(|a| a.in_range);
     let summary = format!(
-        "Simulated and live differ by at most 0.05 in {} of {} ratios, and by at most 20 ms in {} of {} delays; x: by more.\n",
-        shares.0, shares.1, delays.0, delays.1
+        "Live and the mean of {} simulated runs differ by at most 0.05 in {} of {} ratios, and by at most 20 ms in {} of {} delays; of all \
+         {} numbers {} are in the range of these runs, or no further from it than that. o: differs by more, but is in the range; x: is not.\n",
+        board.runs,
+        shares.0,
+        shares.1,
+        delays.0,
+        delays.1,
+        judged().count(),
+        judged().filter(|within| *within).count(),
     );
     format!("{numbers}\n{}", fold(&summary))
 }

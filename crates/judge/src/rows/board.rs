@@ -25,10 +25,10 @@ pub struct Order<'a> {
     pub traces: &'a [Trace],
     /// Controllers by name, with parameters if wanted: `gcc:loss_v2=1:beta=0.9`.
     pub controllers: &'a [String],
-    /// Runs of each.
+    /// Runs of each, with seeds from 1 on.
     pub runs: u32,
-    /// Makes the runs of controllers whose name ends in [`LIVE`]; they are simulated too if absent.
-    pub live: Option<&'a Maker<'a>>,
+    /// Makes the runs of controllers whose name ends in [`LIVE`], and how many; they are simulated too if absent.
+    pub live: Option<(&'a Maker<'a>, u32)>,
 }
 
 /// One scenario of the order, its row and controller by number, and the values of its runs: by run, then by metric.
@@ -108,16 +108,23 @@ impl Order<'_> {
         options: &RunOptions<'_>,
         begun: &(dyn Fn(&str) + Sync),
     ) -> Outcome {
-        let total = places.len() * self.runs as usize;
         let is_live: Vec<bool> = places.iter().map(|p| self.controllers[p.controller].ends_with(LIVE)).collect();
+        let runs_of = |place: usize| match self.live {
+            Some((_, runs)) if is_live[place] => runs,
+            _ => self.runs,
+        };
+        let runs: Vec<u32> = (0..places.len()).map(runs_of).collect();
+        let total = runs.iter().map(|n| *n as usize).sum::<usize>();
+        let most = runs.iter().copied().max().unwrap_or(0);
         let scenarios: Vec<Scenario> = places.iter().map(|p| p.scenario.clone()).collect();
-        let tasks = (1..=u64::from(self.runs)).flat_map(|seed| {
-            scenarios.iter().enumerate().map(move |(id, scenario)| Task { scenario, seed, series: true, id })
+        let tasks = (1..=most).flat_map(|seed| {
+            let made = scenarios.iter().zip(&runs).enumerate().filter(move |(_, (_, runs))| seed <= **runs);
+            made.map(move |(id, (scenario, _))| Task { scenario, seed: seed.into(), series: true, id })
         });
         let make = |task: &Task<'_>, options: &RunOptions<'_>| -> Result<RunResult, RunError> {
             begun(&format!("{}, seed {}", task.scenario.label(), task.seed));
             match self.live.filter(|_| is_live[task.id]) {
-                Some(live) => live(task.scenario, task.seed, options),
+                Some((live, _)) => live(task.scenario, task.seed, options),
                 None => run(task.scenario, task.seed, options),
             }
         };
@@ -310,7 +317,7 @@ mod tests {
                 _ => Err(RunError::NotLive { what: "no clock".into() }),
             }
         };
-        let order = Order { rows: &chosen, traces: &[], controllers: &controllers, runs: 4, live: Some(&live) };
+        let order = Order { rows: &chosen, traces: &[], controllers: &controllers, runs: 4, live: Some((&live, 4)) };
         let board = order.measure(1, &options, &|_| {}).expect("measured");
         assert_eq!(board.failed, ["j1 fixed@live, seed 2: no namespace"]);
         assert_eq!((board.not_run, board.undone), (vec!["j1 fixed@live: no clock".to_owned()], 0));

@@ -35,7 +35,7 @@ pub(crate) struct RowsArgs {
     /// Rows by name or letter, such as e,h10,traces; all if absent
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub(crate) rows: Vec<String>,
-    /// Runs of each row under each controller, with seeds from 1 on [default: 3; 1 with --live]
+    /// Runs of each row under each controller, with seeds from 1 on [default: 3; with --live 1, beside 16 simulated]
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<NonZeroU32>,
     /// Beside each simulated controller the same on the testbed, as NAME@live: sockets, kernel TCP and clocks, in real time.
