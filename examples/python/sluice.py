@@ -545,7 +545,7 @@ class Core:
         s = self.view.service.rate
         q = self.history.ratio(self.view.service.since, self.m.last_departure)
         if 0.8 <= q <= 1.25:
-            return s / sqrt(q)
+            return s / q ** 0.25
         p = s / max(q, 0.001)
         return min(max(self.reference, min(s, p)), max(s, p))
 

@@ -28,6 +28,9 @@ const HOLD_USED: f64 = 0.7;
 const GROW_USED: f64 = 0.6;
 /// Ratio of rate and reference up to which the rate of service is taken as the share.
 const SIMILAR: f64 = 1.25;
+/// Power of that ratio by which the share is not that of what was sent: 0 alone on the link, 1 beside many others. Measured beside 0.1,
+/// 0.35 and 0.5 (`docs/sluice.md`).
+const REMEMBERED: f64 = 0.25;
 /// Stalls from which clumps of packets show a rate that is too low or too high.
 const UNEVEN: Span = Span::secs(0.003);
 /// Least busy time that shows a rate of service for growth.
@@ -117,7 +120,7 @@ impl Decision {
 pub(super) fn share(served: Served, until: Time, history: &RateHistory) -> Rate {
     let (served, ratio) = (served.rate, history.ratio(served.since, until));
     if (1.0 / SIMILAR..=SIMILAR).contains(&ratio) {
-        return served / libm::sqrt(ratio);
+        return served / libm::pow(ratio, REMEMBERED);
     }
     let proportional = served / ratio.max(1e-3);
     history.reference().max(served.min(proportional)).min(served.max(proportional))
