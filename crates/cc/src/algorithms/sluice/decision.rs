@@ -252,3 +252,26 @@ impl Growth {
         Pacing { rate, is_starting, rounds: self.rounds, stall, marked, bound: answer, marks: l4s, is_policed }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share where 1 Mbit/s are served after 1 s at a rate over a reference, both in Mbit/s.
+    fn share_of(rate: f64, reference: f64) -> f64 {
+        let mut history = RateHistory::new(Rate::bps(rate * 1e6));
+        history.set(Rate::bps(rate * 1e6), Rate::bps(reference * 1e6), Time::START);
+        let span = Span::secs(1.0);
+        let served = Served { rate: Rate::bps(1e6), busy: span, sending: span, since: Time::START };
+        share(served, Time::secs(1.0), &history).as_bps() / 1e6
+    }
+
+    #[test]
+    fn the_share_follows_the_service_but_for_the_fourth_root_of_what_was_sent_of_the_reference() {
+        assert!((share_of(1.0, 1.0) - 1.0).abs() < 1e-9);
+        assert!((share_of(1.2, 1.0) - 1.2_f64.powf(-0.25)).abs() < 1e-9);
+        assert!((share_of(0.9, 1.0) - 0.9_f64.powf(-0.25)).abs() < 1e-9);
+        // In a drain: between what is served and what would be of the reference, the reference itself.
+        assert!((share_of(0.6, 1.2) - 1.2).abs() < 1e-9);
+    }
+}
