@@ -27,7 +27,7 @@ PARAMETERS = dict(
     drain_shallow=0.85)
 PARAMETERS_MS = dict(
     queue_target=7.8, queue_slope=11.9, queue_least=5, queue_most=40, service_time=230, service_time_fall=14,
-    fall_rise=3.9, base_window=10000, residual_most=25, noise_memory=120000, drain_time=122, burst_least=11,
+    fall_rise=3.9, base_window=10000, residual_most=40, noise_memory=120000, drain_time=122, burst_least=11,
     burst_time=10, burst_time_settled=20, compete_margin=16.4, compete_after=1200, compete_calm=200,
     answer_interval=8000, drain_interval=8000, drain_depth=30)
 
@@ -512,7 +512,9 @@ class Core:
                     seen = residual.sum / residual.count
                     mean = either(residual.mean, seen)
                     residual.mean = mean + 0.5 * (seen - mean)
-        residual.noise = max(residual.raw - 0.0007, 0)
+        steady = self.view.steady
+        own = max(0.0007, 0.4 * self.view.packet / steady.rate) if steady is not None else 0.0007
+        residual.noise = max(residual.raw - own, 0)
         residual.delay = min(
             1.4 * either(residual.mean, 0), params.residual_share * residual.noise, params.residual_most)
         residual.is_unknown = residual.mean is None and residual.noise > 0
@@ -543,7 +545,7 @@ class Core:
         s = self.view.service.rate
         q = self.history.ratio(self.view.service.since, self.m.last_departure)
         if 0.8 <= q <= 1.25:
-            return s / sqrt(q)
+            return s / q ** 0.25
         p = s / max(q, 0.001)
         return min(max(self.reference, min(s, p)), max(s, p))
 
@@ -629,7 +631,7 @@ class Core:
 
     def begin_drain(self):
         drain, share, queue = self.drain, self.share, self.queue
-        is_noisy = self.residual.noise >= max(0.0012, 0.5 * self.view.packet / max(share, 1000))
+        is_noisy = self.residual.noise >= 0.0012
         is_shallow = is_noisy and queue.expected <= queue.wanted
         sent = self.params.drain_shallow if is_shallow else 0.5
         drain.emptied_at = drain.begun = self.now

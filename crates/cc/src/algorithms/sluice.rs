@@ -55,9 +55,6 @@ const COMPETING_WINDOW: i64 = 6;
 /// Noise of the delay and its deviation of now below which it is even: where a dozen flows hold a queue for each other, both are
 /// below half of a millisecond for the most part.
 const EVEN: (Span, Span) = (Span::secs(0.0012), Span::secs(0.0016));
-/// Noise of the delay, in times that a packet takes at this flow's share, below which the packets of other flows between this flow's
-/// may make it. Measured beside 0, 0.25 and 1 (`docs/sluice.md`).
-const OWN_NOISE: f64 = 0.5;
 /// Queue beyond the one wanted that shows that a capacity announced is too high.
 const OVERFULL: Span = Span::secs(0.05);
 /// Packets received for each one lost from which most of a message's packets have arrived.
@@ -256,7 +253,6 @@ impl Sluice {
         let is_doubtful = self.path.is_residual_unknown() || is_same;
         let view = self.path.view();
         let noise = self.path.residual_noise();
-        let is_noisy = noise >= EVEN.0.max(OWN_NOISE * queue::packet_time(view, share));
         let moment = Moment {
             now,
             departure: sample.queue.least.departure,
@@ -265,7 +261,7 @@ impl Sluice {
             delay: sample.base + sample.queue.least.delay,
             service: view.steady.map(|s| s.rate),
             is_even: noise < EVEN.0 && view.jitter < EVEN.1,
-            is_noisy,
+            is_noisy: noise >= EVEN.0,
         };
         self.state.step((view, self.queue, share), is_doubtful, &moment, &self.config)
     }

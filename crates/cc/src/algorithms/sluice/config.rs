@@ -80,7 +80,7 @@ crate::tunables! {
         /// Greatest delay that remains after a drain and is not taken for a queue, as a multiple of the noise of the delay.
         residual_share: f64 = 40.0, 0.0 => 200.0;
         /// Greatest delay that remains after a drain and is not taken for a queue.
-        residual_most: TimeDelta = 25.0, 0.0 => 200.0;
+        residual_most: TimeDelta = 40.0, 0.0 => 200.0;
         /// Time constant with which the noise of the delay is forgotten.
         memory as noise_memory: TimeDelta = 120_000.0, 1_000.0 => 600_000.0;
     }

@@ -28,6 +28,9 @@ const HOLD_USED: f64 = 0.7;
 const GROW_USED: f64 = 0.6;
 /// Ratio of rate and reference up to which the rate of service is taken as the share.
 const SIMILAR: f64 = 1.25;
+/// Power of that ratio by which the share is not that of what was sent: 0 alone on the link, 1 beside many others. Measured beside 0.1,
+/// 0.35 and 0.5 (`docs/sluice.md`).
+const REMEMBERED: f64 = 0.25;
 /// Stalls from which clumps of packets show a rate that is too low or too high.
 const UNEVEN: Span = Span::secs(0.003);
 /// Least busy time that shows a rate of service for growth.
@@ -117,7 +120,7 @@ impl Decision {
 pub(super) fn share(served: Served, until: Time, history: &RateHistory) -> Rate {
     let (served, ratio) = (served.rate, history.ratio(served.since, until));
     if (1.0 / SIMILAR..=SIMILAR).contains(&ratio) {
-        return served / libm::sqrt(ratio);
+        return served / libm::pow(ratio, REMEMBERED);
     }
     let proportional = served / ratio.max(1e-3);
     history.reference().max(served.min(proportional)).min(served.max(proportional))
@@ -247,5 +250,28 @@ impl Growth {
         let &View { stall, marked, l4s, .. } = view;
         let is_policed = answer.is_some() && view.busy < UNQUEUED;
         Pacing { rate, is_starting, rounds: self.rounds, stall, marked, bound: answer, marks: l4s, is_policed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share where 1 Mbit/s are served after 1 s at a rate over a reference, both in Mbit/s.
+    fn share_of(rate: f64, reference: f64) -> f64 {
+        let mut history = RateHistory::new(Rate::bps(rate * 1e6));
+        history.set(Rate::bps(rate * 1e6), Rate::bps(reference * 1e6), Time::START);
+        let span = Span::secs(1.0);
+        let served = Served { rate: Rate::bps(1e6), busy: span, sending: span, since: Time::START };
+        share(served, Time::secs(1.0), &history).as_bps() / 1e6
+    }
+
+    #[test]
+    fn the_share_follows_the_service_but_for_the_fourth_root_of_what_was_sent_of_the_reference() {
+        assert!((share_of(1.0, 1.0) - 1.0).abs() < 1e-9);
+        assert!((share_of(1.2, 1.0) - 1.2_f64.powf(-0.25)).abs() < 1e-9);
+        assert!((share_of(0.9, 1.0) - 0.9_f64.powf(-0.25)).abs() < 1e-9);
+        // In a drain: between what is served and what would be of the reference, the reference itself.
+        assert!((share_of(0.6, 1.2) - 1.2).abs() < 1e-9);
     }
 }

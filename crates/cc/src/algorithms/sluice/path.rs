@@ -176,7 +176,8 @@ impl Path {
             return;
         }
         let uneven = if sender.interval < SELDOM { uneven } else { Span::ZERO };
-        self.residual.observe(sample, uneven, memory);
+        let packet = self.view.steady.map_or(Span::ZERO, |steady| self.view.packet / steady.rate);
+        self.residual.observe(sample, uneven, packet, memory);
     }
 
     /// Service after a fall of the capacity, which shows in service and queue at once: then only the newest counts.
