@@ -99,11 +99,11 @@ impl Account {
 
     /// What is left with another share of a picture.
     fn left_at(&self, share: i64) -> i64 {
-        if self.share > 1 {
-            (self.share / 2).saturating_add(self.left.saturating_mul(share)) / self.share
-        } else {
-            self.left
+        if self.share <= 1 || share == self.share {
+            return self.left;
         }
+        // Its rounding is to the nearest above zero, and up below.
+        (self.share / 2).saturating_add(self.left.saturating_mul(share)) / self.share
     }
 }
 
