@@ -38,7 +38,7 @@ impl Depth {
     /// Of OpenH264 and VP9, which lose little at 10 %.
     pub(crate) const TENTH: Self = Self(0.1);
     /// Of VP8.
-    #[cfg(feature = "vpx")]
+    #[cfg(any(feature = "vpx", test))]
     pub(crate) const QUARTER: Self = Self(0.25);
 }
 

@@ -1,8 +1,10 @@
 //! H.264 by OpenH264: Constrained Baseline profile, one layer.
 #![expect(unsafe_code, reason = "OpenH264 is a C++ library")]
 
+mod account;
 mod decoder;
 mod encoder;
+mod handle;
 mod long_term;
 mod slice;
 

@@ -5,5 +5,6 @@ mod common;
 mod decoders;
 mod encoders;
 mod layers;
+mod outages;
 mod references;
 mod slices;
