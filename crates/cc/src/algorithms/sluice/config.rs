@@ -193,7 +193,7 @@ crate::tunables! {
         /// Queueing delay that a drain takes out beyond the queue expected.
         depth as drain_depth: TimeDelta = 30.0, 0.0 => 1_000.0;
         /// Share of the service rate that is sent during a drain where jitter alone keeps the delay long: jitter that keeps
-        /// packets in order shows the delay of the full rate near that rate only. Measured beside 0.8 and 0.9 (`docs/sluice.md`).
+        /// packets in order shows the delay of the full rate near that rate only. Measured beside 0.8 and 0.9 (`docs/sluice-tried.md`).
         shallow as drain_shallow: f64 = 0.85, 0.1 => 0.95;
     }
 }

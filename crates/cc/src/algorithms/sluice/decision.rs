@@ -29,7 +29,7 @@ const GROW_USED: f64 = 0.6;
 /// Ratio of rate and reference up to which the rate of service is taken as the share.
 const SIMILAR: f64 = 1.25;
 /// Power of that ratio by which the share is not that of what was sent: 0 alone on the link, 1 beside many others. Measured beside 0.1,
-/// 0.35 and 0.5 (`docs/sluice.md`).
+/// 0.35 and 0.5 (`docs/sluice-tried.md`).
 const REMEMBERED: f64 = 0.25;
 /// Stalls from which clumps of packets show a rate that is too low or too high.
 const UNEVEN: Span = Span::secs(0.003);

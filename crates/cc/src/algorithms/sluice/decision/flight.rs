@@ -10,9 +10,9 @@ const LEAST: Span = Span::secs(0.02);
 const LEAST_PACKETS: f64 = 4.0;
 /// Share of the bound in flight from which it holds packets.
 const FULL: f64 = 0.9;
-/// Time in which packets held leave, beside those of the rate: measured beside none (`docs/sluice.md`).
+/// Time in which packets held leave, beside those of the rate: measured beside none (`docs/sluice-tried.md`).
 const CLEARED: Span = Span::secs(0.1);
-/// Time by which feedback may be later before the rate is cut: measured beside 0 and 0.15 s (`docs/sluice.md`).
+/// Time by which feedback may be later before the rate is cut: measured beside 0 and 0.15 s (`docs/sluice-tried.md`).
 pub(in super::super) const OUTLASTED: Span = Span::secs(0.08);
 
 /// Data in flight and its bound.

@@ -6,7 +6,7 @@ use super::super::quantity::{Rate, Span, Time};
 use super::{CORRECTION, Rates, Situation};
 
 /// Time until a change of the rate shows from which the queue is foreseen. Beside flows of a shorter loop, one that waits for its own
-/// queue loses its share: measured beside 0.25 and 0.3 s (`docs/sluice.md`).
+/// queue loses its share: measured beside 0.25 and 0.3 s (`docs/sluice-tried.md`).
 const LONG: Span = Span::secs(0.4);
 /// Queue beyond the one wanted that growth may make to ask whether the link serves more than is known.
 const ASKED: Span = Span::secs(0.03);

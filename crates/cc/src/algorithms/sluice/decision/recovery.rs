@@ -6,10 +6,10 @@ use super::super::quantity::{Rate, Span, Time};
 const TIME: Span = Span::secs(2.0);
 /// Longest time that one message stands for.
 const LONGEST: Span = Span::secs(0.25);
-/// Share of the mean towards which the rate grows: measured beside 0.5 and 0.9 (`docs/sluice.md`).
+/// Share of the mean towards which the rate grows: measured beside 0.5 and 0.9 (`docs/sluice-tried.md`).
 const SHARE: f64 = 0.7;
 
-/// Share of the mean below which it has fallen: measured beside 0.6 (`docs/sluice.md`).
+/// Share of the mean below which it has fallen: measured beside 0.6 (`docs/sluice-tried.md`).
 const FALLEN: f64 = 0.75;
 
 /// The mean rate of service of a busy link.

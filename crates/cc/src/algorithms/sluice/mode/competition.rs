@@ -16,7 +16,7 @@ const TEST_TIME: Span = Span::secs(0.15);
 /// Share of what is sent in the mode that has to be served.
 const TEST_SHARE: f64 = 0.4;
 /// Ratio of what is sent in the mode and the rate of service before from which the test can tell whether the link serves more: a source
-/// does not send each rate at once. Measured beside 1.05 (`docs/sluice.md`).
+/// does not send each rate at once. Measured beside 1.05 (`docs/sluice-tried.md`).
 const TEST_MORE: f64 = 1.2;
 /// Greatest factor by which the rate of service has to rise in the test.
 const TEST_GAIN: f64 = 1.5;
@@ -24,7 +24,7 @@ const TEST_GAIN: f64 = 1.5;
 /// flow's own since the queue was short.
 const BAN: Span = Span::secs(3.0);
 /// The same in lengths of the test, at least: what was sent in it fills a queue of this flow's own, which is as long as the test took to
-/// show it, and leaves no faster than the floor allows. Measured beside 4 (`docs/sluice.md`).
+/// show it, and leaves no faster than the floor allows. Measured beside 4 (`docs/sluice-tried.md`).
 const BAN_TESTS: f64 = 8.0;
 /// Longest time for which the mode stays off.
 const LONGEST_BAN: Span = Span::secs(24.0);

@@ -1,6 +1,6 @@
 //! Falls of the capacity that were none. Packets of others between two of this flow's make one long gap, which looks like the first
 //! one of a slower link; what is served a moment later tells them apart. Heeded where the source sends in bursts: beside others that do,
-//! such gaps are frequent there, while a steady source has more to lose by believing a fall later (`docs/sluice.md`).
+//! such gaps are frequent there, while a steady source has more to lose by believing a fall later (`docs/sluice-tried.md`).
 
 use super::super::quantity::{Rate, Span, Time};
 
@@ -10,7 +10,7 @@ const JUDGED_AFTER: Span = Span::secs(0.3);
 pub(super) const JUDGED_BY: Span = Span::secs(0.1);
 /// Share of the service before the fall from which the capacity has not fallen.
 const BACK: f64 = 0.7;
-/// Factor on the busy time that shows a fall for each one that was none. Measured beside 2 and 16 (`docs/sluice.md`).
+/// Factor on the busy time that shows a fall for each one that was none. Measured beside 2 and 16 (`docs/sluice-tried.md`).
 const LONGER: f64 = 4.0;
 /// Most of them that count: with two the busy time is about that of the steady service, and the correction by the queue remains.
 const MOST: f64 = 3.0;

@@ -23,7 +23,7 @@ const UNMARKED_PACKETS: f64 = 3.0;
 const LEAST_ASK: f64 = 0.03;
 /// Greatest excess: a train that asks for twice the rate.
 const MOST_ASK: f64 = 1.0;
-/// Growth of the excess where the one before was not marked: measured beside 2 and 3 (`docs/sluice.md`).
+/// Growth of the excess where the one before was not marked: measured beside 2 and 3 (`docs/sluice-tried.md`).
 const ASK_GROWTH: f64 = 4.0;
 /// Time for which trains ask before the rate follows: at 30 frames a second the first whole one ends by then.
 const ASKED: Span = Span::secs(0.05);

@@ -10,7 +10,7 @@ const RISE: Span = Span::secs(1.5);
 /// even distribution in order, by simulation: 1.2 to 1.4.
 const DENSER: f64 = 1.4;
 /// Noise that packets and other flows make themselves: at least, and in times that a packet takes at this flow's rate of service, since
-/// packets of others come between this flow's. Measured beside 0, 0.2, 0.3 and 0.5 (`docs/sluice.md`).
+/// packets of others come between this flow's. Measured beside 0, 0.2, 0.3 and 0.5 (`docs/sluice-tried.md`).
 const OWN: Span = Span::secs(0.0007);
 const OWN_PACKETS: f64 = 0.4;
 /// Weight of each drain in the mean.

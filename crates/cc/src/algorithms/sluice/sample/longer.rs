@@ -11,7 +11,7 @@ const TIME: Span = Span::secs(0.5);
 /// Least delay that is asked about.
 const LEAST: Span = Span::secs(0.003);
 /// Range of the messages' least delays within which the delay stays the same, for frames of a few packets: measured beside 1.5 and
-/// 3 ms (`docs/sluice.md`). A message whose least delay is longer than the last one's by more begins with a jump.
+/// 3 ms (`docs/sluice-tried.md`). A message whose least delay is longer than the last one's by more begins with a jump.
 const SAME: Span = Span::secs(0.005);
 /// Time for which it has been the same from which it is worth a drain to see whether it is the path's.
 const WORTH: Span = Span::secs(0.2);

@@ -4,7 +4,7 @@ use super::super::history::RateHistory;
 use super::super::quantity::{Bits, PACKET, Span, Time};
 use super::Sample;
 
-/// Time constant of the shares: measured beside 0.15 and 0.3 s (`docs/sluice.md`).
+/// Time constant of the shares: measured beside 0.15 and 0.3 s (`docs/sluice-tried.md`).
 const TIME: Span = Span::secs(0.1);
 /// The same of the share that arrives, in loops, where it is longer: all that a loop holds is reckoned with that share.
 const LOOPS: f64 = 0.25;
