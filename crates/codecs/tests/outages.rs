@@ -136,7 +136,7 @@ fn the_rate_is_back_soon_after_an_outage() {
             assert!(m.until <= 0.7 && m.share >= 0.85 && m.psnr > 32.0, "{outage:?}: {m:.2?}");
             // No more than two key frames' worth at the floor, and nothing of it is left at the rate of before.
             assert!(m.fall[1] < 300.0 && m.rise[1] < 0.0, "{outage:?}: {m:.2?}");
-            // What the first steps of a slow rise overspend at the floor is the longest queue.
+            // The longest queue is that of the first steps of a slow rise, which overspend at the floor.
             assert!(m.queue < 600.0 && m.psnr_in > 15.0 && m.out <= FPS + FPS / 6, "{outage:?}: {m:.2?}");
         }
     }

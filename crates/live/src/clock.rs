@@ -58,7 +58,7 @@ impl Clock {
         Self { drift: (ppb, since), ..self }
     }
 
-    /// What it shows this long after its zero.
+    /// The time that it shows this long after its zero.
     fn shown(&self, elapsed: Duration) -> Timestamp {
         let (ppb, since) = self.drift;
         let now = Timestamp::ZERO + delta(elapsed);

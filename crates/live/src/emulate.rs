@@ -106,7 +106,7 @@ pub const MAX_FLOWS: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct Gate {
     packet: Vec<u8>,
-    /// What the links count of it; its length, if absent.
+    /// Its size by the account of the links; its length, if absent.
     size: Option<DataSize>,
     ecn: Ecn,
 }

@@ -1,4 +1,4 @@
-//! What the library's rate control has overspent by its own account, and what was overspent in fact.
+//! Bits that the library's rate control has overspent by its own account, and those overspent in fact.
 //!
 //! The library allots the bits of eight pictures at a time and takes what these overspend from the next eight. Until it is paid back, a picture gets 55 % of its share,
 //! and every second one is left out: a quarter of the target. It charges more than was overspent (OpenH264 2.6, `ratectl.cpp`):
@@ -97,7 +97,7 @@ impl Account {
         (rate.as_bps_f64() / self.frame_rate).round().min(f64::from(i32::MAX)) as i64
     }
 
-    /// What is left with another share of a picture.
+    /// Bits left, with another share of a picture.
     fn left_at(&self, share: i64) -> i64 {
         if self.share <= 1 || share == self.share {
             return self.left;
@@ -132,7 +132,7 @@ mod tests {
         // Eight pictures of 12,000 bits overspend 16,000 of 80,000.
         assert_eq!(after(8, LOW, 1_500).left, -16_000);
         assert_eq!(after(9, LOW, 1_500).left, 64_000 - 12_000);
-        // What is left is not added.
+        // Unused bits are not added.
         assert_eq!(after(9, LOW, 500).left, 80_000 - 4_000);
         let mut a = after(8, LOW, 1_500);
         a.coded(LOW, false, 0);
