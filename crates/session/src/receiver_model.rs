@@ -15,7 +15,7 @@
 //!   450 (`kMaxPacketAgeToNack`) restarts the source, so that no report counts what an outage of some seconds took. Of the
 //!   453 packets of video that a recorded outage took getStats has none lost.
 //! - Chromium's processes and threads: round trips by receiver reports are longer than the path. Of 120 in four recorded calls over an empty queue (20 ms
-//!   each way, 20 Mbit/s) the least is 0.6 ms longer, the tenth percentile 0.9, the median 1.6 and the ninetieth percentile 3.9 ms (getStats, `roundTripTime`).
+//!   each way, 20 Mbit/s) the least is 0.5 ms longer, the tenth percentile 0.9, the median 1.6 and the ninetieth percentile 3.9 ms (getStats, `roundTripTime`).
 //! - `video/video_receive_stream2.h`: a key frame is requested 3 s after the first picture that cannot be decoded (`kMaxWaitForFrame`), and at once
 //!   where none ever was (`kMaxWaitForKeyFrame`); again each 200 ms.
 
