@@ -16,13 +16,14 @@ const AFTER: usize = 8 * FPS;
 const HIGH: f64 = 4e6;
 const LOW: f64 = 100e3;
 
-/// An outage: pictures at the floor, the factor by which the target grows in each 100 ms from there, and whether key frames are
-/// requested 0.5 s after its begin and 100 ms after its end.
+/// An outage: pictures at the floor, the factor by which the target grows in each 100 ms from there, whether key frames are
+/// requested 0.5 s after its begin and 100 ms after its end, and the interval of others.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
     pictures: usize,
     growth: f64,
     keys: bool,
+    interval: Option<u32>,
 }
 
 /// A picture: its share of the target and its size, in bits, and its PSNR in dB.
@@ -65,7 +66,11 @@ impl Outage {
         let (width, height) = (640, 360);
         let rate = FrameRate::new(FPS as u32, 1).expect("a rate");
         let mut clip = Clip::new(ClipSpec::new(Character::Sports, width, height, rate)).expect("a clip");
-        let config = EncoderConfig { bit_rate: DataRate::from_bps(HIGH as u64), ..EncoderConfig::live(width, height) };
+        let config = EncoderConfig {
+            bit_rate: DataRate::from_bps(HIGH as u64),
+            key_interval: self.interval,
+            ..EncoderConfig::live(width, height)
+        };
         let mut encoder = encoder_of(library, codec, &config).expect("an encoder");
         let mut decoder = decoder_for(codec);
         let mut picture = Picture::new(width, height).expect("a picture");
@@ -117,11 +122,12 @@ impl Outage {
 }
 
 /// Longer runs: 60 and 90 pictures, growth by 1.05.
-const OUTAGES: [Outage; 4] = [
-    Outage { pictures: 30, growth: f64::INFINITY, keys: true },
-    Outage { pictures: 60, growth: f64::INFINITY, keys: false },
-    Outage { pictures: 30, growth: 2.0, keys: false },
-    Outage { pictures: 30, growth: 1.3, keys: false },
+const OUTAGES: [Outage; 5] = [
+    Outage { pictures: 30, growth: f64::INFINITY, keys: true, interval: None },
+    Outage { pictures: 60, growth: f64::INFINITY, keys: false, interval: None },
+    Outage { pictures: 60, growth: f64::INFINITY, keys: false, interval: Some(60) },
+    Outage { pictures: 30, growth: 2.0, keys: false, interval: None },
+    Outage { pictures: 30, growth: 1.3, keys: false, interval: None },
 ];
 
 #[test]

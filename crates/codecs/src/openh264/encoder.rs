@@ -53,6 +53,8 @@ pub(crate) struct Encoder {
     settles: bool,
     /// Whether the library may leave the next picture out.
     drops: bool,
+    /// Pictures coded since the last key frame.
+    since_key: u32,
 }
 
 impl Encoder {
@@ -68,6 +70,7 @@ impl Encoder {
             applied: config.bit_rate,
             settles: false,
             drops: config.may_drop,
+            since_key: 0,
         })
     }
 
@@ -77,8 +80,9 @@ impl Encoder {
         self.account.pass(config.bit_rate, ticks);
         let rate = self.dips.next(config, ticks);
         if let Some(rate) = rate.filter(|_| dips::follows(config)) {
-            // A key frame at such a rate would be as coarse as can be, and one at an interval is not known before.
-            let settles = config.key_interval.is_none() && !self.state.key_frame && self.account.settles(rate);
+            // A key frame at such a rate would be as coarse as can be. Those of an interval come after so many coded pictures.
+            let key = self.state.key_frame || config.key_interval.is_some_and(|n| self.since_key + 1 >= n);
+            let settles = !key && self.account.settles(rate);
             self.settles = settles;
             // The library compares what its buffer holds with the size for the rate of the last picture: after one at the settling rate it would
             // leave out all that follow.
@@ -169,6 +173,7 @@ impl VideoEncoder for Encoder {
             self.dips = Dips::new(Depth::TENTH);
             (self.account, self.settles) = (Account::new(self.state.config.frame_rate), false);
             self.drops = self.state.config.may_drop;
+            self.since_key = 0;
             self.long_term = LongTerm::default();
         }
         (out.key, out.layer, out.more_layers) = (false, None, false);
@@ -187,6 +192,7 @@ impl VideoEncoder for Encoder {
         let layer = LayerInfo { id: LayerId::new(0, temporal), ..LayerInfo::default() };
         (out.layer, out.more_layers) = ((!self.state.config.layering.is_single()).then_some(layer), false);
         if self.state.describe(out) {
+            self.since_key = if out.key { 0 } else { self.since_key + 1 };
             self.state.key_frame &= !out.key;
             if self.state.config.reference_selection
                 && let Some(slice) = self.slices.read(&out.data)
