@@ -4,7 +4,7 @@ use crate::common;
 use common::{decoder_for, encoders, psnr};
 use weir_codecs::encoder_of;
 use weir_media::clip::{Character, Clip, ClipSpec};
-use weir_media::{CodedFrame, EncoderConfig, FrameRate, Picture, VideoCodec};
+use weir_media::{CodedFrame, EncoderConfig, FrameRate, Layering, Picture, VideoCodec};
 use weir_units::DataRate;
 
 /// Pictures a second.
@@ -17,13 +17,14 @@ const HIGH: f64 = 4e6;
 const LOW: f64 = 100e3;
 
 /// An outage: pictures at the floor, the factor by which the target grows in each 100 ms from there, whether key frames are
-/// requested 0.5 s after its begin and 100 ms after its end, and the interval of others.
+/// requested 0.5 s after its begin and 100 ms after its end, the interval of others, and temporal layers.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
     pictures: usize,
     growth: f64,
     keys: bool,
     interval: Option<u32>,
+    layers: u8,
 }
 
 /// A picture: its share of the target and its size, in bits, and its PSNR in dB.
@@ -69,6 +70,7 @@ impl Outage {
         let config = EncoderConfig {
             bit_rate: DataRate::from_bps(HIGH as u64),
             key_interval: self.interval,
+            layering: Layering::new(1, self.layers).expect("layers"),
             ..EncoderConfig::live(width, height)
         };
         let mut encoder = encoder_of(library, codec, &config).expect("an encoder");
@@ -122,12 +124,14 @@ impl Outage {
 }
 
 /// Longer runs: 60 and 90 pictures, growth by 1.05.
-const OUTAGES: [Outage; 5] = [
-    Outage { pictures: 30, growth: f64::INFINITY, keys: true, interval: None },
-    Outage { pictures: 60, growth: f64::INFINITY, keys: false, interval: None },
-    Outage { pictures: 60, growth: f64::INFINITY, keys: false, interval: Some(60) },
-    Outage { pictures: 30, growth: 2.0, keys: false, interval: None },
-    Outage { pictures: 30, growth: 1.3, keys: false, interval: None },
+const OUTAGES: [Outage; 7] = [
+    Outage { pictures: 30, growth: f64::INFINITY, keys: true, interval: None, layers: 1 },
+    Outage { pictures: 60, growth: f64::INFINITY, keys: false, interval: None, layers: 1 },
+    Outage { pictures: 60, growth: f64::INFINITY, keys: false, interval: Some(60), layers: 1 },
+    Outage { pictures: 30, growth: f64::INFINITY, keys: true, interval: None, layers: 2 },
+    Outage { pictures: 60, growth: f64::INFINITY, keys: false, interval: Some(60), layers: 3 },
+    Outage { pictures: 30, growth: 2.0, keys: false, interval: None, layers: 1 },
+    Outage { pictures: 30, growth: 1.3, keys: false, interval: None, layers: 1 },
 ];
 
 #[test]

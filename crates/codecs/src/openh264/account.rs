@@ -21,10 +21,12 @@ const GROUP: i64 = 8;
 /// the debt is a real one, and is paid back first. Chosen here.
 const PAID: f64 = 2.0;
 
-/// Accounts of one stream without layers.
+/// Accounts of one stream. With temporal layers the last picture of a group is of the highest one, which no other needs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Account {
     frame_rate: f64,
+    /// Pictures from one of the lowest temporal layer to the next.
+    period: i64,
     /// A picture's share of the library's rate, in bits; 0 before the first picture.
     share: i64,
     /// Bits left of what the group was allotted.
@@ -39,8 +41,10 @@ pub(super) struct Account {
 }
 
 impl Account {
-    pub(super) const fn new(frame_rate: f64) -> Self {
-        Self { frame_rate, share: 0, left: 0, allotted: 0, coded: 0, overspent: 0.0, last: (0, 0.0) }
+    /// Of a stream with so many pictures a second and temporal layers.
+    pub(super) const fn new(frame_rate: f64, layers: u8) -> Self {
+        let period = 1 << layers.saturating_sub(1);
+        Self { frame_rate, period, share: 0, left: 0, allotted: 0, coded: 0, overspent: 0.0, last: (0, 0.0) }
     }
 
     /// The rate at which a picture settles the account: a bit a picture, and no less than the library accepts.
@@ -81,7 +85,8 @@ impl Account {
         let share = self.share_of(rate);
         (self.left, self.share) = (self.left_at(share), share);
         if key || self.coded == GROUP {
-            let unused = (GROUP - self.coded) * (self.allotted / GROUP);
+            let periods = GROUP / self.period;
+            let unused = (periods - (self.coded + self.period - 1) / self.period) * (self.allotted / periods);
             self.left = GROUP * share + self.left.saturating_sub(unused).min(0);
             (self.allotted, self.coded) = (self.left, 0);
         }
@@ -118,7 +123,7 @@ mod tests {
 
     /// An account after so many pictures of this rate and size.
     fn after(pictures: u64, rate: DataRate, bytes: usize) -> Account {
-        let mut a = Account::new(30.0);
+        let mut a = Account::new(30.0, 1);
         for n in 1..=pictures {
             a.pass(rate, n * FRAME);
             assert!(!a.settles(rate));
@@ -176,6 +181,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_key_frame_takes_away_begins_with_the_next_period_of_layers() {
+        let mut a = Account::new(30.0, 3);
+        for n in 0..3 {
+            a.coded(LOW, n == 0, 1_250);
+        }
+        assert_eq!(a.left, 80_000 - 30_000);
+        // The second of two periods of four pictures was not begun.
+        a.coded(LOW, true, 1_250);
+        assert_eq!((a.left, a.coded), (80_000 - 10_000, 1));
+        a = Account::new(30.0, 3);
+        for n in 0..3 {
+            a.coded(LOW, n == 0, 3_750);
+        }
+        a.coded(LOW, true, 1_250);
+        assert_eq!(a.left, 80_000 + (80_000 - 90_000 - 40_000) - 10_000);
+    }
+
+    #[test]
     fn a_picture_coded_again_replaces_the_first() {
         let mut a = after(1, LOW, 5_000);
         assert_eq!(a.overspent, 40_000.0);
@@ -186,7 +209,7 @@ mod tests {
 
     #[test]
     fn rates_of_any_size_leave_no_overflow() {
-        let mut a = Account::new(1.0);
+        let mut a = Account::new(1.0, 1);
         for n in 0..100 {
             let rate = DataRate::from_bps(if n % 2 == 0 { 1 } else { u64::MAX });
             a.pass(rate, n);

@@ -5,11 +5,11 @@ use super::handle::Handle;
 use super::long_term::LongTerm;
 use super::slice::SliceReader;
 use super::{CHECK, LIBRARY};
-use crate::dips::{self, Depth, Dips};
+use crate::dips::{Depth, Dips};
 use crate::h264::{self, Encoding, SLICE_SIZES};
 use weir_media::{
-    Capabilities, CodedFrame, EncoderConfig, LayerId, LayerInfo, Layering, Picture, VideoCodec, VideoEncoder,
-    VideoError,
+    Capabilities, CodedFrame, EncoderConfig, LayerId, LayerInfo, Layering, Picture, RateChange, VideoCodec,
+    VideoEncoder, VideoError,
 };
 use weir_units::{DataRate, DataSize};
 
@@ -39,6 +39,11 @@ fn check(config: &EncoderConfig) -> Result<(), VideoError> {
     CHECK.slice_size(config.slice_size, SLICE_SIZES)
 }
 
+/// Whether the library's rate is set with each picture, not at once.
+fn follows(config: &EncoderConfig) -> bool {
+    config.rate_change == RateChange::Seamless
+}
+
 /// Encodes H.264.
 pub(crate) struct Encoder {
     handle: Handle,
@@ -66,7 +71,7 @@ impl Encoder {
             long_term: LongTerm::default(),
             slices: SliceReader::default(),
             dips: Dips::new(Depth::TENTH),
-            account: Account::new(config.frame_rate),
+            account: Account::new(config.frame_rate, config.layering.temporal()),
             applied: config.bit_rate,
             settles: false,
             drops: config.may_drop,
@@ -79,7 +84,7 @@ impl Encoder {
         let config = &self.state.config;
         self.account.pass(config.bit_rate, ticks);
         let rate = self.dips.next(config, ticks);
-        if let Some(rate) = rate.filter(|_| dips::follows(config)) {
+        if let Some(rate) = rate.filter(|_| follows(config)) {
             // A key frame at such a rate would be as coarse as can be. Those of an interval come after so many coded pictures.
             let key = self.state.key_frame || config.key_interval.is_some_and(|n| self.since_key + 1 >= n);
             let settles = !key && self.account.settles(rate);
@@ -125,7 +130,7 @@ impl VideoEncoder for Encoder {
     }
 
     fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
-        self.state.set_bit_rate(rate, |config| match dips::follows(config) {
+        self.state.set_bit_rate(rate, |config| match follows(config) {
             // With the next picture.
             true => Ok(()),
             false => self.handle.set_bit_rate(config.bit_rate),
@@ -171,7 +176,8 @@ impl VideoEncoder for Encoder {
             self.handle = Handle::open(&self.state.config)?;
             self.applied = self.state.config.bit_rate;
             self.dips = Dips::new(Depth::TENTH);
-            (self.account, self.settles) = (Account::new(self.state.config.frame_rate), false);
+            let config = &self.state.config;
+            (self.account, self.settles) = (Account::new(config.frame_rate, config.layering.temporal()), false);
             self.drops = self.state.config.may_drop;
             self.since_key = 0;
             self.long_term = LongTerm::default();
