@@ -105,6 +105,10 @@ crate::tunables! {
         /// Pacing rate as a multiple of the target (libwebrtc's video streams since 2020: 1.1; audio alone, and before:
         /// 2.5).
         pacing_factor: f64 = 1.1, 1.0 => 100.0;
+        /// The same until the first feedback; 0 for no other. libwebrtc's controller alone has 2.5 until then
+        /// (`GoogCcNetworkController::GetPacingRates`, since December 2025, 24e737c); in calls with video and transport-wide feedback
+        /// `VideoSendStreamImpl` sets the factor from the start.
+        first_pacing_factor: f64 = 0.0, 0.0 => 100.0;
     }
 }
 

@@ -416,3 +416,14 @@ fn departures_are_taken_in_whole_ticks() {
     let (plain, coarse) = (groups(0.0), groups(20.0));
     assert!(coarse < plain / 2 && coarse > plain / 3, "{coarse} of {plain}");
 }
+
+#[test]
+fn the_first_pacing_factor_ends_with_the_first_feedback() {
+    let pacing = |c: &Gcc| c.target().pacing_rate.ratio(c.target().media_rate).expect("a rate");
+    for (first, before) in [(0.0, 1.1), (2.5, 2.5)] {
+        let mut c = gcc(&[("pacing_factor", 1.1), ("first_pacing_factor", first)]);
+        assert_between("before", pacing(&c), before - 1e-3, before + 1e-3);
+        report_packets(&mut c, 0, 10, 10, |i| 8 * i as i64 + 50);
+        assert_between("after", pacing(&c), 1.099, 1.101);
+    }
+}
