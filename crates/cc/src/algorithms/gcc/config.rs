@@ -57,12 +57,13 @@ crate::tunables! {
         silence_interval: TimeDelta = 1_000.0, 10.0 => 60_000.0;
         /// Share of the rate kept by each reduction.
         silence_factor: f64 = 0.8, 0.1 => 1.0;
-        /// Share of the target below which the sender is application-limited.
-        alr_usage: f64 = 0.65, 0.1 => 1.0;
+        /// Share of the target below which the sender is application-limited. This and the next two are settings for screens that are on
+        /// by default in all calls (libwebrtc since 2018: `AlrExperimentSettings::CreateFromFieldTrial`); the detector's own are 0.65, 0.8 and 0.5.
+        alr_usage: f64 = 0.8, 0.1 => 1.0;
         /// Share of the unspent budget at which the application-limited region starts.
-        alr_start: f64 = 0.8, 0.0 => 1.0;
+        alr_start: f64 = 0.4, 0.0 => 1.0;
         /// Share of the unspent budget at which the region ends.
-        alr_stop: f64 = 0.5, -1.0 => 1.0;
+        alr_stop: f64 = -0.6, -1.0 => 1.0;
         /// Whether the delay-based estimate is held in the application-limited region.
         alr_hold: bool = 0.0, 0.0 => 1.0;
         /// Whether to probe at the start.
