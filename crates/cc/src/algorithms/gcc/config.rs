@@ -117,7 +117,7 @@ crate::tunables! {
 pub(super) const CHROME: &str = "gcc-chrome";
 /// Chrome's settings beside the defaults: parameter, number in its unit, and source. All other defaults are those of libwebrtc without field
 /// trials, which Chromium 156 has too (`docs/fidelity.md` compares its estimates).
-const CHROME_DEFAULTS: [(&str, f64, &str); 4] = [
+const CHROME_DEFAULTS: [(&str, f64, &str); 5] = [
     (
         "congestion_window",
         350.0,
@@ -135,6 +135,12 @@ const CHROME_DEFAULTS: [(&str, f64, &str); 4] = [
         1.0,
         "Unit of departure times, which are rounded down to it; 0 takes them as they are. Sockets of libwebrtc report whole milliseconds \
          (`SentPacketInfo::send_time_ms`), so that a burst within one is a group of its own, and is divided where the next one begins.",
+    ),
+    (
+        "probe_in_alr",
+        0.0,
+        "Whether to probe periodically in the application-limited region; libwebrtc does for screens alone (`VideoSendStreamImpl`, \
+         `RateControlSettings::UseAlrProbing`).",
     ),
     (
         "overhead",

@@ -374,8 +374,9 @@ fn chrome_has_its_window_unless_another_is_given() {
     let of_chrome = of(&specs[1], vec![]);
     assert_eq!(of_chrome.overhead, DataSize::from_bytes(58));
     assert!(of_chrome.report_rtt && of_chrome.departure_tick == ms(1));
-    let Config { congestion_window, overhead, report_rtt, departure_tick, .. } = Config::default();
-    let plain = Config { congestion_window, overhead, report_rtt, departure_tick, ..of_chrome };
+    assert!(!of_chrome.probe_in_alr);
+    let Config { congestion_window, overhead, report_rtt, departure_tick, probe_in_alr, .. } = Config::default();
+    let plain = Config { congestion_window, overhead, report_rtt, departure_tick, probe_in_alr, ..of_chrome };
     assert_eq!(plain, Config::default());
 }
 
