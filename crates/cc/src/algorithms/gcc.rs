@@ -78,6 +78,8 @@ pub struct Gcc {
     /// Unit of departure times.
     departure_tick: TimeDelta,
     pacing: Gain,
+    /// The same once there is feedback.
+    settled_pacing: Gain,
     /// Bytes below RTP that count in each packet.
     overhead: DataSize,
     /// The current target, cached since it is read most often, and whether it was written since the last frame.
@@ -98,7 +100,9 @@ impl Gcc {
         config.check("gcc")?;
         let (limits, now) = (start.limits, start.now);
         let start = limits.clamp(start.rate.max(loss::MIN_RATE));
-        let pacing = Gain::new(config.pacing_factor).unwrap_or(Gain::ONE);
+        let settled_pacing = Gain::new(config.pacing_factor).unwrap_or(Gain::ONE);
+        let has_first = config.first_pacing_factor > 0.0;
+        let pacing = Gain::new(config.first_pacing_factor).filter(|_| has_first).unwrap_or(settled_pacing);
         let v2 = config.loss_v2.then(|| Box::new(LossV2::new(limits, config.overhead)));
         Ok(Self {
             grouping: inter_arrival::InterArrival::new(config.group_length),
@@ -119,6 +123,7 @@ impl Gcc {
             has_report_rtt: config.report_rtt,
             departure_tick: config.departure_tick,
             pacing,
+            settled_pacing,
             overhead: config.overhead,
             target: Target { overhead: covered(config.overhead), ..Target::paced(start, start * pacing) },
             has_news: true,
@@ -142,6 +147,7 @@ impl Gcc {
         if f.packets.is_empty() {
             return;
         }
+        self.pacing = self.settled_pacing;
         let in_alr = self.alr.since();
         if self.was_in_alr && in_alr.is_none() {
             self.alr_ended = Some(now);

@@ -57,12 +57,13 @@ crate::tunables! {
         silence_interval: TimeDelta = 1_000.0, 10.0 => 60_000.0;
         /// Share of the rate kept by each reduction.
         silence_factor: f64 = 0.8, 0.1 => 1.0;
-        /// Share of the target below which the sender is application-limited.
-        alr_usage: f64 = 0.65, 0.1 => 1.0;
+        /// Share of the target below which the sender is application-limited. This and the next two are settings for screens that are on
+        /// by default in all calls (libwebrtc since 2018: `AlrExperimentSettings::CreateFromFieldTrial`); the detector's own are 0.65, 0.8 and 0.5.
+        alr_usage: f64 = 0.8, 0.1 => 1.0;
         /// Share of the unspent budget at which the application-limited region starts.
-        alr_start: f64 = 0.8, 0.0 => 1.0;
+        alr_start: f64 = 0.4, 0.0 => 1.0;
         /// Share of the unspent budget at which the region ends.
-        alr_stop: f64 = 0.5, -1.0 => 1.0;
+        alr_stop: f64 = -0.6, -1.0 => 1.0;
         /// Whether the delay-based estimate is held in the application-limited region.
         alr_hold: bool = 0.0, 0.0 => 1.0;
         /// Whether to probe at the start.
@@ -105,6 +106,10 @@ crate::tunables! {
         /// Pacing rate as a multiple of the target (libwebrtc's video streams since 2020: 1.1; audio alone, and before:
         /// 2.5).
         pacing_factor: f64 = 1.1, 1.0 => 100.0;
+        /// The same until the first feedback; 0 for no other. libwebrtc's controller alone has 2.5 until then
+        /// (`GoogCcNetworkController::GetPacingRates`, since December 2025, 24e737c); in calls with video and transport-wide feedback
+        /// `VideoSendStreamImpl` sets the factor from the start.
+        first_pacing_factor: f64 = 0.0, 0.0 => 100.0;
     }
 }
 
@@ -112,7 +117,7 @@ crate::tunables! {
 pub(super) const CHROME: &str = "gcc-chrome";
 /// Chrome's settings beside the defaults: parameter, number in its unit, and source. All other defaults are those of libwebrtc without field
 /// trials, which Chromium 156 has too (`docs/fidelity.md` compares its estimates).
-const CHROME_DEFAULTS: [(&str, f64, &str); 4] = [
+const CHROME_DEFAULTS: [(&str, f64, &str); 5] = [
     (
         "congestion_window",
         350.0,
@@ -130,6 +135,12 @@ const CHROME_DEFAULTS: [(&str, f64, &str); 4] = [
         1.0,
         "Unit of departure times, which are rounded down to it; 0 takes them as they are. Sockets of libwebrtc report whole milliseconds \
          (`SentPacketInfo::send_time_ms`), so that a burst within one is a group of its own, and is divided where the next one begins.",
+    ),
+    (
+        "probe_in_alr",
+        0.0,
+        "Whether to probe periodically in the application-limited region; libwebrtc does for screens alone (`VideoSendStreamImpl`, \
+         `RateControlSettings::UseAlrProbing`).",
     ),
     (
         "overhead",

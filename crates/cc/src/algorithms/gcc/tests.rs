@@ -374,8 +374,9 @@ fn chrome_has_its_window_unless_another_is_given() {
     let of_chrome = of(&specs[1], vec![]);
     assert_eq!(of_chrome.overhead, DataSize::from_bytes(58));
     assert!(of_chrome.report_rtt && of_chrome.departure_tick == ms(1));
-    let Config { congestion_window, overhead, report_rtt, departure_tick, .. } = Config::default();
-    let plain = Config { congestion_window, overhead, report_rtt, departure_tick, ..of_chrome };
+    assert!(!of_chrome.probe_in_alr);
+    let Config { congestion_window, overhead, report_rtt, departure_tick, probe_in_alr, .. } = Config::default();
+    let plain = Config { congestion_window, overhead, report_rtt, departure_tick, probe_in_alr, ..of_chrome };
     assert_eq!(plain, Config::default());
 }
 
@@ -415,4 +416,15 @@ fn departures_are_taken_in_whole_ticks() {
     assert_eq!(on_tick(Timestamp::from_millis(41), TimeDelta::from_millis(20)), Timestamp::from_millis(40));
     let (plain, coarse) = (groups(0.0), groups(20.0));
     assert!(coarse < plain / 2 && coarse > plain / 3, "{coarse} of {plain}");
+}
+
+#[test]
+fn the_first_pacing_factor_ends_with_the_first_feedback() {
+    let pacing = |c: &Gcc| c.target().pacing_rate.ratio(c.target().media_rate).expect("a rate");
+    for (first, before) in [(0.0, 1.1), (2.5, 2.5)] {
+        let mut c = gcc(&[("pacing_factor", 1.1), ("first_pacing_factor", first)]);
+        assert_between("before", pacing(&c), before - 1e-3, before + 1e-3);
+        report_packets(&mut c, 0, 10, 10, |i| 8 * i as i64 + 50);
+        assert_between("after", pacing(&c), 1.099, 1.101);
+    }
 }
