@@ -55,7 +55,7 @@ struct Excess {
     is_held: bool,
 }
 
-/// What packets took beyond their queue and transmission, by windows.
+/// The time that packets took beyond their queue and transmission, by windows.
 fn excesses(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> Vec<Vec<Excess>> {
     let end = packets.last().map_or(0.0, |p| p.at);
     let mut windows: Vec<Vec<Excess>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
@@ -70,7 +70,7 @@ fn excesses(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> Vec<Vec<Excess
         };
         let held = arrived + transmission;
         let is_held = left <= held + (SLACK * transmission).max(LEAST_SLACK);
-        // What a full queue dropped took no time of the link, what was lost later did: the packet behind it says nothing of chance.
+        // A packet that a full queue dropped took no time of the link, one that was lost later did: the next one says nothing of chance.
         if !is_behind_lost {
             let excess = Excess { all: left - served, held: held - served, is_held };
             windows[(p.at / WINDOW).max(0.0) as usize].push(excess);
