@@ -213,7 +213,7 @@ mod tests {
         assert!(dropped > 500 && packets.len() > 1_500, "{dropped} of {}", packets.len());
         let windows = excesses(&packets, &|_| rate);
         let all: Vec<f64> = windows.iter().flatten().map(|e| e.all).collect();
-        assert!(all.len() > 200, "{}", all.len());
+        assert!(all.len() >= 100, "{}", all.len());
         assert!(all.iter().all(|excess| excess.abs() < 1e-6), "{:?}", range(&windows));
     }
 }
