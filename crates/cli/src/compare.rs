@@ -59,8 +59,12 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
             remark(&format!("`{}` names its controllers itself: --controllers changes nothing there", file.name()));
         }
     }
+    if files.iter().any(|f| !f.controllers().is_empty()) {
+        session.check_controllers("--controllers", args.controllers.as_deref().unwrap_or_default())?;
+    }
     let plan = Plan::new(&files, args.controllers.as_deref(), repeat, &session.registry)?;
     check_folder("--out", &args.out)?;
+    args.resume.as_ref().map_or(Ok(()), |folder| check_folder("--resume", folder))?;
     let outcome = run_all(session, &plan, &args.work, args.resume.as_deref())?;
     if !plan.keeps_runs() && !args.work.quiet {
         remark(&format!(

@@ -6,13 +6,13 @@ mod page;
 use crate::Done;
 use crate::args::{FitArgs, FittedArgs, WhatIfArgs};
 use crate::open::{damages, whole};
-use crate::output::{Failure, check_file, check_folder, print, print_report, remark};
+use crate::output::{Failure, check_apart, check_file, check_folder, print, print_report, remark};
 use crate::reading::heeding;
 use crate::session::{Session, threads};
 use crate::tables::{fold, pairs, table};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weir_cc::Registry;
 use weir_fit::{
     ChangeError, Changes, Check, Discipline, Evidence, Fit, Residual, TRACE, WhatIf, WhatIfError, changed_whatif,
@@ -64,8 +64,15 @@ fn failure(e: WhatIfError) -> Failure {
     }
 }
 
+/// Errors: the page cannot be written, or is one of the recordings.
+fn check_page(file: &Path, call: &FittedArgs) -> Done {
+    check_file("--report", file)?;
+    check_apart("--report", file, call.files.iter().map(PathBuf::as_path))
+}
+
 pub(crate) fn fit(session: &Session, args: &FitArgs) -> Done {
     args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
+    args.report.as_ref().map_or(Ok(()), |file| check_page(file, &args.call))?;
     if let Some(name) = &args.controller {
         suggest::find(&session.registry, "--controller", name)?;
     }
@@ -120,7 +127,7 @@ fn wrong_change(e: ChangeError) -> InputError {
 
 pub(crate) fn whatif(session: &Session, args: &WhatIfArgs) -> Done {
     args.save.as_ref().map_or(Ok(()), |folder| check_folder("--save", folder))?;
-    args.report.as_ref().map_or(Ok(()), |file| check_file("--report", file))?;
+    args.report.as_ref().map_or(Ok(()), |file| check_page(file, &args.call))?;
     let controllers = controllers(&session.registry, &args.controllers)?;
     if let Some(name) = &args.controller {
         suggest::find(&session.registry, "--controller", name)?;
@@ -229,16 +236,19 @@ fn text(f: &Fit, is_ceiling_given: bool) -> String {
         rows.push(("policer", format!("{:.0} kbit/s, burst {:.0} bytes", p.rate_bps * 1e-3, p.burst_bytes)));
     }
     let l = &f.loss;
+    let in_a_row = if l.by_chance > 0 { format!(" ({:.1} in a row)", l.in_a_row) } else { String::new() };
     let lost = format!(
-        "{} packets by chance ({:.1} in a row), {} by the queue, {} by a policer",
-        l.by_chance, l.in_a_row, l.by_queue, l.by_policer
+        "{} packets by chance{in_a_row}, {} by the queue, {} by a policer",
+        l.by_chance, l.by_queue, l.by_policer
     );
     rows.push(("lost", lost));
     for o in &l.outages {
         rows.push(("outage", format!("nothing arrived from {:.1} to {:.1} s", o.from_s, o.to_s)));
     }
-    for j in f.jitter.iter().filter(|j| j.max_ms > 0.0) {
-        rows.push(("jitter", format!("up to {:.1} ms from {:.0} s on", j.max_ms, j.from_s)));
+    for (i, j) in f.jitter.iter().enumerate().filter(|(_, j)| j.max_ms > 0.0) {
+        // A step counts until the next one.
+        let until = f.jitter.get(i + 1).map_or(" on".to_owned(), |next| format!(" to {:.0} s", next.from_s));
+        rows.push(("jitter", format!("up to {:.1} ms from {:.0} s{until}", j.max_ms, j.from_s)));
     }
     if f.reordered > 0.0 {
         rows.push(("reordered", format!("{:.2} % of the packets", f.reordered * 100.0)));

@@ -6,7 +6,7 @@ mod git;
 
 use crate::Done;
 use crate::args::GateArgs;
-use crate::output::{Failure, check_file, print, print_report, remark};
+use crate::output::{Failure, check_apart, check_file, print, print_report, remark};
 use crate::session::{Session, threads};
 use crate::tables::{fold, table};
 use std::fmt::Write as _;
@@ -30,8 +30,16 @@ pub(crate) fn gate(session: &Session, args: &GateArgs) -> Done {
         ("--markdown", &args.markdown),
         ("--sarif", &args.sarif),
     ];
-    for (option, path) in outputs {
-        path.as_ref().map_or(Ok(()), |path| check_file(option, path))?;
+    for (i, (option, path)) in outputs.iter().enumerate() {
+        let Some(path) = path else { continue };
+        check_file(option, path)?;
+        // A baseline may be replaced by its successor.
+        let baseline = args.baseline.as_deref().filter(|_| *option != "--save-baseline");
+        check_apart(option, path, [args.file.as_path()].into_iter().chain(baseline))?;
+        if let Some((other, _)) = outputs[..i].iter().find(|(_, earlier)| earlier.as_ref() == Some(path)) {
+            let why = format!("{}: {other} is written there", path.display());
+            return Err(InputError::whole(*option, why).help("name another file").into());
+        }
     }
     let plan = Plan::new(&file, &registry)?;
     let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;

@@ -17,6 +17,7 @@ mod estimator;
 mod fit;
 mod former;
 mod gate;
+mod help;
 mod judge;
 mod layers;
 #[cfg(target_os = "linux")]
@@ -136,7 +137,7 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
 
 /// The grammar of the command line, whose help says which commands this build lacks.
 fn grammar() -> clap::Command {
-    let mut command = with_negative_numbers(Args::command());
+    let mut command = help::with_whole_paragraphs(with_negative_numbers(Args::command()));
     if let Some(lacking) = absent::listed() {
         let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         command = command.after_help(format!("{lacking}\n\n{examples}"));

@@ -5,17 +5,18 @@ mod page;
 use crate::Done;
 use crate::args::OpenArgs;
 use crate::episodes;
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_apart, check_file, print, print_report, remark};
 use crate::reading::heeding;
 use crate::session::Session;
 use crate::tables::{fold, table};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_lab::scenario::{InputError, split_parameters, suggest};
+use weir_estimator::PREFIX;
+use weir_lab::scenario::InputError;
 use weir_timeline::lint::lint;
 use weir_timeline::redact::{Pseudonyms, redact};
 use weir_timeline::replay::{self, ReplayError};
@@ -39,8 +40,15 @@ fn open_file(path: &Path) -> Result<Recording, InputError> {
 /// Writes copies of the files without private details; names of files are replaced too where there are several.
 fn write_redacted(files: &[PathBuf], out: &Path) -> Done {
     let several = files.len() > 1;
+    let refused = |path: &Path, e: &std::io::Error| {
+        let (why, way) = match e.kind() {
+            ErrorKind::AlreadyExists => ("is there already".to_owned(), "name one that is not, or remove it"),
+            _ => (format!("cannot be written: {e}"), "name another place"),
+        };
+        InputError::whole("--redact", format!("{}: {why}", path.display())).help(way)
+    };
     if several {
-        std::fs::create_dir(out).map_err(|e| InputError::whole(out.display().to_string(), e.to_string()))?;
+        std::fs::create_dir(out).map_err(|e| refused(out, &e))?;
     }
     let mut names = Pseudonyms::default();
     for (i, path) in files.iter().enumerate() {
@@ -48,7 +56,7 @@ fn write_redacted(files: &[PathBuf], out: &Path) -> Done {
         let file = weir_files::open(path).map_err(|e| InputError::whole(&name, e.to_string()))?;
         let to = if several { out.join(format!("{}", i + 1)) } else { out.to_path_buf() };
         // Never over a file that is there: it may be the one that is read.
-        let target = File::create_new(&to).map_err(|e| InputError::whole(to.display().to_string(), e.to_string()))?;
+        let target = File::create_new(&to).map_err(|e| refused(&to, &e))?;
         let mut target = BufWriter::new(target);
         let done = redact(file, &mut target, &mut names).map_err(|e| InputError::whole(&name, e.to_string()))?;
         let mut line = format!("{}: {}, written to {}", name, done.format.name(), to.display());
@@ -84,8 +92,21 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         let why = format!("{to} s is not behind --from, {from} s");
         return Err(InputError::whole("--to", why).help("give a later time, or leave it out").into());
     }
+    if let Some(name) = args.controllers.iter().find(|name| name.starts_with(PREFIX)) {
+        let why = format!("`{name}`: a recording cannot be fed to a program, to Weir's own controllers alone");
+        let help = "weir whatif runs a program over the link of the call";
+        return Err(InputError::whole("--controllers", why).help(help).into());
+    }
+    session.check_controllers("--controllers", &args.controllers)?;
+    let mut controllers: Vec<String> = Vec::new();
     for name in &args.controllers {
-        suggest::find(&session.registry, "--controllers", split_parameters(name, &session.registry).0)?;
+        if !controllers.contains(name) {
+            controllers.push(name.clone());
+        }
+    }
+    if let Some(page) = &args.report {
+        check_file("--report", page)?;
+        check_apart("--report", page, args.files.iter().chain(&args.rules).map(PathBuf::as_path))?;
     }
     let rules = args.rules.as_deref().map(rules).transpose()?;
     let call = call(session, &args.files)?;
@@ -100,7 +121,7 @@ pub(crate) fn open(session: &Session, args: &OpenArgs) -> Done {
         findings: args.lint || args.report.is_some(),
         curves: args.report.is_some() || rules.is_some(),
         rules,
-        controllers: args.controllers.clone(),
+        controllers,
         window: (args.from, args.to),
     };
     let found = heeding(&session.stop, "the recordings", move || wanted.find(call))?;
@@ -222,12 +243,16 @@ fn text(found: &Found, args: &OpenArgs) -> String {
     out
 }
 
+fn times(n: u64) -> String {
+    if n == 1 { "once".into() } else { format!("{n} times") }
+}
+
 fn findings(out: &mut String, report: &Report) {
     if report.findings.is_empty() {
         out.push_str("No rule of RTP or RTCP is broken by what can be read.\n");
     }
     for f in &report.findings {
-        out.push_str(&fold(&format!("{} ({}): {} times by {} packets", f.rule, f.path, f.count, f.direction)));
+        out.push_str(&fold(&format!("{} ({}): {} by {} packets", f.rule, f.path, times(f.count), f.direction)));
         out.push('\n');
         for p in &f.packets {
             let table = if p.rtcp { "RTCP" } else { "RTP" };

@@ -1,6 +1,7 @@
 //! Standard output and standard error, and the exit codes.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
+use std::borrow::Cow;
 use std::fs;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -86,7 +87,8 @@ impl Failure {
                 if GraphicalReportHandler::new_themed(theme).render_report(&mut text, &e).is_err() {
                     text = e.to_string();
                 }
-                remark(text.trim_end());
+                // Colours are ours, the words have none but printable characters.
+                let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
                 ExitCode::from(USAGE)
             }
         }
@@ -122,13 +124,56 @@ pub(crate) fn check_file(option: &str, file: &Path) -> Result<(), Failure> {
     if file.exists() && !file.is_file() { Ok(()) } else { check_folder(option, folder) }
 }
 
+/// Refuses a file that is written if it is one of those that are read, by whatever name: what was recorded would be gone.
+pub(crate) fn check_apart<'a>(
+    option: &str,
+    file: &Path,
+    read: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), Failure> {
+    if !read.into_iter().any(|other| is_same(file, other)) {
+        return Ok(());
+    }
+    let why = format!("{}: is read as well, and would be written over", file.display());
+    Err(InputError::whole(option, why).help("name another file").into())
+}
+
+/// Whether two names lead to one file. A device or a pipe is none that can be lost.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let (Ok(first), Ok(second)) = (fs::metadata(a), fs::metadata(b)) else { return false };
+    #[cfg(unix)]
+    let same = {
+        use std::os::unix::fs::MetadataExt;
+        (first.dev(), first.ino()) == (second.dev(), second.ino())
+    };
+    #[cfg(not(unix))]
+    let same = fs::canonicalize(a).ok().is_some_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b));
+    same && first.is_file() && second.is_file()
+}
+
 /// A line on standard error. A closed standard error is no failure.
 pub(crate) fn remark(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", printable(text));
+}
+
+/// Text without control characters: names and titles of files from elsewhere could write anything anywhere on a terminal.
+fn printable(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let next = text.chars().skip(1).map(Some).chain([None]);
+    // A file's own line ends stay.
+    let is_kept = |c: char, next: Option<char>| is_plain(c) || (c == '\r' && next == Some('\n'));
+    let kept = text.chars().zip(next).map(|(c, next)| if is_kept(c, next) { c } else { char::REPLACEMENT_CHARACTER });
+    Cow::Owned(kept.collect())
 }
 
 /// Prints on standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_as_is(&printable(text))
+}
+
+fn print_as_is(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Err(Failure::Closed),
@@ -154,5 +199,17 @@ pub(crate) fn print_report(of: &str, value: &impl serde::Serialize) -> Result<()
     }
     let mut text = serde_json::to_string_pretty(&Named { schema: schema_id(of), value }).map_err(Failure::work)?;
     text.push('\n');
-    print(&text)
+    // Programs read it, and strings in it have their control characters escaped.
+    print_as_is(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_not_printed_and_line_ends_stay() {
+        assert!(matches!(printable("plain\ttext\n"), Cow::Borrowed(_)));
+        assert_eq!(printable("a\u{1b}[2Jb\r\nc\rd\u{9b}\u{7f}"), "a\u{fffd}[2Jb\r\nc\u{fffd}d\u{fffd}\u{fffd}");
+    }
 }

@@ -7,7 +7,7 @@ mod pcap;
 pub(crate) use explain::Json as ExplainJson;
 
 use crate::args::RunArgs;
-use crate::output::{Failure, check_file, check_folder, print, print_report, remark};
+use crate::output::{Failure, check_apart, check_file, check_folder, print, print_report, remark};
 use crate::session::Session;
 use crate::{Done, result_tables};
 use std::path::Path;
@@ -24,6 +24,14 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     let (scenario, seed) = session.one(&args.one)?;
     args.series.as_ref().map_or(Ok(()), |folder| check_folder("--series", folder))?;
     args.explain.plot.as_ref().map_or(Ok(()), |file| check_file("--plot", file))?;
+    if let Some(path) = &args.capture.pcap {
+        // A name that ends in a slash is a folder, which is made.
+        let is_folder = path.is_dir() || path.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
+        if is_folder { check_folder("--pcap", path)? } else { check_file("--pcap", path)? }
+    }
+    for (option, file) in [("--pcap", &args.capture.pcap), ("--plot", &args.explain.plot)] {
+        file.as_ref().map_or(Ok(()), |file| check_apart(option, file, [Path::new(&args.one.scenario)]))?;
+    }
     let keeps_series = args.series.is_some() || args.explain.explain;
     let (result, written, recorded) = session.with_progress(args.one.quiet, keeps_series, |options, progress| {
         progress.set_message(format!("{}, seed {seed}", scenario.label()));

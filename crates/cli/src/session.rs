@@ -11,7 +11,7 @@ use weir_cc::Registry;
 use weir_judge::paper::data::PaperData;
 use weir_judge::rows as scoreboard;
 use weir_lab::run::RunOptions;
-use weir_lab::scenario::{InputError, Scenario, ScenarioFile};
+use weir_lab::scenario::{InputError, Scenario, ScenarioFile, split_parameters, suggest};
 
 /// Begins the name of a row of the scoreboard in the place of a scenario.
 const ROW: &str = "row:";
@@ -74,6 +74,12 @@ impl Session {
         Ok(heeding(&self.stop, &paper.paper.name, move || given.files(&registry))??)
     }
 
+    /// Errors: a controller of the command line is unknown, which is no fault of the scenario's file.
+    pub(crate) fn check_controllers(&self, option: &str, names: &[String]) -> Result<(), InputError> {
+        let known = |name: &String| suggest::find(&self.registry, option, split_parameters(name, &self.registry).0);
+        names.iter().try_for_each(|name| known(name).map(|_| ()))
+    }
+
     /// A row of the scoreboard under the controller of the arguments, and its seed.
     fn row(&self, key: &str, args: &OneArgs) -> Result<(Scenario, u64), Failure> {
         let rows = scoreboard::rows();
@@ -82,6 +88,7 @@ impl Session {
             InputError::whole(&args.scenario, format!("no row of weir judge rows is named `{key}`"))
                 .help(format!("rows: {}", known.join(", ")))
         })?;
+        self.check_controllers("--controller", args.controller.as_slice())?;
         let controller = args.controller.as_deref().unwrap_or("sluice");
         let scenario = scoreboard::scenario(row, controller, &self.registry)?;
         Ok((scenario, args.seed.unwrap_or(1)))
@@ -93,6 +100,9 @@ impl Session {
             return self.row(key, args);
         }
         let file = self.open(&args.scenario)?;
+        if !file.controllers().is_empty() {
+            self.check_controllers("--controller", args.controller.as_slice())?;
+        }
         if args.controller.is_some() && file.controllers().is_empty() && !args.quiet {
             remark("the scenario names its controllers itself: --controller changes nothing");
         }

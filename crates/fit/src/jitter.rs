@@ -55,25 +55,38 @@ struct Excess {
     is_held: bool,
 }
 
-/// Looks for delay by chance: packets take longer than a queue of the link's rate accounts for, each another time. `rate_at` is the link's
-/// rate in bit/s at a time, 0 if it is not known. Empty if there is none at any time. Also
-/// returns the least delay by chance in s, which is not zero if the base delay has other parts.
-pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64, least_packets: usize) -> (Vec<JitterStep>, f64) {
+/// The time that packets took beyond their queue and transmission, by windows.
+fn excesses(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64) -> Vec<Vec<Excess>> {
     let end = packets.last().map_or(0.0, |p| p.at);
     let mut windows: Vec<Vec<Excess>> = vec![Vec::new(); (end / WINDOW) as usize + 1];
-    let (mut served, mut arrived) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    let (mut served, mut arrived, mut is_behind_lost) = (f64::NEG_INFINITY, f64::NEG_INFINITY, false);
     for p in packets {
         let rate = rate_at(p.at);
         let transmission = if rate > 0.0 { p.bits / rate } else { 0.0 };
         served = served.max(p.at) + transmission;
-        let Some(left) = p.left else { continue };
+        let Some(left) = p.left else {
+            is_behind_lost = true;
+            continue;
+        };
         let held = arrived + transmission;
         let is_held = left <= held + (SLACK * transmission).max(LEAST_SLACK);
-        windows[(p.at / WINDOW).max(0.0) as usize].push(Excess { all: left - served, held: held - served, is_held });
-        arrived = left;
+        // A packet that a full queue dropped took no time of the link, one that was lost later did: the next one says nothing of chance.
+        if !is_behind_lost {
+            let excess = Excess { all: left - served, held: held - served, is_held };
+            windows[(p.at / WINDOW).max(0.0) as usize].push(excess);
+        }
+        (arrived, is_behind_lost) = (left, false);
         // A queue that the rates do not account for is none of chance.
         served = served.min(left);
     }
+    windows
+}
+
+/// Looks for delay by chance: packets take longer than a queue of the link's rate accounts for, each another time. `rate_at` is the link's
+/// rate in bit/s at a time, 0 if it is not known. Empty if there is none at any time. Also
+/// returns the least delay by chance in s, which is not zero if the base delay has other parts.
+pub(crate) fn find(packets: &[Entered], rate_at: &dyn Fn(f64) -> f64, least_packets: usize) -> (Vec<JitterStep>, f64) {
+    let windows = excesses(packets, rate_at);
     let (least, span) = range(&windows);
     let windows = windows.into_iter().map(|window| by_chance(&window, least, span));
     let mut out: Vec<(JitterStep, Vec<f64>)> = Vec::new();
@@ -176,4 +189,31 @@ fn jitter(extra: &[f64]) -> Option<f64> {
 pub(crate) fn at(steps: &[JitterStep], time: f64) -> f64 {
     let i = steps.partition_point(|s| s.from_s <= time);
     i.checked_sub(1).map_or(0.0, |i| steps[i].max_ms * 1e-3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_a_full_queue_dropped_took_no_time_of_the_link() {
+        // A link of 500 kbit/s with room for 0.1 s: bursts of 80 packets in 0.24 s fill it, and four packets come alone.
+        let (rate, bits, room) = (500e3, 9_600.0, 0.1);
+        let mut done = 0.0_f64;
+        let (mut packets, mut dropped) = (Vec::new(), 0);
+        for second in 0..20 {
+            let burst = (0..80).map(|k| f64::from(k) * 3e-3);
+            for at in burst.chain((0..4).map(|k| 0.6 + 0.1 * f64::from(k))).map(|at| f64::from(second) + at) {
+                let left = (done.max(at) - at <= room).then(|| done.max(at) + bits / rate);
+                done = left.unwrap_or(done);
+                dropped += u32::from(left.is_none());
+                packets.push(Entered { at, left, bits });
+            }
+        }
+        assert!(dropped > 500 && packets.len() > 1_500, "{dropped} of {}", packets.len());
+        let windows = excesses(&packets, &|_| rate);
+        let all: Vec<f64> = windows.iter().flatten().map(|e| e.all).collect();
+        assert!(all.len() >= 100, "{}", all.len());
+        assert!(all.iter().all(|excess| excess.abs() < 1e-6), "{:?}", range(&windows));
+    }
 }

@@ -30,6 +30,10 @@ impl Text {
     pub(super) fn parse_error(&self, e: &toml::de::Error) -> InputError {
         let span = e.span().unwrap_or(0..0);
         let message = e.message();
+        // A field that the whole file lacks has no place: the first field, which is there, is not at fault.
+        if message.starts_with("missing field `") && span.is_empty() {
+            return InputError::at(&self.file, &self.text, span, message);
+        }
         let error = self.error(span, plainly(message));
         let is_name = message.starts_with("unknown field `") || message.starts_with("unknown variant `");
         let mut names = message.split('`').skip(1).step_by(2);

@@ -26,7 +26,7 @@ pub use own::{QUANTITIES, RuleError, Rules};
 pub use passage::{Answer, Fate, Passage, Passages, passages};
 pub use statistics::{Second, Seconds, seconds};
 
-use crate::Call;
+use crate::{Call, Recording};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -105,6 +105,15 @@ pub struct Explanation {
 
 /// Finds the episodes of a call and ranks their causes.
 pub fn explain(call: &Call) -> Explanation {
+    let mut found = on_the_best_level(call);
+    // The last of the intervals that rates are counted in goes on behind the end.
+    if let Some(end) = call.recordings.iter().filter_map(Recording::span).map(|span| span.1.as_millis()).max() {
+        found.episodes.iter_mut().for_each(|e| e.to_ms = e.to_ms.min(end).max(e.from_ms));
+    }
+    found
+}
+
+fn on_the_best_level(call: &Call) -> Explanation {
     let Some(passages) = passage::passages(call) else { return without_fates(call) };
     let level = if passages.captured { Level::Packets } else { Level::Log };
     let bins = bins::bins(&passages);
@@ -118,7 +127,7 @@ pub fn explain(call: &Call) -> Explanation {
     Explanation { level, episodes, missing: None }
 }
 
-/// As [`explain`], of a call whose packets' fates are not known.
+/// The same of a call whose packets' fates are not known.
 fn without_fates(call: &Call) -> Explanation {
     let mut found = statistics::explain(call);
     if found.level == Level::None {

@@ -171,7 +171,8 @@ fn wrong_input_is_shown_with_its_place_and_a_way_out() {
     assert!(bad(&["comprae"], 2).contains("compare"));
     assert!(bad(&["compare", "--runs", "0"], 2).contains("--runs"));
     let missing = folder.path().join("no/such/folder/x.pcapng").display().to_string();
-    assert!(bad(&["run", "quick", "--controller", "fixed", "--pcap", &missing], 1).contains("x.pcapng"));
+    let e = bad(&["run", "quick", "--controller", "fixed", "--pcap", &missing], 2);
+    assert!(e.contains("--pcap") && e.contains("x.pcapng: its folder is not there"), "{e}");
 }
 
 #[test]

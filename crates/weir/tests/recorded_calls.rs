@@ -105,6 +105,22 @@ fn changes_and_the_check_of_the_recorded_controller_are_said() {
 }
 
 #[test]
+fn jitter_that_ends_is_said_with_its_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let steps = "[{ at = \"0 s\", max = \"40 ms\" }, { at = \"20 s\", max = \"0 ms\" }]";
+    record(path, "jitter", &format!("rate = \"4 Mbps\"\njitter.steps = {steps}"), 40, 1);
+    let call = ["fit", "jitter/sender.pcapng", "jitter/receiver.pcapng"];
+    let found = json(path, &[&call[..], &["--json"]].concat())["fit"]["jitter"].clone();
+    let from = |i: usize| found[i]["from_s"].as_f64().expect("a time");
+    assert!(found[0]["max_ms"].as_f64() > Some(30.0) && found[1]["max_ms"] == 0.0, "{found}");
+    assert!((19.0..26.0).contains(&from(1)), "{found}");
+    let text = good(path, &call);
+    assert!(text.contains(&format!("ms from {:.0} s to {:.0} s", from(0), from(1))), "{text}");
+    assert!(text.contains("0 packets by chance, 0 by the queue"), "{text}");
+}
+
+#[test]
 fn a_call_that_the_fit_does_not_explain_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
@@ -155,7 +171,7 @@ fn every_row_is_made_once_and_damage_does_not_end_the_others() {
         "6 calls: 0 kept before, 6 made, 2 failed; a",
         "1 call with the recordings of another",
         "4 calls fitted",
-        "passed over: 1 file",
+        "passed over: 1 file, which no reader recognises: all/",
         "all/cut: all/cut/receiver.pcapng: stopped at byte",
         "--take-damaged",
         "all/one: no recording has sent packets and their fates",
@@ -174,6 +190,7 @@ fn every_row_is_made_once_and_damage_does_not_end_the_others() {
     // Nothing is made again; another controller adds its rows alone, and damage can be taken.
     let again = run(&[&two[..], &["--out", "a"]].concat());
     assert!(again.status.success() && said(&again).contains("6 kept before, 0 made, 0 failed"), "{}", said(&again));
+    assert!(said(&again).contains("of those kept, 2 rows failed"), "{}", said(&again));
     assert_eq!(files(&path.join("a")), a);
     let fit = weir(path, &["fit", "all/cut/sender.pcapng", "all/cut/receiver.pcapng", "--json"]);
     assert!(fit.status.code() == Some(3) && said(&fit).contains("receiver.pcapng: stopped at byte"), "{}", said(&fit));

@@ -92,6 +92,9 @@ fn faults_are_named_before_anything_runs_and_failures_are_kept() {
         (GRID.replace("links.bottleneck.delay", "links.bottlenek.delay"), &["links.bottlenek", "set"]),
         (GRID.replace("seeds = 3", "seeds = \"three\""), &["seeds"]),
         (GRID.replace("seeds = 3", "seeds = 900000"), &["1000000 runs"]),
+        (GRID.replace("seeds = 3", "seeds = 0"), &["seeds", "there is none", "give one or more"]),
+        (GRID.replace("[\"gcc\", \"nada\"]", "[]"), &["controllers", "there is none"]),
+        (GRID.replace("[\"20 ms\", \"80 ms\"]", "[]"), &["set.links.bottleneck.delay", "there is none"]),
         (GRID.replace("\"gcc\", ", "\"onnx:none.onnx\", "), &["onnx:none.onnx"]),
     ] {
         let out = sweep(folder.path(), &grid, &[]).output().expect("it runs");
@@ -105,6 +108,7 @@ fn faults_are_named_before_anything_runs_and_failures_are_kept() {
     assert!(said(&out).contains("24 runs: 0 kept before, 24 made, 12 failed"), "{}", said(&out));
     let again = sweep(folder.path(), &wide, &[]).output().expect("it runs");
     assert!(again.status.success() && said(&again).contains("24 kept before, 0 made"), "{}", said(&again));
+    assert!(said(&again).contains("of those kept, 12 runs failed"), "{}", said(&again));
     fs::create_dir(folder.path().join("full"))
         .and_then(|()| fs::write(folder.path().join("full/thesis.tex"), ""))
         .expect("writable");

@@ -34,8 +34,8 @@ fn refused(cases: &[Case<'_>]) {
 #[test]
 fn of_commands_that_simulate() {
     refused(&[
-        ("run quick --controller ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
-        ("run quick --controller ncc:beta=1", &["no controller is named `ncc:beta=1`"]),
+        ("run quick --controller ncc", &["--controller: no controller is named `ncc`", "did you mean `gcc`?"]),
+        ("run quick --controller ncc:beta=1", &["--controller: no controller is named `ncc`", "did you mean `gcc`?"]),
         ("run quick --controller gcc:betta=1", &["controller `gcc` has no parameter `betta`", "did you mean `beta`?"]),
         ("run quick --controller gcc:beta=7", &["beta: expected a number between 0.5 and 0.99, found 7"]),
         ("run quick --controller gcc:beta", &["gcc:beta", "`beta` is no PARAMETER=VALUE:..."]),
@@ -59,7 +59,8 @@ fn of_commands_that_simulate() {
         ("compare --runs 5000000000", &["--runs", "too large"]),
         ("compare --jobs 0", &["--jobs", "expected a whole number above zero"]),
         ("compare --jobs -2", &["--jobs", "'-2'", "expected a whole number"]),
-        ("compare --scenario quick --controllers gcc,nadda", &["`nadda`", "did you mean `nada`?"]),
+        ("compare --scenario quick --controllers gcc,nadda", &["--controllers", "`nadda`", "did you mean `nada`?"]),
+        ("run quick --pcap absent/a.pcapng", &["--pcap", "absent/a.pcapng", "its folder is not there", "name a file"]),
         ("compare --scenario quick --controllers ''", &["no controller is named ``", "known here"]),
         ("judge paper rmcat-comparisn", &["did you mean `rmcat-comparison`?"]),
         ("judge paper rmcat-comparison --table 9", &["no table 9"]),
@@ -261,6 +262,7 @@ fn of_recordings_windows_and_rules() {
         ("open a.log --from 9 --to 8", &["--to", "8 s is not behind --from, 9 s", "give a later time"]),
         ("open a.log --rules absent.toml", &["absent.toml"]),
         ("open absent.log", &["absent.log"]),
+        ("open absent.log --report absent/a.html", &["--report", "absent/a.html", "its folder is not there"]),
         ("fit absent.log", &["absent.log"]),
         ("fit absent.log --controller ncc", &["--controller", "no controller is named `ncc`", "did you mean `gcc`?"]),
         ("fit absent.log --ceiling 2MB", &["--ceiling", "`2MB` is in bytes; rates are in bits"]),
@@ -289,6 +291,7 @@ fn of_recordings_windows_and_rules() {
             "open absent.log --controllers ncc",
             &["--controllers", "no controller is named `ncc`", "did you mean `gcc`?"],
         ),
+        ("open absent.log --controllers exec:cat", &["--controllers", "`exec:cat`", "cannot be fed", "weir whatif"]),
         ("judge causes --controllers ncc", &["no controller is named `ncc`", "did you mean `gcc`?"]),
         ("judge causes --cause rain", &["--cause", "no cause is named `rain`", "delay-step"]),
         ("judge fits --links 0", &["--links", "0", "1..=10000"]),
@@ -329,6 +332,62 @@ fn of_recordings_windows_and_rules() {
     for part in ["one end's packets, without feedback", "the other end's capture", "19.5 to 39", "the rate fell"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+}
+
+#[test]
+fn a_file_that_is_read_is_never_written_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let line = |i: u64| format!("{},102,7,{i},0,false,1250,0,{i},1\n", 1_700_000_000_000 + i * 50);
+    let scenario = "title = \"x\"\nduration = \"1 s\"\n[links.a]\nrate = \"1 Mbps\"\ndelay = \"9 ms\"\n[rtp.v]\ncontroller = \"gcc\"\n";
+    let gate = "controllers = [\"gcc\"]\nruns = 6\n[[suites]]\nscenario = \"quick\"\nbudgets = [\"loss <= 1\"]\n";
+    let written =
+        [("rtp.log", (0..400).map(line).collect::<String>()), ("a.toml", scenario.into()), ("gate.toml", gate.into())];
+    for (name, text) in &written {
+        std::fs::write(at(name), text).expect("written");
+    }
+    std::fs::hard_link(at("rtp.log"), at("other.log")).expect("a link");
+    for (line, option) in [
+        ("open rtp.log --report rtp.log", "--report"),
+        ("open rtp.log --report ./other.log", "--report"),
+        ("open rtp.log --rules a.toml --report a.toml", "--report"),
+        ("fit rtp.log --report rtp.log", "--report"),
+        ("whatif rtp.log --report other.log", "--report"),
+        ("run a.toml --pcap a.toml", "--pcap"),
+        ("run a.toml --explain --plot ./a.toml", "--plot"),
+        ("gate gate.toml --junit gate.toml", "--junit"),
+        ("gate gate.toml --save-baseline gate.toml", "--save-baseline"),
+        ("media quality a.toml a.toml --frames a.toml", "--frames"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = weir(folder.path(), &words);
+        let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        for part in [option, "would be written over", "name another file"] {
+            assert!(said.contains(part), "{line}: {part}: {said}");
+        }
+    }
+    for (name, text) in &written {
+        assert_eq!(std::fs::read_to_string(at(name)).expect("there"), *text, "{name}");
+    }
+    // Two outputs in one file, and a copy where one is already.
+    for (line, parts) in [
+        ("gate gate.toml --junit o.xml --sarif o.xml", ["--sarif", "--junit is written there"]),
+        ("open rtp.log --redact a.toml", ["--redact: a.toml: is there already", "remove it"]),
+    ] {
+        let output = weir(folder.path(), &line.split(' ').collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{line}: {said}");
+    }
+    // A baseline may be replaced by its successor.
+    for _ in 0..2 {
+        let args = ["gate", "gate.toml", "--save-baseline", "b.json", "-q"];
+        assert_eq!(weir(folder.path(), &args).status.code(), Some(0));
+    }
+    let args = ["gate", "gate.toml", "--baseline", "b.json", "--save-baseline", "b.json", "-q"];
+    let output = weir(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

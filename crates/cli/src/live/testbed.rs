@@ -4,7 +4,7 @@ use super::with_privilege;
 use crate::args::OneArgs;
 use crate::args::live::TestbedArgs;
 use crate::compare::{finish, report_of, stopped, write_report};
-use crate::output::{Failure, check_file, check_folder, print, print_report, remark};
+use crate::output::{Failure, check_apart, check_file, check_folder, print, print_report, remark};
 use crate::run::stem;
 use crate::session::Session;
 use crate::{Done, result_tables};
@@ -36,7 +36,10 @@ pub(crate) struct Json<'a> {
 pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
     let scenarios = scenarios(session, args)?;
     args.out.as_ref().map_or(Ok(()), |folder| check_folder("--out", folder))?;
-    args.pcap.as_ref().map_or(Ok(()), |file| check_file("--pcap", file))?;
+    if let Some(file) = &args.pcap {
+        check_file("--pcap", file)?;
+        check_apart("--pcap", file, [Path::new(&args.scenario)])?;
+    }
     args.pcap_ends.as_ref().map_or(Ok(()), |folder| check_folder("--pcap-ends", folder))?;
     with_privilege(args.quiet)?;
     let made = |dir: &PathBuf| {
@@ -104,6 +107,7 @@ fn scenarios(session: &Session, args: &TestbedArgs) -> Result<Vec<(Scenario, u64
             quiet: args.quiet,
         })
     };
+    session.check_controllers("--controllers", &args.controllers)?;
     match &args.controllers[..] {
         [] => Ok(vec![one(None)?]),
         all => all.iter().map(|c| one(Some(c))).collect(),

@@ -5,7 +5,7 @@ mod input;
 pub(super) use input::wrong;
 
 use crate::args::QualityArgs;
-use crate::output::{Failure, print, print_report, remark};
+use crate::output::{Failure, check_apart, print, print_report, remark};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::{Done, tables};
@@ -193,6 +193,10 @@ pub(super) fn shown(path: Option<&Path>) -> String {
 pub(super) fn quality(session: &Session, args: &QualityArgs) -> Done {
     if args.reference == "-" && args.distorted == "-" {
         return Err(wrong("-", "only one of the two can come from standard input"));
+    }
+    for (option, file) in [("--frames", &args.frames), ("--cdf", &args.cdf)] {
+        let read = [Path::new(&args.reference), Path::new(&args.distorted)];
+        file.as_ref().map_or(Ok(()), |file| check_apart(option, file, read))?;
     }
     let (mut reference, mut distorted) =
         (Input::open(session, &args.reference, args)?, Input::open(session, &args.distorted, args)?);

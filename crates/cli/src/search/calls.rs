@@ -1,5 +1,6 @@
 //! `weir search calls`.
 
+use super::counted;
 use crate::Done;
 use crate::args::CallsArgs;
 use crate::fit::{changes, controllers};
@@ -70,12 +71,16 @@ pub(super) fn calls(session: &Session, args: &CallsArgs) -> Done {
     let missing = planned.tasks.len();
     let before = planned.calls - missing;
     if !args.quiet && found.passed_over > 0 {
-        remark(&format!("passed over: {}, which no reader recognises", counted(found.passed_over, "file")));
+        let first = found.passed_first.as_deref().map_or_else(String::new, |path| path.display().to_string());
+        let such = if found.passed_over == 1 { first } else { format!("{first} and others") };
+        remark(&format!("passed over: {}, which no reader recognises: {such}", counted(found.passed_over, "file")));
     }
     let Some(dataset) = dataset.filter(|_| !args.dry_run) else {
         let out = args.out.display();
         return print(&format!("{}: {before} kept in {out}, {missing} to make\n", counted(planned.calls, "call")));
     };
+    let failed_before =
+        failed.iter().filter(|key| planned.fits.contains(*key) || planned.controllers.contains(*key)).count();
     if args.retry_failures {
         dataset.forget_failures().map_err(Failure::Work)?;
     }
@@ -110,6 +115,7 @@ pub(super) fn calls(session: &Session, args: &CallsArgs) -> Done {
     }
     if !args.quiet {
         reasons.iter().for_each(|reason| remark(&format!("failed: {reason}")));
+        super::failed_before(failed_before, "row", &args.out);
     }
     if lost > 0 {
         remark(&format!("{} missing: the same command makes the rest", counted(lost, "call")));
@@ -123,10 +129,6 @@ pub(super) fn calls(session: &Session, args: &CallsArgs) -> Done {
             args.out.join("failures").display()
         ))),
     }
-}
-
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Better, worse and undecided.

@@ -1,5 +1,6 @@
 //! `weir search sweep`.
 
+use super::counted;
 use crate::Done;
 use crate::args::SweepArgs;
 use crate::output::{Failure, print, remark};
@@ -16,7 +17,9 @@ pub(super) fn sweep(session: &Session, args: &SweepArgs) -> Done {
         return print(&format!("{}: none is kept yet\n", counted(all, "run")));
     }
     let dataset = Dataset::open(&args.out).map_err(Failure::Work)?;
-    let known = dataset.keys(args.retry_failures).map_err(Failure::Work)?;
+    let good = dataset.keys(true).map_err(Failure::Work)?;
+    let known = if args.retry_failures { good.clone() } else { dataset.keys(false).map_err(Failure::Work)? };
+    let failed_before = runs.iter().filter(|run| known.contains(&run.key) && !good.contains(&run.key)).count();
     let left: Vec<_> = runs.into_iter().filter(|run| !known.contains(&run.key)).collect();
     let (missing, kept) = (left.len(), all - left.len());
     if args.dry_run {
@@ -45,6 +48,7 @@ pub(super) fn sweep(session: &Session, args: &SweepArgs) -> Done {
     ))?;
     if !args.quiet {
         failed.iter().take(3).for_each(|e| remark(&format!("failed: {e}")));
+        super::failed_before(failed_before, "run", &args.out);
     }
     if lost > 0 {
         remark(&format!("{} missing: the same command makes the rest", counted(lost, "run")));
@@ -58,8 +62,4 @@ pub(super) fn sweep(session: &Session, args: &SweepArgs) -> Done {
             args.out.join("failures").display()
         ))),
     }
-}
-
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

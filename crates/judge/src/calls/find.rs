@@ -28,6 +28,8 @@ pub struct FoundCalls {
     pub calls: Vec<FoundCall>,
     /// Files in folders that are no recordings.
     pub passed_over: usize,
+    /// The first of them.
+    pub passed_first: Option<PathBuf>,
 }
 
 /// Groups files into calls: a file that is named is a call; the recordings of a folder are one call, and so are those of each folder
@@ -81,9 +83,14 @@ impl FoundCalls {
         }
         files.sort();
         folders.sort();
-        let before = files.len();
-        files.retain(|path| may_be_recording(path));
-        self.passed_over += before - files.len();
+        files.retain(|path| {
+            let may_be = may_be_recording(path);
+            if !may_be {
+                self.passed_over += 1;
+                self.passed_first.get_or_insert_with(|| path.clone());
+            }
+            may_be
+        });
         if each_file {
             let one =
                 |path: PathBuf| FoundCall { name: path.display().to_string(), files: vec![path], is_folder: false };
@@ -140,6 +147,7 @@ mod tests {
         let found = find(&[at("all")], false).expect("calls");
         assert_eq!(names(&found), [("a".into(), 1), ("b".into(), 2), ("deep".into(), 1)]);
         assert_eq!(found.passed_over, 2);
+        assert!(found.passed_first.is_some_and(|path| !may_be_recording(&path)));
         let each = find(&[at("all")], true).expect("calls");
         assert_eq!(names(&each), ["x", "left", "right", "y"].map(|n| (n.to_owned(), 1)));
         let named = find(&[at("all/b/left"), at("all/b/notes.txt"), at("all/a")], false).expect("calls");

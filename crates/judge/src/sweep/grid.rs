@@ -160,6 +160,16 @@ impl Grid {
             Value::Array(list) => &list[..],
             one => std::slice::from_ref(one),
         };
+        let lists = [("scenarios", scenarios.len()), ("controllers", controllers.len()), ("seeds", seeds.len())];
+        let variants = self.variants.as_ref().map(|v| ("variants".to_owned(), v.list().len()));
+        let set = places.iter().map(|(place, values)| (format!("set.{place}"), values.len()));
+        let mut all = lists.map(|(name, n)| (name.to_owned(), n)).into_iter().chain(variants).chain(set);
+        if let Some((field, _)) = all.find(|(_, n)| *n == 0) {
+            return Err(
+                wrong(&field, "there is none, so that nothing would be run").help("give one or more, or leave it out")
+            );
+        }
+        drop(all);
         self.check_variants(scenarios, registry)?;
         let mut runs = Vec::new();
         let mut known = std::collections::BTreeSet::new();

@@ -14,6 +14,8 @@ fn errors_state_position_fault_and_remedy() {
     let nada = |lines: &str| SMALL.replace("$controller", "nada") + lines;
     let cases: Vec<(String, &[&str])> = vec![
         ("".into(), &["missing field `title`"]),
+        // The field that is there is not the one at fault.
+        ("duration = \"10 s\"".into(), &["test.toml:1:1: missing field `title`"]),
         ("title = 3".into(), &["test.toml:1:9", "title", "invalid type: integer"]),
         ("title = \"x".into(), &["test.toml:1:"]),
         ("\u{feff}\0".into(), &["test.toml"]),

@@ -19,6 +19,8 @@ const FIRST: usize = 20;
 /// Share of lost packets that lasts, and least packets that it is a share of.
 const LASTING_LOSS: f64 = 0.02;
 const LEAST_PACKETS: u32 = 200;
+/// Shortest start, in s, whose losses say something of the start and not of a moment.
+const SHORTEST: f64 = 2.0;
 /// Time after which half of the usual rate comes late, in s; shortest call in which there is a usual rate, in s, and
 /// least usual rate in kbit/s.
 const LATE: f64 = 6.0;
@@ -65,7 +67,8 @@ pub(super) fn find(bins: &[Bin], frames: &[Vec<f64>]) -> Vec<Span> {
 pub(super) fn slow_start(rates: &[f64], bin: f64, known: f64, lost: f64) -> Option<Span> {
     let first = &rates[..rates.len().min((FIRST as f64 * BIN / bin) as usize)];
     let kind = EpisodeKind::SlowStart;
-    if known >= f64::from(LEAST_PACKETS) && lost >= LASTING_LOSS * known {
+    let is_long = first.len() as f64 * bin >= SHORTEST;
+    if is_long && known >= f64::from(LEAST_PACKETS) && lost >= LASTING_LOSS * known {
         let mean = first.iter().sum::<f64>() / first.len().max(1) as f64;
         return Some(Span {
             from: 0.0,

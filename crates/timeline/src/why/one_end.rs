@@ -223,6 +223,11 @@ pub(super) fn missing(call: &Call, level: Level) -> Option<String> {
         None if call.recordings.iter().any(|r| r.format == Format::WeirPage) => {
             "A page of calls has no packets: the capture that is saved beside it has them".into()
         }
+        None if call.recordings.iter().all(|r| matches!(r.format, Format::Pcap | Format::Pcapng)) => {
+            "No stream of RTP is in it, four packets and more of one source: perhaps another interface was captured, or the media \
+             went over TCP or through a tunnel"
+                .into()
+        }
         None => {
             "Neither packets nor getStats() with a rate are in it: a capture, an event log or a dump has them".into()
         }

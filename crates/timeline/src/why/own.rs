@@ -244,6 +244,13 @@ impl Condition {
                 return Err(fault(bound.span(), format!("{path}.{field}"), message, "leave out a bound that is none"));
             }
         }
+        if let (Some(above), Some(below)) = (&self.above, &self.below)
+            && above.get_ref() >= below.get_ref()
+        {
+            let message = format!("above = {}, below = {}: no number is both", above.get_ref(), below.get_ref());
+            let help = "give a lower bound that is less than the upper one";
+            return Err(fault(below.span(), format!("{path}.below"), message, help));
+        }
         if self.above.is_none() && self.below.is_none() {
             let message = format!("{name} without a bound");
             let help = "add above = NUMBER, below = NUMBER or both";
@@ -349,6 +356,7 @@ mod tests {
             ("satellite", "Over There", "rules[0].name", "Over There", "satellite"),
             ("above = 500", "", "rules[0].when[0]", "rtt_ms without a bound", "above"),
             ("500", "nan", "rules[0].when[0].above", "NaN", "leave out"),
+            ("above = 500", "above = 500\nbelow = 100", "rules[0].when[0].below", "no number is both", "lower bound"),
             ("least", "lowest", "", "lowest", "docs/open.md"),
             ("kinds", "kind", "", "kind", "docs/open.md"),
         ] {

@@ -26,10 +26,10 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "NAME", requires = "scenario")]
     pub(crate) link: Option<String>,
     /// Capacity from left to right, such as 2mbps; unlimited if absent
-    #[arg(long, value_name = "RATE", conflicts_with = "scenario")]
+    #[arg(long, allow_hyphen_values = true, value_name = "RATE", conflicts_with = "scenario")]
     pub(crate) rate: Option<String>,
     /// One-way delay of both directions, such as 50ms; none if absent
-    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", conflicts_with = "scenario")]
     pub(crate) delay: Option<String>,
     /// Capacity of the queue: time, bytes or packets, such as 300ms, 75kB, '100 packets' [default: 300ms]
     #[arg(long, value_name = "AMOUNT", conflicts_with = "scenario")]
@@ -42,10 +42,10 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", value_parser = crate::values::share)]
     pub(crate) loss: Option<f64>,
     /// Random extra delay of up to this, without reordering
-    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", conflicts_with = "scenario")]
     pub(crate) jitter: Option<String>,
     /// Capacity from right to left; unlimited if absent
-    #[arg(long, value_name = "RATE", conflicts_with = "scenario")]
+    #[arg(long, allow_hyphen_values = true, value_name = "RATE", conflicts_with = "scenario")]
     pub(crate) reverse_rate: Option<String>,
     /// Shell command to run on the left
     #[arg(long, value_name = "COMMAND", conflicts_with = "command")]

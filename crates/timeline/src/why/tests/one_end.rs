@@ -70,3 +70,30 @@ fn numbers_that_jump_and_packets_that_come_late_are_no_losses() {
     let found = explain(&one);
     assert_eq!((found.level, found.episodes.as_slice()), (Level::OneEnd, &[][..]));
 }
+
+#[test]
+fn a_start_is_slow_for_its_losses_where_it_is_longer_than_a_moment_and_ends_with_the_call() {
+    let lossy = |seconds: f64| {
+        let mut call = call(|_| 1.0, |i, _| (i % 9 != 4).then_some(20.0));
+        call.recordings.remove(0);
+        let packets = &mut call.recordings[0].packets;
+        let first = packets[0].at;
+        packets.retain(|p| (p.at - first).as_secs_f64() < seconds);
+        let end = packets.iter().map(|p| p.at.as_millis()).max().expect("packets");
+        (explain(&call).episodes, end)
+    };
+    let (found, end) = lossy(4.7);
+    assert_eq!((found.len(), found[0].kind, found[0].to_ms), (1, EpisodeKind::SlowStart, end), "{found:#?}");
+    assert_eq!(lossy(1.7).0, []);
+}
+
+#[test]
+fn a_capture_without_media_says_what_may_be_the_reason() {
+    let mut call = call(|_| 1.0, |_, _| Some(20.0));
+    call.recordings.truncate(1);
+    call.recordings[0].packets.clear();
+    call.recordings[0].format = crate::Format::Pcap;
+    let found = explain(&call);
+    assert_eq!((found.level, found.episodes.len()), (Level::None, 0));
+    assert!(found.missing.expect("a reason").contains("another interface was captured"));
+}
