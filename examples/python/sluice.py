@@ -236,7 +236,9 @@ class Core:
         self.m = self.rtt = None
         self.sampler = CoreSampler()
         self.timing = State(interval=0.05, rtt=0.1, path=None, newest=0, waiting_since=None, reported_at=0, lateness=0)
-        self.use = State(sent=0, allowed=0, arrived=0, could_arrive=0, excess=0, burst=0)
+        self.use = State(
+            sent=0, allowed=0, arrived=0, could_arrive=0, excess=0, burst=0, long_sent=0, long_allowed=0, lasting=0)
+        self.steady = State(share=None, shared_at=0, error=0, erred_at=0)
         self.messages = deque(maxlen=32)
         self.stalls = State(sum=0, squares=0, count=0)
         self.falls = State(seen=None, none=0, newest=0)
@@ -280,15 +282,17 @@ class Core:
         self.rtt = None if rtt_ns is None else clamp(rtt_ns * 1e-9, 0, 3)
         if self.before_silence is not None and now - self.silent_since > 1:
             self.pass_over()
+            self.use.lasting = 0
         self.end_silence()
         self.update_way()
         self.update_use()
         self.update_timing()
         self.update_path()
         self.compare_notice()
-        self.share = self.cut(self.find_share())
+        self.share = self.steady_share(self.cut(self.find_share()))
         self.answer = self.find_answer()
-        self.queue.expected, self.queue.wanted = self.expected_queue(self.share), self.wanted_queue()
+        expected = self.less_error(self.expected_queue(self.share))
+        self.queue.expected, self.queue.wanted = expected, self.wanted_queue()
         if self.is_bounded():
             self.queue.expected = min(self.queue.expected, self.flight.data / max(self.share, 1000))
         self.decide()
@@ -549,7 +553,36 @@ class Core:
         p = s / max(q, 0.001)
         return min(max(self.reference, min(s, p)), max(s, p))
 
+    def is_lasting(self):
+        """[BURST] 7.3"""
+        is_bursty = self.params.burst_least < self.use.burst < 0.05 and self.use.lasting > 0.95
+        return is_bursty and self.weight >= 1 and not self.is_foreseen()
+
+    def steady_share(self, share):
+        """[BURST]"""
+        steady = self.steady
+        if not self.is_lasting():
+            steady.share = None
+            return share
+        used = min(self.use.long_sent / self.use.long_allowed, 2) if self.use.long_allowed > 0 else 1
+        share /= sqrt(clamp(used, 0.9, 1.1))
+        mean = share if steady.share is None else steady.share
+        mean += (1 - exp(-clamp(self.now - steady.shared_at, 0, 0.25) / 1.5)) * (share - mean)
+        steady.share, steady.shared_at = mean, self.now
+        return mean
+
     # Queue (10)
+
+    def less_error(self, expected):
+        """[BURST]"""
+        steady, standing = self.steady, self.view.standing.delay
+        if not self.is_lasting():
+            return expected
+        weight = 1 - exp(-clamp(self.now - steady.erred_at, 0, 0.25) / 5)
+        steady.erred_at = self.now
+        if self.mode == HOLD and standing < self.queue.wanted + 0.016:
+            steady.error += weight * (clamp(expected - standing, -0.1, 0.1) - steady.error)
+        return max(expected - steady.error, 0)
 
     def expected_queue(self, share):
         f, r = min(self.arrived, 1.1), max(share, 1000)
@@ -650,16 +683,19 @@ class Core:
     def known(self):
         return self.recovery.mean / self.recovery.weight if self.recovery.weight > 0 else 0
 
+    def is_foreseen(self):
+        return self.loop() > 0.4 and self.view.bound is None
+
     def foreseen(self):
-        if self.loop() <= 0.4 or self.view.bound is not None:
+        if not self.is_foreseen():
             return None
         return self.expected_queue(max(self.share, self.known()))
 
-    def gain(self, queue):
+    def gain(self, queue, slower=1):
         view = self.view
         time = self.params.drain_time if view.bound is None else 0.06
         time = max(time + self.params.drain_stalls * max(view.stall, view.jitter), self.timing.interval)
-        return clamp((self.queue.wanted - queue) / time, -1, 0.2)
+        return clamp((self.queue.wanted - queue) / (slower * time), -1, 0.2)
 
     def limit(self):
         growth, known, foreseen = self.growth, self.known(), self.foreseen()
@@ -676,7 +712,7 @@ class Core:
         most = self.queue.wanted + (0 if share < 0.75 * self.recovery.mean else 0.015)
         if foreseen is not None and view.standing.delay < most:
             share, queue = max(share, self.known()), foreseen
-        corrected = share * (1 + self.gain(queue))
+        corrected = share * (1 + self.gain(queue, 2 if self.is_lasting() else 1))
         if self.used < 0.7 and corrected > 0.5 * self.rate:
             return UNUSED, None
         elapsed = clamp(now - self.recovery.updated, 0, 0.25)
@@ -1468,6 +1504,9 @@ class Sluice(Core):
     def update_burst(self, newest, time, sent, allowed):
         """[BURST] 7.3"""
         use = self.use
+        use.lasting += (1 - exp(-time / 5)) * ((use.burst > self.params.burst_least) - use.lasting)
+        use.long_sent = use.long_sent * exp(-time / 3) + sent
+        use.long_allowed = use.long_allowed * exp(-time / 3) + allowed
         before = self.history.mean(newest - 0.15, newest) * time
         if before / 1.25 <= allowed < before * 1.25:
             use.excess = use.excess * exp(-time / 0.3) + min(sent / allowed - 1, 100) * time

@@ -23,6 +23,7 @@ mod path;
 mod quantity;
 mod queue;
 mod sample;
+mod steady;
 
 use crate::controller::Target;
 use crate::cue::TransportFeedback;
@@ -45,6 +46,7 @@ use queue::Queue;
 use sample::timing::Timing;
 use sample::usage::Usage;
 use sample::{Message, Sample, Sampler};
+use steady::Steady;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
@@ -78,6 +80,7 @@ pub struct Sluice {
     losses: LossAnswer,
     answer: Answer,
     queue: Queue,
+    steady: Steady,
     state: ModeState,
     growth: Growth,
     bounds: Bounds,
@@ -111,6 +114,7 @@ impl Sluice {
             losses: LossAnswer::default(),
             answer: Answer::Free,
             queue: Queue::default(),
+            steady: Steady::default(),
             state: ModeState::default(),
             growth: Growth::default(),
             bounds: Bounds::new(start.limits),
@@ -156,12 +160,14 @@ impl Sluice {
         if let Some(rtt) = rtt {
             self.timing.observe_path(now, rtt, sample.queue.last);
         }
-        self.usage.observe(&sample, self.timing.newest(), self.timing.loop_time(), &self.history);
+        let packets = (self.timing.newest(), self.config.pacing.burst_least.into());
+        self.usage.observe(&sample, packets, self.timing.loop_time(), &self.history);
         self.timing.report(now, rtt, sample.last_departure, in_flight);
         let share = self.observe_path(&sample, now);
+        let share = self.steady_share(share, now);
         self.answer = self.answer_to(&sample, now);
+        let expected = self.expected(share, now);
         let view = self.path.view();
-        let expected = queue::expected(view, &self.history, share, self.usage.arrived(), now);
         // Data that the window holds is in no queue of the link.
         let most = self.bounding_room().map(|_| queue::most(self.flight.data(), share));
         self.queue = Queue {
@@ -188,6 +194,7 @@ impl Sluice {
         }
         if now - since > OUTAGE {
             self.losses.pass_over(now);
+            self.usage.interrupt();
         }
     }
 
@@ -211,6 +218,34 @@ impl Sluice {
         let service = view.service;
         let share = service.map_or(sender.rate, |s| decision::share(s, sample.last_departure, &self.history));
         self.path.cut_by_marks(share, sender.newest, now, &self.config)
+    }
+
+    /// Whether bursts have lasted. Those on one of several paths are the sender's that divides the packets. In a long loop the queue is
+    /// foreseen, and at its low rates single packets look like bursts.
+    fn is_lasting(&self) -> bool {
+        self.weight >= 1.0
+            && self.usage.is_lasting(self.config.pacing.burst_least.into())
+            && !decision::foresight::is_due(self.timing.loop_time(), self.path.view())
+    }
+
+    /// This flow's share of the link, steadier where the source has sent in bursts for long.
+    fn steady_share(&mut self, share: Rate, now: Time) -> Rate {
+        if self.is_lasting() {
+            return self.steady.share(share, self.usage.sent_of_late(), now);
+        }
+        self.steady.interrupt();
+        share
+    }
+
+    /// The queue expected, without its mean error where the source has sent in bursts for long.
+    fn expected(&mut self, share: Rate, now: Time) -> Span {
+        let view = self.path.view();
+        let expected = queue::expected(view, &self.history, share, self.usage.arrived(), now);
+        if !self.is_lasting() {
+            return expected;
+        }
+        let is_held = self.state.mode == mode::Mode::Hold;
+        self.steady.expected(expected, (view.standing.delay, self.queue.wanted), is_held, now)
     }
 
     /// The third stage.
@@ -283,6 +318,7 @@ impl Sluice {
             share,
             queue: self.queue,
             foreseen,
+            is_lasting: self.is_lasting(),
             is_starting: self.state.is_starting,
             hint: self.bounds.notice.hint(now),
             answer: self.answer.bound(),

@@ -353,12 +353,17 @@ fn noise() -> Vec<Case> {
             )
         },
         Case {
-            sections: &["7.3", "15.1"],
+            sections: &["7.3", "8.8", "10", "13.1", "15.1"],
             requires: &["BURST"],
             outputs: &["burst_ms"],
             is_bursty: true,
-            seconds: 10.0,
-            ..case("burst-source", "A link of 0.9 Mbit/s; groups of large and small frames in turn.", Plan::even(0.9e6))
+            seconds: 21.0,
+            feedback: 79_873,
+            ..case(
+                "burst-source",
+                "A link of 0.4 Mbit/s; groups of large and small frames in turn; feedback each 80 ms. Bursts have lasted from 16 s on.",
+                Plan::even(0.4e6),
+            )
         },
     ]
 }

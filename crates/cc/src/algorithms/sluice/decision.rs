@@ -14,6 +14,7 @@ use super::mode::{Begun, Mode, SATURATED};
 use super::path::{Served, View};
 use super::quantity::{Rate, Span, Time};
 use super::queue::Queue;
+use super::steady;
 use foresight::Foresight;
 use pacing::Pacing;
 use recovery::Recovery;
@@ -63,6 +64,8 @@ pub(super) struct Situation<'a> {
     pub(super) queue: Queue,
     /// The queue expected if the link serves no less than is known of it, on paths on which that counts.
     pub(super) foreseen: Option<Span>,
+    /// Whether the source has sent in bursts for long.
+    pub(super) is_lasting: bool,
     /// Whether no queue has been seen yet.
     pub(super) is_starting: bool,
     /// Rate to which growth may lead at once: a device's announcement is known without dispersion.
@@ -190,7 +193,8 @@ impl Growth {
             Some(foreseen) => (s.share.max(self.known()), foreseen),
             None => (s.share, s.queue.expected),
         };
-        let gain = (s.queue.wanted - expected) / Self::correction_time(s, config);
+        let slower = if s.is_lasting { steady::SLOWER } else { 1.0 };
+        let gain = (s.queue.wanted - expected) / (slower * Self::correction_time(s, config));
         let corrected = share * (1.0 + gain.clamp(CORRECTION.0, CORRECTION.1));
         if s.used < HOLD_USED && corrected > 0.5 * rate {
             return Decision { mode: Mode::Unused, rates: None };

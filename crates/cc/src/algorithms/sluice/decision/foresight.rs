@@ -70,6 +70,7 @@ mod tests {
             share: KNOWN,
             queue: Queue { expected: ms(foreseen), wanted: ms(20.0) },
             foreseen: Some(ms(foreseen)),
+            is_lasting: false,
             is_starting: false,
             hint: None,
             answer: None,

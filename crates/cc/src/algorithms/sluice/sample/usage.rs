@@ -12,6 +12,14 @@ const LOOPS: f64 = 0.25;
 const EXCESS_TIME: Span = Span::secs(0.3);
 /// Time constant of the mean deviation.
 const BURST_TIME: Span = Span::secs(2.0);
+/// Time constants of the share of time in which the source sends in bursts, and of the use that its share is divided by. After a stop of the
+/// link what has waited looks like bursts for seconds: measured beside 3 and 10 s (`docs/sluice-tried.md`).
+const LASTING_TIME: Span = Span::secs(5.0);
+const LONG_TIME: Span = Span::secs(3.0);
+/// Share of that time from which bursts are the source's own: after 15 s of them. Measured beside 0.8 and 0.9.
+const LASTING: f64 = 0.95;
+/// Greatest deviation of such a source: one with more sends now and then, as a shared screen does.
+const MOST_LASTING: Span = Span::secs(0.05);
 /// Greatest excess that counts as such.
 const MOST_BURST: Span = Span::secs(0.2);
 /// Greatest excess rate that is believed, of the rate.
@@ -32,6 +40,11 @@ pub(in super::super) struct Usage {
     /// Data sent beyond the rate of late, as the time that it takes at the rate.
     excess: Span,
     burst: Span,
+    /// Sums over seconds.
+    long_sent: Bits,
+    long_allowed: Bits,
+    /// Share of the time of late in which the source has sent in bursts.
+    lasting: f64,
 }
 
 /// Data of the packets that one message reports.
@@ -50,8 +63,15 @@ struct Passed {
 }
 
 impl Usage {
-    /// Takes a message. `newest` is the departure of the newest packet reported before it.
-    pub(in super::super) fn observe(&mut self, sample: &Sample, newest: Time, loop_time: Span, history: &RateHistory) {
+    /// Takes a message. `newest` is the departure of the newest packet reported before it, `least` the deviation from which the source
+    /// sends in bursts.
+    pub(in super::super) fn observe(
+        &mut self,
+        sample: &Sample,
+        (newest, least): (Time, Span),
+        loop_time: Span,
+        history: &RateHistory,
+    ) {
         let allowed = history.bits(sample.last_departure) - history.bits(newest);
         if allowed > Bits::ZERO && sample.last_departure > newest {
             let time = sample.last_departure - newest;
@@ -64,11 +84,25 @@ impl Usage {
                 let before = rate * time;
                 (before / STEADY..before * STEADY).contains(&allowed)
             });
+            self.last(time, f64::from(u8::from(self.burst > least)));
             self.add(Passed { time, sent, arrived, allowed, is_steady, loop_time });
         }
     }
 
+    /// Feedback was missing for long: what the link has held up since is no burst of the source.
+    pub(in super::super) fn interrupt(&mut self) {
+        self.lasting = 0.0;
+    }
+
+    /// The source has sent in bursts (1) or not (0) for this time.
+    fn last(&mut self, time: Span, is_bursty: f64) {
+        self.lasting += (1.0 - libm::exp(-(time / LASTING_TIME))) * (is_bursty - self.lasting);
+    }
+
     fn add(&mut self, p: Passed) {
+        let keep = libm::exp(-(p.time / LONG_TIME));
+        self.long_sent = self.long_sent * keep + p.sent;
+        self.long_allowed = self.long_allowed * keep + p.allowed;
         let keep = libm::exp(-(p.time / TIME));
         self.sent = self.sent * keep + p.sent;
         self.allowed = self.allowed * keep + p.allowed;
@@ -88,6 +122,16 @@ impl Usage {
     /// Mean deviation of the data sent from the data allowed, as time at the rate.
     pub(in super::super) fn burst(&self) -> Span {
         self.burst
+    }
+
+    /// Whether the source has sent in bursts for long, up to now: by more than `least`.
+    pub(in super::super) fn is_lasting(&self, least: Span) -> bool {
+        self.burst > least && self.burst < MOST_LASTING && self.lasting > LASTING
+    }
+
+    /// Share of the rate that was sent in seconds, 0 to 2.
+    pub(in super::super) fn sent_of_late(&self) -> f64 {
+        share(self.long_sent, self.long_allowed)
     }
 
     /// Share of the rate that was sent, 0 to 2.
@@ -131,7 +175,7 @@ mod tests {
         let mut u = Usage::default();
         (0..40).for_each(|_| add(&mut u, 0.025, 25e3, 25e3, 25e3, true));
         (0..4).for_each(|_| add(&mut u, 0.025, 1e3, 1e3, 25e3, true));
-        assert!(u.sent() < 0.45, "{}", u.sent());
+        assert!(u.sent() < 0.45 && u.sent_of_late() > 0.85, "{} {}", u.sent(), u.sent_of_late());
     }
 
     #[test]
@@ -149,6 +193,20 @@ mod tests {
         assert!((sent - short).abs() < 1e-9 && (0.55..0.6).contains(&short), "{short}");
         let [sent, long] = arrived(1.6);
         assert!((0.55..0.6).contains(&sent) && (0.78..0.83).contains(&long), "four messages of 50 ms in 0.4 s: {long}");
+    }
+
+    #[test]
+    fn bursts_last_after_fifteen_seconds_of_them() {
+        let (mut u, least) = (Usage { burst: Span::secs(0.02), ..Usage::default() }, Span::secs(0.011));
+        (0..29).for_each(|_| u.last(Span::secs(0.5), 1.0));
+        assert!(!u.is_lasting(least));
+        (0..3).for_each(|_| u.last(Span::secs(0.5), 1.0));
+        assert!(u.is_lasting(least) && !u.is_lasting(Span::secs(0.03)), "{u:?}");
+        assert!(!Usage { burst: Span::secs(0.06), ..u }.is_lasting(least), "a shared screen");
+        let mut held_up = u;
+        held_up.interrupt();
+        u.last(Span::secs(0.5), 0.0);
+        assert!(!u.is_lasting(least) && !held_up.is_lasting(least));
     }
 
     #[test]
