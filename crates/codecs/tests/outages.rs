@@ -137,7 +137,8 @@ const OUTAGES: [Outage; 7] = [
 #[test]
 fn the_rate_is_back_soon_after_an_outage() {
     for (library, codec) in encoders() {
-        for outage in OUTAGES {
+        // x264 has no layers, and what others do with them is not asserted.
+        for outage in OUTAGES.into_iter().filter(|o| o.layers == 1 || library == "openh264") {
             let m = outage.run(library, codec);
             println!("{codec} by {library}, {outage:?}: {m:.2?}");
             if library != "openh264" {
