@@ -560,8 +560,9 @@ class Core:
 
     def steady_share(self, share):
         """[BURST]"""
-        steady = self.steady
-        if not self.is_lasting():
+        steady, view = self.steady, self.view
+        has_fallen = view.steady is not None and view.service.rate < view.steady.rate
+        if not self.is_lasting() or has_fallen:
             steady.share = None
             return share
         used = min(self.use.long_sent / self.use.long_allowed, 2) if self.use.long_allowed > 0 else 1

@@ -228,9 +228,11 @@ impl Sluice {
             && !decision::foresight::is_due(self.timing.loop_time(), self.path.view())
     }
 
-    /// This flow's share of the link, steadier where the source has sent in bursts for long.
+    /// This flow's share of the link, steadier where the source has sent in bursts for long and the capacity has not fallen.
     fn steady_share(&mut self, share: Rate, now: Time) -> Rate {
-        if self.is_lasting() {
+        let view = self.path.view();
+        let has_fallen = view.service.zip(view.steady).is_some_and(|(service, steady)| service.rate < steady.rate);
+        if self.is_lasting() && !has_fallen {
             return self.steady.share(share, self.usage.sent_of_late(), now);
         }
         self.steady.interrupt();
