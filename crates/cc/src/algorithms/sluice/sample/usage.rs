@@ -13,10 +13,10 @@ const EXCESS_TIME: Span = Span::secs(0.3);
 /// Time constant of the mean deviation.
 const BURST_TIME: Span = Span::secs(2.0);
 /// Time constants of the share of time in which the source sends in bursts, and of the use that its share is divided by. After a stop of the
-/// link what has waited looks like bursts for seconds: measured beside 3 and 10 s (`docs/sluice-tried.md`).
+/// link what has waited looks like bursts for seconds: measured beside 10 s (`docs/sluice-tried.md`).
 const LASTING_TIME: Span = Span::secs(5.0);
 const LONG_TIME: Span = Span::secs(3.0);
-/// Share of that time from which bursts are the source's own: after 15 s of them. Measured beside 0.8 and 0.9.
+/// Share of that time from which bursts are the source's own: after 15 s of them. Measured beside 0.8.
 const LASTING: f64 = 0.95;
 /// Greatest deviation of such a source: one with more sends now and then, as a shared screen does.
 const MOST_LASTING: Span = Span::secs(0.05);
