@@ -1,9 +1,11 @@
 //! Twins: what the authors' own programs do on plain links, and how near Weir's controllers come on the same links.
 //!
 //! A twin is a scenario and a recording of the same name in a folder of `twins/`; `program.toml` beside them describes
-//! the program that was recorded.
+//! the program that was recorded. A recording of several flows is one draw; where `NAME.starts.csv` has the program's ten
+//! starts, Weir's are judged by their mean.
 
 mod score;
+mod starts;
 
 pub use score::{Change, Delays, FlowScore, Score};
 
@@ -22,6 +24,8 @@ const PROGRAM: &str = "program.toml";
 const STARTS: u32 = 10;
 /// Shift of the starts where the source makes no frames: the recorded programs' frames at 25 a second.
 const SHIFT: TimeDelta = TimeDelta::from_millis(40);
+/// End of the name, before `.csv`, of the recording of a program's own ten starts.
+const SUFFIX: &str = ".starts";
 const HEADER: &str = "time_s,flow,target_bps,goodput_bps,delay_ms,delay_max_ms";
 
 /// The program that made a folder's recordings.
@@ -79,12 +83,14 @@ pub struct Twin {
     pub program: Program,
     /// The recording, by time and flow.
     pub rows: Vec<Row>,
+    /// What the program does with [`Self::starts`], if that was recorded: by start, each flow's rate in each second.
+    pub program_starts: Option<Vec<Vec<Vec<f64>>>>,
     scenario: Scenario,
 }
 
 /// Names of all twins, in order.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    FILES.iter().filter_map(|(path, _)| path.strip_suffix(".csv"))
+    FILES.iter().filter_map(|(path, _)| path.strip_suffix(".csv")).filter(|name| !name.ends_with(SUFFIX))
 }
 
 fn text(path: &str) -> Result<&'static str, InputError> {
@@ -112,7 +118,13 @@ impl Twin {
         let mut scenarios = file.scenarios(None, registry)?;
         let title = file.title().to_owned();
         let rows = rows(name, text(&format!("{name}.csv"))?)?;
-        Ok(Self { name: name.into(), title, program, rows, scenario: scenarios.remove(0) })
+        let scenario = scenarios.remove(0);
+        let own = format!("{name}{SUFFIX}.csv");
+        let program_starts = match FILES.iter().find(|f| f.0 == own) {
+            Some((_, text)) => Some(starts::read(&own, text, scenario.flows.len(), scenario.duration, STARTS)?),
+            None => None,
+        };
+        Ok(Self { name: name.into(), title, program, rows, program_starts, scenario })
     }
 
     /// The scenario that repeats the recording.

@@ -9,14 +9,16 @@ use crate::tables::{fold, table};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use weir_judge::twins::{self, Change, Delays, Score, Twin};
+use weir_judge::twins::{self, Change, Delays, FlowScore, Score, Twin};
 use weir_lab::run::run;
 
 const LEGEND: &str = "Recorded values of the authors' program stand before the slash, Weir's behind it. Area: between the two rate \
                       curves, as a share of the area under the recorded one, for each flow. With several flows also, as \
                       `sorted`, with each second's rates sorted, and Weir's the mean of ten starts: the order of the flows is chance. \
+                      As `starts`, the same with the mean of the program's own ten starts in place of its one recording, where \
+                      they are stored. \
                       Delays: percentiles of the first flow's one-way delay. Times: until the target follows each change of capacity, \
-                      in rows of half a second. A twin is near with areas (the sorted ones if there are any) of at most 10 % and times \
+                      in rows of half a second. A twin is near with areas (the last kind that is shown) of at most 10 % and times \
                       within 20 %, or 0.3 s.";
 
 /// Output of `--json`.
@@ -115,9 +117,16 @@ fn areas(s: &Score) -> String {
     let percent = |areas: &mut dyn Iterator<Item = f64>| -> String {
         areas.map(|a| format!("{:.1}", a * 100.0)).collect::<Vec<_>>().join(" ")
     };
-    let own = percent(&mut s.flows.iter().map(|f| f.area));
-    let sorted = percent(&mut s.flows.iter().filter_map(|f| f.sorted_area));
-    if sorted.is_empty() { own } else { format!("{own}; sorted {sorted}") }
+    let mut all = percent(&mut s.flows.iter().map(|f| f.area));
+    for (name, area) in
+        [("sorted", (|f| f.sorted_area) as fn(&FlowScore) -> Option<f64>), ("starts", |f| f.starts_area)]
+    {
+        let percents = percent(&mut s.flows.iter().filter_map(area));
+        if !percents.is_empty() {
+            let _ = write!(all, "; {name} {percents}");
+        }
+    }
+    all
 }
 
 fn whole(value: Option<f64>) -> String {

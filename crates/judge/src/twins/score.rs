@@ -29,8 +29,8 @@ pub struct Score {
     pub flows: Vec<FlowScore>,
     /// Times to follow the changes of capacity, if there is one flow.
     pub changes: Vec<Change>,
-    /// Whether every area is at most 10 %, with several flows that of the sorted rates, and every time differs by at most 20 %,
-    /// or 0.3 s where that is more.
+    /// Whether every area is at most 10 %, with several flows that of the program's ten starts, or of the sorted rates if it has
+    /// one, and every time differs by at most 20 %, or 0.3 s where that is more.
     pub near: bool,
 }
 
@@ -43,10 +43,20 @@ pub struct FlowScore {
     /// The same with the flows of each second sorted by their rates, the highest for the first flow, and Weir's the mean of ten
     /// starts: the order in which flows find their shares is chance. Absent with one flow.
     pub sorted_area: Option<f64>,
+    /// The same as `sorted_area` with the mean of the program's own ten starts in place of the one recording. Absent where the
+    /// program's starts have not been recorded.
+    pub starts_area: Option<f64>,
     /// One-way delays of the recording.
     pub recorded_delay_ms: Delays,
     /// One-way delays of Weir's run.
     pub delay_ms: Delays,
+}
+
+impl FlowScore {
+    /// The area by which the flow is judged.
+    fn judged(&self) -> f64 {
+        self.starts_area.or(self.sorted_area).unwrap_or(self.area)
+    }
 }
 
 /// Percentiles of the mean one-way delays of half seconds, in ms.
@@ -94,15 +104,21 @@ pub(super) fn score(twin: &Twin, runs: &[RunResult]) -> Option<Score> {
         Some(series.flows.iter().map(|f| measured(twin, series, f, seconds)).collect())
     };
     let first = curves(run)?;
-    let sorted = if first.len() > 1 {
-        let all: Vec<_> = runs.iter().map(|r| curves(r).map(sorted)).collect::<Option<_>>()?;
-        Some(sorted(recorded.clone()).iter().zip(&mean(&all)).map(|(a, b)| area(a, b)).collect::<Vec<_>>())
-    } else {
-        None
+    let areas = |recorded: &[Vec<f64>], mean: &[Vec<f64>]| -> Vec<f64> {
+        recorded.iter().zip(mean).map(|(a, b)| area(a, b)).collect()
     };
+    let (mut of_draw, mut of_starts) = (None, None);
+    if first.len() > 1 {
+        let all: Vec<_> = runs.iter().map(|r| curves(r).map(sorted)).collect::<Option<_>>()?;
+        let own = mean(&all);
+        of_draw = Some(areas(&sorted(recorded.clone()), &own));
+        let starts = twin.program_starts.as_ref();
+        of_starts = starts.map(|s| areas(&mean(&s.iter().cloned().map(sorted).collect::<Vec<_>>()), &own));
+    }
     let score = |(i, flow): (usize, &FlowSeries)| FlowScore {
         area: area(&recorded[i], &first[i]),
-        sorted_area: sorted.as_ref().and_then(|s| s.get(i).copied()),
+        sorted_area: of_draw.as_ref().and_then(|s| s.get(i).copied()),
+        starts_area: of_starts.as_ref().and_then(|s| s.get(i).copied()),
         recorded_delay_ms: delays(rows(i).map(|r| r.delay_ms)),
         delay_ms: delays(flow.delay_ms.iter().copied()),
     };
@@ -123,8 +139,7 @@ pub(super) fn score(twin: &Twin, runs: &[RunResult]) -> Option<Score> {
         }
         _ => Vec::new(),
     };
-    let near =
-        flows.iter().all(|f| f.sorted_area.unwrap_or(f.area) <= NEAR_AREA) && changes.iter().all(Change::is_near);
+    let near = flows.iter().all(|f| f.judged() <= NEAR_AREA) && changes.iter().all(Change::is_near);
     Some(Score { twin: twin.name.clone(), controller: twin.program.controller.clone(), flows, changes, near })
 }
 
@@ -237,6 +252,21 @@ mod tests {
         assert_eq!(sorted(run(1.0, 2.0)), run(2.0, 1.0));
         assert_eq!(mean(&[sorted(run(1.0, 2.0)), run(4.0, 3.0)]), run(3.0, 2.0));
         assert_eq!(area(&[2.0, 2.0], &[1.0, 3.0]), 0.5);
+    }
+
+    #[test]
+    fn starts_of_both_sides_decide_before_the_draw() {
+        let none = Delays { p50: None, p95: None };
+        let flow = |sorted_area, starts_area| FlowScore {
+            area: 0.3,
+            sorted_area,
+            starts_area,
+            recorded_delay_ms: none,
+            delay_ms: none,
+        };
+        assert_eq!(flow(Some(0.2), Some(0.1)).judged(), 0.1);
+        assert_eq!(flow(Some(0.2), None).judged(), 0.2);
+        assert_eq!(flow(None, None).judged(), 0.3);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use super::FormArgs;
 
 pub(super) const EXAMPLES: &str = "\
 A twin is a recording of a program, such as libwebrtc's goog_cc, on a plain link, and the scenario that repeats it.
+Several flows are judged by the mean of ten starts; where the program's own ten starts are stored too (twins/PROGRAM/NAME.starts.csv,
+by tools/references), mean beside mean.
 
 Examples:
   weir show twins
