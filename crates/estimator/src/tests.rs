@@ -98,6 +98,15 @@ fn a_fault_in_mid_call_leaves_the_flow_at_its_floor() {
     }
 }
 
+/// A program that ends and leaves another with its output is late like any other, and what it left is killed.
+#[cfg(unix)]
+#[test]
+fn a_program_that_leaves_another_with_its_output_is_no_hang() {
+    let (said, target) = later("sleep 30 & exit 0");
+    assert!(said.contains("no answer to turn 1 within 2 s"), "{said}");
+    assert_eq!(target, nominal().limits.floor);
+}
+
 #[test]
 fn rates_outside_the_limits_are_limited_and_later_events_are_ignored_after_a_fault() {
     let (said, target) = later(r#"read l; echo '{"turn":1,"media_bps":9e9}'; read l"#);
