@@ -282,6 +282,11 @@ impl Process {
         self.form = form;
     }
 
+    /// The turn that was answered last.
+    pub(crate) const fn turn(&self) -> u64 {
+        self.next.saturating_sub(1)
+    }
+
     /// The turns after the first so far.
     pub(crate) const fn traffic(&self) -> Traffic {
         self.traffic
