@@ -197,6 +197,12 @@ class Recordings(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "files"):
             weir.open([])
 
+    def test_one_controller_needs_no_list(self):
+        log = EXAMPLES.parent / "crates/timeline/tests/calls/healthy-5/left-event_log.log.gz"
+        alone, listed = (weir.open(log, controllers=c) for c in ("gcc", ["gcc"]))
+        self.assertEqual(alone.to_dict(), listed.to_dict())
+        self.assertEqual(len(alone.replays), 1)
+
 
 class Controllers(unittest.TestCase):
     def test_a_class_is_a_controller_by_its_name(self):
@@ -205,6 +211,11 @@ class Controllers(unittest.TestCase):
         self.assertAlmostEqual(run.flows[0].rates.sent_bps, 500e3, delta=50e3)
         both = weir.compare(SHORT, controllers=["gcc", Steady], runs=2, threads=2)
         self.assertEqual([a["controller"] for a in both.to_dict()["aggregates"]], ["gcc", "Steady"])
+
+    def test_one_controller_needs_no_list(self):
+        for one in ("gcc", Steady):
+            alone = weir.compare(SHORT, controllers=one, threads=1)
+            self.assertEqual(alone.to_dict(), weir.compare(SHORT, controllers=[one], threads=1).to_dict())
 
     def test_reports_are_arrays_of_packets(self):
         seen = []

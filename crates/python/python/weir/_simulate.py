@@ -77,7 +77,7 @@ def run(
 def compare(
     scenarios: ScenarioLike | Iterable[ScenarioLike],
     *,
-    controllers: Iterable[ControllerLike] | None = None,
+    controllers: ControllerLike | Iterable[ControllerLike] | None = None,
     runs: int = 1,
     seed: int | None = None,
     threads: int | None = None,
@@ -89,6 +89,8 @@ def compare(
     """
     one = isinstance(scenarios, (str, os.PathLike, Mapping, Scenario))
     wanted = [scenarios] if one else list(scenarios)
+    if isinstance(controllers, (str, type)):
+        controllers = [controllers]
     named = None if controllers is None else [_controller(c) for c in controllers]
     own = [entry for _, entries in named or [] for entry in entries]
     with _Bar(progress) as bar:
