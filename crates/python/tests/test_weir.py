@@ -281,6 +281,16 @@ class Controllers(unittest.TestCase):
             run = weir.run(SHORT, controller=Wild)
             self.assertTrue(np.isfinite(run.flows[0].rates.sent_bps))
 
+    def test_answers_of_wrong_types_are_named(self):
+        for answer, kind in [("500k", "str"), ((1e6, "x"), "tuple"), ([1e6], "list")]:
+
+            class Wrong(weir.Controller):
+                def on_feedback(self, feedback):
+                    return answer
+
+            with self.assertRaisesRegex(TypeError, f"on_feedback answered a value of type {kind}: expected a media rate"):
+                weir.run(SHORT, controller=Wrong)
+
     def test_nan_intervals_that_are_none_and_absent_methods_raise(self):
         nan = float("nan")
         for answer, words in [
