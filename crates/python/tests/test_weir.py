@@ -117,6 +117,22 @@ class Runs(unittest.TestCase):
             run.series[flow, "send_bps"]
         self.assertIsNone(weir.run("quick", controller="gcc", series=False).series)
 
+    def test_numbers_out_of_range_are_named(self):
+        for call in (
+            lambda **given: weir.run(SHORT, **given),
+            lambda **given: weir.compare(SHORT, **given),
+            lambda **given: weir.reproduce("absent", **given),
+        ):
+            for seed in (-1, 1 << 64):
+                with self.assertRaisesRegex(ValueError, f"seed: {seed}: expected a whole number from 0 to 18446744073709551615"):
+                    call(seed=seed)
+            with self.assertRaisesRegex(TypeError, "seed: expected a whole number, found 1.5"):
+                call(seed=1.5)
+        for name in ("runs", "threads"):
+            with self.assertRaisesRegex(ValueError, f"{name}: -1: expected a whole number from 0 to 4294967295"):
+                weir.compare(SHORT, **{name: -1})
+        self.assertEqual(weir.run(SHORT, seed=np.int64(3)).seed, 3)
+
     def test_scenarios_are_names_files_texts_and_tables(self):
         text = weir.run(SHORT)
         path = os.path.join(os.environ["WEIR_FOLDER"], "short.toml")
