@@ -4,7 +4,7 @@ use crate::binary::{self, HEAD, Head};
 use crate::protocol::{Answer, Event, Form, Turn};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -132,9 +132,25 @@ pub(crate) fn shown(text: &str) -> String {
     out
 }
 
+/// The process that was started.
+struct Running {
+    child: Child,
+    /// Its end has been taken from the system, so that its number, and its group's, may be another's.
+    is_reaped: bool,
+}
+
+impl Running {
+    /// How it ended, if it has.
+    fn status(&mut self) -> Option<ExitStatus> {
+        let status = self.child.try_wait().ok().flatten();
+        self.is_reaped |= status.is_some();
+        status
+    }
+}
+
 /// State shared with the threads that watch and listen.
 struct Watched {
-    child: Mutex<Child>,
+    child: Mutex<Running>,
     /// When the answer is due; `None` between turns.
     due: Mutex<Option<Instant>>,
     was_late: AtomicBool,
@@ -147,16 +163,16 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Watched {
-    /// Kills the process and those that it started.
+    /// Kills the process and those that it started. These hold its output open after its own end.
     fn kill(&self) {
-        let mut child = lock(&self.child);
+        let mut running = lock(&self.child);
         #[cfg(unix)]
-        if matches!(child.try_wait(), Ok(None))
-            && let Ok(id) = i32::try_from(child.id())
+        if !running.is_reaped
+            && let Ok(id) = i32::try_from(running.child.id())
         {
             let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGKILL);
         }
-        let _ = child.kill();
+        let _ = running.child.kill();
     }
 
     fn complaints(&self) -> String {
@@ -236,7 +252,7 @@ impl Process {
         })?;
         let (input, output, complaints) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let watched = Arc::new(Watched {
-            child: Mutex::new(child),
+            child: Mutex::new(Running { child, is_reaped: false }),
             due: Mutex::new(None),
             was_late: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
@@ -264,6 +280,11 @@ impl Process {
     /// Turns are exchanged in this form from now on.
     pub(crate) fn speak(&mut self, form: Form) {
         self.form = form;
+    }
+
+    /// The turn that was answered last.
+    pub(crate) const fn turn(&self) -> u64 {
+        self.next.saturating_sub(1)
     }
 
     /// The turns after the first so far.
@@ -368,7 +389,8 @@ impl Drop for Process {
         self.input = None;
         if wait(&self.watched).is_none() {
             self.watched.kill();
-            let _ = lock(&self.watched.child).wait();
+            let mut running = lock(&self.watched.child);
+            running.is_reaped |= running.child.wait().is_ok();
         }
         self.watched.is_over.store(true, Ordering::Relaxed);
         RUNNING.fetch_sub(1, Ordering::Relaxed);
@@ -386,7 +408,7 @@ fn in_order(answer: Answer, turn: u64) -> Result<Answer, String> {
 fn wait(watched: &Watched) -> Option<String> {
     let end = wall() + GRACE;
     loop {
-        if let Ok(Some(status)) = lock(&watched.child).try_wait() {
+        if let Some(status) = lock(&watched.child).status() {
             return Some(status.to_string());
         }
         if wall() >= end {

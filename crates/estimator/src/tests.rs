@@ -98,6 +98,37 @@ fn a_fault_in_mid_call_leaves_the_flow_at_its_floor() {
     }
 }
 
+/// A program that ends and leaves another with its output is late like any other, and what it left is killed.
+#[cfg(unix)]
+#[test]
+fn a_program_that_leaves_another_with_its_output_is_no_hang() {
+    let (said, target) = later("sleep 30 & exit 0");
+    assert!(said.contains("no answer to turn 1 within 2 s"), "{said}");
+    assert_eq!(target, nominal().limits.floor);
+}
+
+#[test]
+fn timers_without_end_are_a_fault() {
+    let next = "n=1; while read l; do t=${l##*now_ns\\\":}; t=${t%%[!0-9]*}; \
+                echo \"{\\\"turn\\\":$n,\\\"media_bps\\\":500000,\\\"timer_ns\\\":$((t+STEP))}\"; n=$((n+1)); done";
+    for (step, timers, fault) in [
+        (1_i64, 20_000, "timer_ns = 1000020001; expected at most 20000 timers in a second of the call"),
+        (100_000, 30_000, ""),
+    ] {
+        let next = next.replace("STEP", &step.to_string());
+        let (mut remote, faults) = start(&format!("read l; echo '{HELLO}'; {next}")).expect("it begins well");
+        remote.on_limits(nominal().limits, Timestamp::from_secs(1));
+        let mut woken = 0;
+        while let Some((at, _)) = remote.poll_timeout().filter(|_| woken < 30_000) {
+            remote.on_timeout(at);
+            woken += 1;
+        }
+        let said = faults.take().join("; ");
+        assert!(said.contains(fault) && said.is_empty() == fault.is_empty(), "{step}: {said}");
+        assert!((timers..=timers + 1).contains(&woken), "{step}: {woken} timers");
+    }
+}
+
 #[test]
 fn rates_outside_the_limits_are_limited_and_later_events_are_ignored_after_a_fault() {
     let (said, target) = later(r#"read l; echo '{"turn":1,"media_bps":9e9}'; read l"#);

@@ -11,6 +11,10 @@ use weir_units::{DataRate, Timestamp};
 const MAX_RATE: f64 = 1e12;
 /// Bounds of feedback intervals in ms.
 const INTERVALS: (f64, f64) = (5.0, 1_000.0);
+/// A second in ns.
+const SECOND: i64 = 1_000_000_000;
+/// Most timers in a second of the call: ten times the packets of 20 Mbit/s, and a run that still ends.
+const MAX_TIMERS: u32 = 20_000;
 /// Most events that wait for a turn: a longer batch is a turn of its own.
 const MAX_BATCH: usize = 1_024;
 
@@ -25,6 +29,8 @@ pub(crate) struct Turns {
     /// Kinds, a bit each.
     wanted: u32,
     deciding: u32,
+    /// Begin of the present second of the call in ns, and its timers so far.
+    timers: (i64, u32),
 }
 
 fn bits(kinds: &BTreeSet<Kind>) -> u32 {
@@ -91,7 +97,10 @@ impl Turns {
         process.speak(about.form);
         let (wanted, deciding) = (bits(&about.events), bits(&about.answers));
         let process = Some(process);
-        Ok((Self { name: name.into(), process, about, faults, batch: Vec::new(), wanted, deciding }, answer))
+        Ok((
+            Self { name: name.into(), process, about, faults, batch: Vec::new(), wanted, deciding, timers: (0, 0) },
+            answer,
+        ))
     }
 
     pub(crate) const fn about(&self) -> &About {
@@ -115,11 +124,30 @@ impl Turns {
     /// Takes an event of a kind that is wanted, and asks for an answer if the estimator decides on it.
     pub(crate) fn push(&mut self, event: Event) -> Option<Result<Answer, Fault>> {
         let kind = event.kind().filter(|kind| self.wants(*kind))?;
+        if let Event::Timer { now_ns } = event
+            && let Err(fault) = self.count_timer(now_ns)
+        {
+            return Some(Err(fault));
+        }
         self.batch.push(event);
         if self.deciding & (1 << kind as u32) == 0 && self.batch.len() < MAX_BATCH {
             return None;
         }
         Some(self.process.as_mut()?.ask(&mut self.batch))
+    }
+
+    /// One more timer. Without a bound, a timer of a few ns ahead would be a run without end.
+    fn count_timer(&mut self, now_ns: i64) -> Result<(), Fault> {
+        let (begin, count) = &mut self.timers;
+        if now_ns.saturating_sub(*begin) >= SECOND {
+            (*begin, *count) = (now_ns, 0);
+        }
+        *count += 1;
+        if *count <= MAX_TIMERS {
+            return Ok(());
+        }
+        let expected = format!("at most {MAX_TIMERS} timers in a second of the call");
+        Err(impossible(self.process.as_ref().map_or(0, Process::turn), "timer_ns", now_ns.to_string(), &expected))
     }
 
     /// Ends the process, for a reason.

@@ -138,12 +138,14 @@ fn changes_while_playing_and_clashes_with_the_media() {
     // Not RTP: passes as it is.
     to.push(gst::Buffer::from_mut_slice(vec![1u8, 2, 3])).expect("passes");
     assert_ne!(enc.property::<u32>("ssrc"), 0);
-    // A new start, with the media's payload type for repair.
-    pipeline.set_state(gst::State::Ready).expect("stops");
+    // The media's payload type and SSRC for repair, which hold from the next start on.
     enc.set_property("payload-type", 96u32);
+    enc.set_property("ssrc", 7u32);
+    push(60..61).expect("repair packets are what they were");
+    pipeline.set_state(gst::State::Ready).expect("stops");
     pipeline.set_state(gst::State::Playing).expect("plays");
     begin();
-    assert_eq!(push(60..61), Err(gst::FlowError::Error));
+    assert_eq!(push(61..62), Err(gst::FlowError::Error));
     let bus = pipeline.bus().expect("a pipeline has one");
     let error = bus.timed_pop_filtered(gst::ClockTime::from_seconds(5), &[gst::MessageType::Error]).expect("posted");
     let gst::MessageView::Error(error) = error.view() else { unreachable!("filtered") };

@@ -1,6 +1,6 @@
 //! A controller written in Python: one call a report, with arrays of packets.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +48,18 @@ pub(crate) struct PythonController {
     sent: DataSize,
     failed: Failed,
     records: Vec<u8>,
+}
+
+/// The error for an answer of a wrong type; one that its own conversion raised stays as it is.
+fn no_rate(answer: &Bound<'_, PyAny>, method: &str, e: PyErr) -> PyErr {
+    if !e.is_instance_of::<PyTypeError>(answer.py()) {
+        return e;
+    }
+    let kind = answer.get_type().name().map_or_else(|_| "an object".into(), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "{method} answered a value of type {kind}: expected a media rate in bit/s, a pair of media and pacing rates, or None to \
+         keep the rates"
+    ))
 }
 
 impl PythonController {
@@ -104,17 +116,17 @@ impl PythonController {
         let Some(object) = &self.object else { return };
         let answer = Python::attach(|py| {
             let answer = object.call_method1(py, method, (arguments(py)?,))?;
+            let method = method.trim_start_matches('_');
             let answer = answer.bind(py);
             if answer.is_none() {
                 return Ok(None);
             }
             let (media, pacing) = match answer.extract::<(f64, f64)>() {
                 Ok((media, pacing)) => (media, Some(pacing)),
-                Err(_) => (answer.extract::<f64>()?, None),
+                Err(_) => (answer.extract::<f64>().map_err(|e| no_rate(answer, method, e))?, None),
             };
             for (rate, name) in [(Some(media), "media"), (pacing, "pacing")] {
                 if rate.is_some_and(f64::is_nan) {
-                    let method = method.trim_start_matches('_');
                     let what =
                         format!("{method} answered NaN as {name} rate: expected bit/s, or None to keep the rates");
                     return Err(PyValueError::new_err(what));

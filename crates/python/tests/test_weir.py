@@ -117,6 +117,22 @@ class Runs(unittest.TestCase):
             run.series[flow, "send_bps"]
         self.assertIsNone(weir.run("quick", controller="gcc", series=False).series)
 
+    def test_numbers_out_of_range_are_named(self):
+        for call in (
+            lambda **given: weir.run(SHORT, **given),
+            lambda **given: weir.compare(SHORT, **given),
+            lambda **given: weir.reproduce("absent", **given),
+        ):
+            for seed in (-1, 1 << 64):
+                with self.assertRaisesRegex(ValueError, f"seed: {seed}: expected a whole number from 0 to 18446744073709551615"):
+                    call(seed=seed)
+            with self.assertRaisesRegex(TypeError, "seed: expected a whole number, found 1.5"):
+                call(seed=1.5)
+        for name in ("runs", "threads"):
+            with self.assertRaisesRegex(ValueError, f"{name}: -1: expected a whole number from 0 to 4294967295"):
+                weir.compare(SHORT, **{name: -1})
+        self.assertEqual(weir.run(SHORT, seed=np.int64(3)).seed, 3)
+
     def test_scenarios_are_names_files_texts_and_tables(self):
         text = weir.run(SHORT)
         path = os.path.join(os.environ["WEIR_FOLDER"], "short.toml")
@@ -197,6 +213,12 @@ class Recordings(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "files"):
             weir.open([])
 
+    def test_one_controller_needs_no_list(self):
+        log = EXAMPLES.parent / "crates/timeline/tests/calls/healthy-5/left-event_log.log.gz"
+        alone, listed = (weir.open(log, controllers=c) for c in ("gcc", ["gcc"]))
+        self.assertEqual(alone.to_dict(), listed.to_dict())
+        self.assertEqual(len(alone.replays), 1)
+
 
 class Controllers(unittest.TestCase):
     def test_a_class_is_a_controller_by_its_name(self):
@@ -205,6 +227,11 @@ class Controllers(unittest.TestCase):
         self.assertAlmostEqual(run.flows[0].rates.sent_bps, 500e3, delta=50e3)
         both = weir.compare(SHORT, controllers=["gcc", Steady], runs=2, threads=2)
         self.assertEqual([a["controller"] for a in both.to_dict()["aggregates"]], ["gcc", "Steady"])
+
+    def test_one_controller_needs_no_list(self):
+        for one in ("gcc", Steady):
+            alone = weir.compare(SHORT, controllers=one, threads=1)
+            self.assertEqual(alone.to_dict(), weir.compare(SHORT, controllers=[one], threads=1).to_dict())
 
     def test_reports_are_arrays_of_packets(self):
         seen = []
@@ -269,6 +296,16 @@ class Controllers(unittest.TestCase):
 
             run = weir.run(SHORT, controller=Wild)
             self.assertTrue(np.isfinite(run.flows[0].rates.sent_bps))
+
+    def test_answers_of_wrong_types_are_named(self):
+        for answer, kind in [("500k", "str"), ((1e6, "x"), "tuple"), ([1e6], "list")]:
+
+            class Wrong(weir.Controller):
+                def on_feedback(self, feedback):
+                    return answer
+
+            with self.assertRaisesRegex(TypeError, f"on_feedback answered a value of type {kind}: expected a media rate"):
+                weir.run(SHORT, controller=Wrong)
 
     def test_nan_intervals_that_are_none_and_absent_methods_raise(self):
         nan = float("nan")

@@ -31,11 +31,18 @@ impl Settings {
         // Both fit: a block has at most 254.
         ((self.block + repair) as u8, repair as u8)
     }
+
+    fn source(&self) -> RepairSource {
+        // Payload types are at most 127 by the property's range.
+        RepairSource { ssrc: self.ssrc, payload_type: self.payload_type as u8 }
+    }
 }
 
 struct State {
     settings: Settings,
     protector: Option<StreamProtector>,
+    /// Of the repair packets since the start: the properties hold from the next one on.
+    source: RepairSource,
     /// Of the newest packet.
     times: (Option<gst::ClockTime>, Option<gst::ClockTime>),
     repairs: u64,
@@ -45,7 +52,8 @@ impl Default for State {
     fn default() -> Self {
         let settings =
             Settings { overhead: DEFAULT_OVERHEAD, block: DEFAULT_BLOCK, payload_type: DEFAULT_PAYLOAD_TYPE, ssrc: 0 };
-        Self { settings, protector: None, times: (None, None), repairs: 0 }
+        let source = settings.source();
+        Self { settings, protector: None, source, times: (None, None), repairs: 0 }
     }
 }
 
@@ -73,12 +81,10 @@ impl WeirFecEnc {
     fn chain(&self, buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let repairs = {
             let mut state = self.lock();
-            let Settings { payload_type, ssrc, .. } = state.settings;
+            let RepairSource { payload_type, ssrc } = state.source;
             state.times = (buffer.pts(), buffer.dts());
             let map = buffer.map_readable().map_err(|_| gst::FlowError::Error)?;
-            let clash = PacketView::parse(&map)
-                .ok()
-                .filter(|v| u32::from(v.payload_type()) == payload_type || v.ssrc() == ssrc);
+            let clash = PacketView::parse(&map).ok().filter(|v| v.payload_type() == payload_type || v.ssrc() == ssrc);
             if let Some(view) = clash {
                 drop(state);
                 gst::element_imp_error!(
@@ -136,8 +142,8 @@ impl WeirFecEnc {
         if settings.ssrc == 0 {
             settings.ssrc = glib::random_int().max(1);
         }
-        let source = RepairSource { ssrc: settings.ssrc, payload_type: settings.payload_type as u8 };
-        let (n, repair) = settings.blocks();
+        let (source, (n, repair)) = (settings.source(), settings.blocks());
+        state.source = source;
         state.protector = StreamProtector::new(n, repair, source).ok();
     }
 }
@@ -187,7 +193,7 @@ impl ObjectImpl for WeirFecEnc {
                 uint(
                     "ssrc",
                     "SSRC",
-                    "SSRC of repair packets; 0 takes a random one when the element starts",
+                    "SSRC of repair packets, from the next start on; 0 takes a random one when the element starts",
                     (0, u32::MAX, 0),
                 ),
                 glib::ParamSpecBoxed::builder::<gst::Structure>("stats")

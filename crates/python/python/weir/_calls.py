@@ -48,7 +48,7 @@ def calls(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     out: str | os.PathLike[str],
     *,
-    controllers: Iterable[str] = (),
+    controllers: str | Iterable[str] = (),
     controller: str | None = None,
     ceiling_bps: float | None = None,
     set: Mapping[str, str] | None = None,

@@ -107,7 +107,7 @@ class Opened(Fields):
         return f"Opened({len(self.recordings)} files, {len(self['episodes'])} episodes, evidence: {self['level']})"
 
 
-def open(files: PathLike | Iterable[PathLike], *, controllers: Iterable[str] = ()) -> Opened:
+def open(files: PathLike | Iterable[PathLike], *, controllers: str | Iterable[str] = ()) -> Opened:
     """Opens a recorded call: one file, or several of the same call.
 
     It is ``weir open FILE... --lint --json``; ``docs/open.md`` lists formats, causes and rules. ``controllers`` are names: what each
@@ -118,5 +118,6 @@ def open(files: PathLike | Iterable[PathLike], *, controllers: Iterable[str] = (
     the recording does not have what it needs.
     """
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
-    text, rows = _weir.open([os.fspath(path) for path in paths], controllers=list(controllers))
+    names = [controllers] if isinstance(controllers, str) else list(controllers)
+    text, rows = _weir.open([os.fspath(path) for path in paths], controllers=names)
     return Opened(json.loads(text), rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ def run(
     fails, its flow goes on at its floor, and a RuntimeWarning says why.
     """
     name, own = _controller(controller)
+    seed = _whole("seed", seed, 64)
     with _Bar(progress) as bar:
         text, columns = _weir.run(
             _given(scenario), controller=name, variant=variant, seed=seed, series=series, own=own, progress=bar
@@ -77,7 +79,7 @@ def run(
 def compare(
     scenarios: ScenarioLike | Iterable[ScenarioLike],
     *,
-    controllers: Iterable[ControllerLike] | None = None,
+    controllers: ControllerLike | Iterable[ControllerLike] | None = None,
     runs: int = 1,
     seed: int | None = None,
     threads: int | None = None,
@@ -87,8 +89,11 @@ def compare(
 
     The numbers are those of ``weir compare --json``, at any number of threads; one a core without ``threads``.
     """
+    runs, seed, threads = _whole("runs", runs, 32), _whole("seed", seed, 64), _whole("threads", threads, 32)
     one = isinstance(scenarios, (str, os.PathLike, Mapping, Scenario))
     wanted = [scenarios] if one else list(scenarios)
+    if isinstance(controllers, (str, type)):
+        controllers = [controllers]
     named = None if controllers is None else [_controller(c) for c in controllers]
     own = [entry for _, entries in named or [] for entry in entries]
     with _Bar(progress) as bar:
@@ -119,11 +124,25 @@ def reproduce(
     of ``weir judge paper --json``, at any number of threads. Without ``runs`` each scenario is run as often as the paper says, or 5
     times.
     """
+    runs, seed, threads = _whole("runs", runs, 32), _whole("seed", seed, 64), _whole("threads", threads, 32)
     with _Bar(progress) as bar:
         text, failures = _weir.reproduce(
             os.fspath(paper), table=table, runs=runs, seed=seed, threads=threads, progress=bar
         )
     return Reproduction(json.loads(text), failures)
+
+
+def _whole(name: str, value: Any, bits: int) -> Any:
+    """A number of so many bits, or None, or an error with the argument's name."""
+    if value is None:
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a whole number, found {value!r}") from None
+    if not 0 <= number < 1 << bits:
+        raise ValueError(f"{name}: {number}: expected a whole number from 0 to {(1 << bits) - 1}")
+    return number
 
 
 def _given(scenario: ScenarioLike) -> list[str]:
