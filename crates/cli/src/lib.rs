@@ -62,10 +62,7 @@ pub fn main(registry: Registry) -> ExitCode {
     }
     let args = match parse(words) {
         Ok(args) => args,
-        Err(e) => {
-            complain(&e);
-            return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(output::USAGE));
-        }
+        Err(e) => return complain(&e),
     };
     let mut registry = policies::with_policies(registry);
     // Only what was typed here may start a program, not what a scenario has.
@@ -119,15 +116,21 @@ const UNREADABLE: [(&str, &str); 8] = [
     ("invalid socket address syntax", "expected an IP address and a port, such as 127.0.0.1:8090"),
 ];
 
-/// Prints what is wrong with the command line, or the help that it asks for.
-fn complain(e: &clap::Error) {
+/// Prints what is wrong with the command line, or the help that it asks for, and returns the exit status.
+fn complain(e: &clap::Error) -> ExitCode {
     let said =
         UNREADABLE.into_iter().find(|(std, _)| e.kind() == ErrorKind::ValueValidation && e.to_string().contains(std));
     match said {
         Some((std, instead)) => output::remark(e.to_string().replace(std, instead).trim_end()),
-        // A closed pipe, as in `weir --help | head`, is no error of ours.
-        None => drop(e.print()),
+        None => match e.print() {
+            // A closed pipe, as in `weir --help | head`, is no error of ours.
+            Err(failed) if failed.kind() != std::io::ErrorKind::BrokenPipe => {
+                return Failure::Work(format!("the help cannot be written: {failed}")).report();
+            }
+            _ => {}
+        },
     }
+    ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(output::USAGE))
 }
 
 /// The same grammar, in which a number below zero is an option's value, so that the error names the option.
@@ -146,7 +149,15 @@ fn grammar() -> clap::Command {
 }
 
 fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
-    let matches = grammar().try_get_matches_from(std::iter::once(OsString::from("weir")).chain(words))?;
+    let words: Vec<OsString> = std::iter::once(OsString::from("weir")).chain(words).collect();
+    let shows_help = |e: &clap::Error| {
+        matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
+    };
+    let matches = match with_negative_numbers(Args::command()).try_get_matches_from(&words) {
+        // Only a help text needs whole paragraphs, which are a seventh of the program's start.
+        Err(e) if shows_help(&e) => grammar().try_get_matches_from(&words),
+        matches => matches,
+    }?;
     Args::from_arg_matches(&matches)
 }
 

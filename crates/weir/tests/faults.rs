@@ -69,6 +69,10 @@ fn a_full_disk_is_no_success() {
     assert!(said.contains("/dev/full: No space left") && !said.contains("reading bytes"), "{said}");
     let said = bad(path, &["media", "clip", "sports", "-q", "--frames", "3", "--out", "/dev/full"], 1);
     assert!(said.contains("/dev/full: No space left"), "{said}");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux");
+    let help = Command::new(env!("CARGO_BIN_EXE_weir")).args(["run", "--help"]).stdout(full).output().expect("starts");
+    assert_eq!(help.status.code(), Some(1));
+    assert!(text(&help.stderr).contains("help cannot be written: No space left"), "{}", text(&help.stderr));
     // A file system with a limit on the size of files, as a full one.
     let limited = |args: &[&str]| {
         let mut command = Command::new("bash");
