@@ -83,7 +83,7 @@ pub struct Twin {
     pub program: Program,
     /// The recording, by time and flow.
     pub rows: Vec<Row>,
-    /// What the program does with [`Self::starts`], if that was recorded: by start, each flow's rate in each second.
+    /// The program's own runs of [`Self::starts`], if they were recorded: by start, each flow's rate in each second.
     pub program_starts: Option<Vec<Vec<Vec<f64>>>>,
     scenario: Scenario,
 }
