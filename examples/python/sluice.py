@@ -1368,14 +1368,13 @@ class Competition:
             if is_alone:
                 self.ban()
                 return
-        elif is_long or not self.sluice.is_lasting():
+        else:
             contest.rate += params.compete_increase * PACKET * elapsed / min(r, 0.5) ** 2
         if is_long:
             contest.calm_since = None
             return
         contest.calm_since = either(contest.calm_since, now)
-        calm = max(params.compete_calm, 1.6) if self.sluice.is_lasting() else params.compete_calm
-        if now - contest.calm_since > calm:
+        if now - contest.calm_since > params.compete_calm:
             self.left = State(at=now, rate=contest.rate)
             self.pressed_since = self.contest = None
 

@@ -277,7 +277,6 @@ impl Sluice {
             source: view.steady.and_then(|s| s.sent()),
             departure: sample.last_departure,
             lost: sample.lost > 0,
-            is_lasting: self.is_lasting(),
         };
         let was_competing = self.state.competition.is_on();
         if let Some(step) = self.state.compete(view, self.queue, &pressure, &self.config) {

@@ -28,10 +28,6 @@ const BAN: Span = Span::secs(3.0);
 const BAN_TESTS: f64 = 8.0;
 /// Longest time for which the mode stays off.
 const LONGEST_BAN: Span = Span::secs(24.0);
-/// Time with a short queue that ends the mode where the source has sent in bursts for long, during which the rate does not grow: the
-/// source's pauses, and a TCP flow that has halved its window, shorten the queue for longer than `compete_calm`. Measured beside 0.8 and
-/// 1.2 s (`docs/sluice-tried.md`).
-const LASTING_CALM: Span = Span::secs(1.6);
 /// Weight of each message in the share before the queue grew: slow, so that the share before a cut is remembered.
 const SETTLING: f64 = 0.05;
 /// Time constant of the means of the rates served and sent.
@@ -77,8 +73,6 @@ pub(in super::super) struct Pressure {
     pub(in super::super) departure: Time,
     /// Whether packets were lost.
     pub(in super::super) lost: bool,
-    /// Whether the source has sent in bursts for long.
-    pub(in super::super) is_lasting: bool,
 }
 
 /// Rates of one flow at both ends of the queue.
@@ -291,7 +285,7 @@ impl Competition {
                 self.ban(BAN, p.now);
                 return None;
             }
-        } else if is_long || !p.is_lasting {
+        } else {
             contest.rate += increase(c.increase, elapsed, rtt.min(MOST_RTT));
         }
         self.calm(contest, p, is_long, c)
@@ -304,8 +298,7 @@ impl Competition {
             return Some(contest);
         }
         let since = *contest.calm_since.get_or_insert(p.now);
-        let calm = Span::from(c.calm);
-        if p.now - since > if p.is_lasting { calm.max(LASTING_CALM) } else { calm } {
+        if p.now - since > c.calm.into() {
             self.watch.left = Some((p.now, contest.rate));
             self.watch.pressed_since = None;
             return None;
@@ -354,7 +347,6 @@ mod tests {
             source: Some(rate),
             departure: Time::secs(now - 0.1),
             lost: false,
-            is_lasting: false,
         }
     }
 
@@ -520,14 +512,6 @@ mod tests {
             sending(sent, pressure(t, 0.3, 0.9 * sent))
         };
         assert!(drive(&mut c, 0.05, 8.0, beside).is_some());
-    }
-
-    #[test]
-    fn where_bursts_last_a_short_queue_has_to_stay_for_longer() {
-        let mut c = competing(1e6, 1.0);
-        let calm = |t: f64, _| Pressure { is_lasting: true, ..pressure(t, 0.01, 1e6) };
-        assert_eq!(drive(&mut c, 1.05, 2.6, calm), Some(1e6), "and the rate stays");
-        assert_eq!(drive(&mut c, 2.6, 2.8, calm), None);
     }
 
     #[test]
